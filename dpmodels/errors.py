@@ -1,0 +1,42 @@
+"""The errors of the package: they speak of declarations, never of values in rows.
+
+Every message says what was declared, what was expected and what to write
+instead. All of them are raised before a row is read and before a budget is
+charged, unless the class says otherwise.
+"""
+
+
+class DPModelsError(Exception):
+    """Base of every error the package raises on purpose."""
+
+
+class CodebookError(DPModelsError, ValueError):
+    """A public fact about a variable is missing or cannot be used."""
+
+
+class FormulaError(DPModelsError, ValueError):
+    """A formula asks for something that is not row-wise, bounded and known."""
+
+
+class FrameError(DPModelsError, ValueError):
+    """The data cannot be read as declared: columns or container, never cells."""
+
+
+class ArgumentError(DPModelsError, ValueError):
+    """An argument of a verb lies outside what the verb accepts."""
+
+
+class BudgetError(DPModelsError, ValueError):
+    """A privacy budget, or its fit with a mechanism, makes no sense."""
+
+
+class LedgerError(DPModelsError):
+    """A ledger refuses a release: what it would cost is more than what is left."""
+
+
+class PrivacyError(DPModelsError, TypeError):
+    """Something was asked that would carry private values out of the house."""
+
+
+class NotAvailable(DPModelsError, AttributeError):
+    """A quantity does not exist for this result; the message gives the reason."""
