@@ -18,6 +18,10 @@ class FormulaError(DPModelsError, ValueError):
     """A formula asks for something that is not row-wise, bounded and known."""
 
 
+class UnknownVariable(CodebookError, FormulaError):
+    """A formula names a variable that the codebook does not declare."""
+
+
 class FrameError(DPModelsError, ValueError):
     """The data cannot be read as declared: columns or container, never cells."""
 

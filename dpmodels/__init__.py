@@ -1,0 +1,7 @@
+"""R's way of working for differential privacy: a formula, one verb, a printed table."""
+
+import lazy_loader as _lazy
+
+from dpmodels.codebook import codebook as codebook
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,12 @@
+from . import mechanisms as mechanisms
+from .codebook import Categorical as Categorical
+from .codebook import Codebook as Codebook
+from .codebook import Numeric as Numeric
+from .codebook import codebook as codebook
+from .models.load import load as load
+from .models.pca import dp_pca as dp_pca
+from .noise import simulation as simulation
+from .privacy import ZCDP as ZCDP
+from .privacy import ApproxDP as ApproxDP
+from .privacy import Ledger as Ledger
+from .privacy import PureDP as PureDP

@@ -1,0 +1,296 @@
+"""The codebook: public facts about variables, the only ones a design may use.
+
+A variable is a number with public bounds or a category with public levels.
+Nothing is ever learnt from rows: what the codebook does not say is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from dpmodels.errors import CodebookError
+
+Level = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A number between two public bounds.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Finite bounds, ``lower < upper``, in the variable's own unit. Values
+        outside are clipped to them.
+    label, unit : str, optional
+        What the variable is and what it is measured in, for printing.
+
+    Raises
+    ------
+    CodebookError
+        If a bound is not a finite number or the bounds are equal or reversed.
+    """
+
+    lower: float
+    upper: float
+    label: str = ""
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for side, bound in (("lower", self.lower), ("upper", self.upper)):
+            if isinstance(bound, bool) or not isinstance(bound, Real) or not math.isfinite(bound):
+                raise CodebookError(
+                    f"{side} bound {bound!r} is not a finite number; "
+                    "declare a variable's range as (lower, upper), for example (0, 100)"
+                )
+        if not self.lower < self.upper:
+            raise CodebookError(
+                f"bounds ({self.lower!r}, {self.upper!r}) are equal or reversed; "
+                "the lower bound comes first and is smaller, for example (0, 100)"
+            )
+
+    def describe(self) -> str:
+        """Return the public range as text."""
+        return f"{self.lower:,.10g} to {self.upper:,.10g}"
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A category with public levels; the first is the reference level.
+
+    Parameters
+    ----------
+    levels : sequence of str, int, float or bool
+        At least two, all different, in order.
+    label : str, optional
+        What the variable is, for printing.
+
+    Raises
+    ------
+    CodebookError
+        If there are fewer than two levels, a level occurs twice or is not a
+        plain value.
+    """
+
+    levels: tuple[Level, ...]
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(self.levels))
+        for level in self.levels:
+            if not isinstance(level, str | int | float) or level != level:
+                raise CodebookError(
+                    f"level {level!r} is not a string, a number or a truth value; "
+                    'declare levels as a list, for example ["F", "M"]'
+                )
+        if len(set(self.levels)) != len(self.levels):
+            raise CodebookError(f"levels {list(self.levels)!r} repeat a value; list each level once")
+        if len(self.levels) < 2:
+            raise CodebookError(
+                f"levels {list(self.levels)!r}: a category needs at least two levels; "
+                "list every level the variable may take, present in the data or not"
+            )
+
+    def describe(self) -> str:
+        """Return the public levels as text."""
+        return " | ".join(str(level) for level in self.levels)
+
+
+Variable = Numeric | Categorical
+
+
+def _variable(name: str, declared: Any) -> Variable:
+    """Read one declaration: a tuple is a range, a list is a set of levels."""
+    try:
+        match declared:
+            case Numeric() | Categorical():
+                return declared
+            case tuple() if len(declared) == 2:
+                return Numeric(*declared)
+            case list():
+                return Categorical(tuple(declared))
+            case range():
+                return Categorical(tuple(declared))
+    except CodebookError as error:
+        raise CodebookError(f"variable {name!r}: {error}") from None
+    raise CodebookError(
+        f"variable {name!r} is declared as {declared!r}; expected bounds as a tuple, (0, 100), "
+        'or levels as a list, ["F", "M"]'
+    )
+
+
+class Codebook(Mapping[str, Variable]):
+    """Public bounds and levels of variables, by name.
+
+    Parameters
+    ----------
+    variables : mapping, optional
+        Declarations by name, for names that are not Python identifiers.
+    **named
+        Declarations by name: a tuple ``(lower, upper)``, a list of levels, or
+        a :class:`Numeric` or :class:`Categorical` with label and unit.
+
+    Raises
+    ------
+    CodebookError
+        If a declaration cannot be used; the message names the variable.
+
+    Notes
+    -----
+    The bounds must come from knowledge, never from the data: a minimum or a
+    maximum read off the rows is a leak that no mechanism can mend.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), sex=["F", "M"])
+    >>> print(cb)
+    variable  type         declared
+    age       numeric      0 to 100
+    sex       categorical  F | M
+    """
+
+    def __init__(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        declared = {**(variables or {}), **named}
+        for name in declared:
+            if not isinstance(name, str) or not name.strip():
+                raise CodebookError(f"variable name {name!r} is not a non-empty string")
+        self._variables = {name: _variable(name, value) for name, value in declared.items()}
+
+    @classmethod
+    def uniform(cls, names: Iterable[str], declared: Any) -> Codebook:
+        """Declare many variables alike.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> len(dp.codebook.uniform([f"pixel{i}" for i in range(64)], (0, 255)))
+        64
+        """
+        if isinstance(names, str):
+            raise CodebookError(f"names {names!r} is one string; give a list of names")
+        return cls(dict.fromkeys(names, declared))
+
+    def __getitem__(self, name: str) -> Variable:
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Codebook) and self._variables == other._variables
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._variables.items()))
+
+    def __or__(self, other: Mapping[str, Any]) -> Codebook:
+        """Return the union; the right-hand side wins."""
+        return Codebook({**self, **other})
+
+    def select(self, names: Iterable[str]) -> Codebook:
+        """Return the codebook of some of the variables."""
+        return Codebook({name: self[name] for name in names})
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return plain values, as written to JSON."""
+        return {name: _to_plain(variable) for name, variable in self.items()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Mapping[str, Any]]) -> Codebook:
+        """Read what :meth:`to_dict` wrote."""
+        return cls({name: _from_plain(name, entry) for name, entry in plain.items()})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the codebook as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Codebook:
+        """Read a codebook from JSON.
+
+        Raises
+        ------
+        CodebookError
+            If the file is missing, is not JSON or declares something unusable.
+        """
+        try:
+            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise CodebookError(
+                f"codebook {str(path)!r} cannot be read as JSON ({type(error).__name__}); {_FORM}"
+            ) from None
+        if not isinstance(plain, dict):
+            raise CodebookError(f"codebook {str(path)!r} is not a JSON object; {_FORM}")
+        return cls.from_dict(plain)
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        head: list[tuple[str, ...]] = [("variable", "type", "declared", "unit", "label")]
+        for name, variable in self.items():
+            kind = "numeric" if isinstance(variable, Numeric) else "categorical"
+            unit = variable.unit if isinstance(variable, Numeric) else ""
+            head.append((name, kind, variable.describe(), unit, variable.label))
+        used = [j for j in range(5) if j < 3 or any(row[j] for row in head[1:])]
+        return [tuple(row[j] for j in used) for row in head]
+
+    def __repr__(self) -> str:
+        cells = self._cells()
+        widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
+        lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
+        )
+        return (
+            "<table><thead><tr>"
+            + "".join(f"<th>{cell}</th>" for cell in head)
+            + f"</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+_FORM = (
+    'expected {"age": {"range": [0, 100]}, "sex": {"levels": ["F", "M"]}}, '
+    'each entry with optional "label" and "unit"'
+)
+
+
+def _to_plain(variable: Variable) -> dict[str, Any]:
+    """Return one variable as JSON values; empty labels and units are left out."""
+    plain: dict[str, Any]
+    if isinstance(variable, Numeric):
+        plain = {"range": [variable.lower, variable.upper], "unit": variable.unit}
+    else:
+        plain = {"levels": list(variable.levels)}
+    plain["label"] = variable.label
+    return {key: value for key, value in plain.items() if value != ""}
+
+
+def _from_plain(name: str, entry: Any) -> Variable:
+    """Read one variable from JSON values."""
+    match entry:
+        case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label"}:
+            make = lambda: Numeric(lower, upper, **cast("dict[str, str]", rest))  # noqa: E731
+        case {"levels": [*levels], **rest} if set(rest) <= {"label"}:
+            make = lambda: Categorical(tuple(levels), **cast("dict[str, str]", rest))  # noqa: E731
+        case _:
+            raise CodebookError(f"variable {name!r} is declared as {entry!r}; {_FORM}")
+    try:
+        return make()
+    except CodebookError as error:
+        raise CodebookError(f"variable {name!r}: {error}") from None
+
+
+codebook = Codebook

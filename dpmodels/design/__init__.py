@@ -1,0 +1,7 @@
+"""The private design: the only holder of rows; clip, missing, row norm, lattice."""
+
+from dpmodels.design.columns import row_coder as row_coder
+from dpmodels.design.private import PrivateDesign as PrivateDesign
+from dpmodels.design.private import private_design as private_design
+from dpmodels.design.scaling import Scaling as Scaling
+from dpmodels.design.scaling import scaling as scaling

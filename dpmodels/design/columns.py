@@ -1,0 +1,48 @@
+"""Raw columns to numbers and level codes, by the codebook alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Categorical, Codebook
+from dpmodels.formula import Design
+from dpmodels.frames import open_rows, require, to_codes, to_float
+
+Floats = NDArray[np.float64]
+
+READ_ROWS = 65_536
+
+
+def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """Turn raw columns into numbers and level codes, nan where missing or unlisted."""
+    columns: dict[str, Floats] = {}
+    for name, declared in codebook.items():
+        if isinstance(declared, Categorical):
+            codes = to_codes(chunk[name], declared.levels)
+            columns[name] = np.where(codes < 0, np.nan, codes)
+        else:
+            columns[name] = to_float(chunk[name])
+    return columns
+
+
+def row_coder(design: Design) -> Callable[[object], Floats]:
+    """Return a function that codes public rows, shape (columns, rows), nan if incomplete."""
+
+    def code(data: object) -> Floats:
+        source = open_rows(data)
+        require(source, design.variables)
+        blocks = [np.empty((len(design.names), 0))]
+        for chunk in source.chunks(design.variables, READ_ROWS):
+            columns = converted(design.codebook, chunk)
+            block = np.empty((len(design.names), len(next(iter(columns.values())))))
+            design.evaluate(columns, block)
+            blocks.append(block)
+        coded = np.concatenate(blocks, axis=1)
+        coded[:, np.isnan(coded).any(axis=0)] = np.nan
+        return coded
+
+    return code

@@ -1,0 +1,121 @@
+"""The private design: a formula, its public scaling, and the rows behind them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dpmodels.design.columns import READ_ROWS, converted
+from dpmodels.design.scaling import Scaling, scaling
+from dpmodels.errors import PrivacyError
+from dpmodels.formula import Design, design
+from dpmodels.frames import RowSource, open_rows, progress, require
+from dpmodels.noise.lattice import Lattice, to_lattice
+
+Floats = NDArray[np.float64]
+BlockFunction = Callable[[Floats, NDArray[np.bool_]], Floats]
+
+
+class PrivateDesign:
+    """Rows on their way to a statistic; shows public facts only.
+
+    Attributes
+    ----------
+    public : Design
+        Names, ranges and coding of the columns.
+    scaling : Scaling
+        Public centre, scale and radius.
+    """
+
+    __slots__ = ("_source", "public", "scaling")
+
+    def __init__(self, public: Design, scaling: Scaling, source: RowSource) -> None:
+        self.public = public
+        self.scaling = scaling
+        self._source = source
+
+    def __repr__(self) -> str:
+        return f"<PrivateDesign {self.public.formula!r}, rows not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("a private design holds rows and cannot be pickled or copied")
+
+    def blocks(
+        self, function: BlockFunction, lattice: Lattice, *, count_public: bool
+    ) -> Iterator[tuple[Floats, int]]:
+        """Apply a function to every block of rows on the lattice.
+
+        Parameters
+        ----------
+        function : callable
+            Takes integer rows, shape (columns, rows) with at most
+            ``lattice.block_rows`` rows, and which of them are complete.
+        lattice : Lattice
+            The lattice the rows are brought to.
+        count_public : bool
+            Whether progress may show how many rows there are.
+
+        Yields
+        ------
+        result, rows
+            What the function returned and how many rows it saw, in any order.
+        """
+        workers = os.cpu_count() or 1
+        wanted = self.public.variables
+        chunks = progress(
+            self._source.chunks(wanted, READ_ROWS),
+            total=self._source.nrows if count_public else None,
+            label="reading rows",
+        )
+        # The statistics are exact, so BLAS threads may be traded for ours.
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+            for chunk in chunks:
+                columns = converted(self.public.codebook, chunk)
+                rows = len(next(iter(columns.values())))
+                starts = range(0, rows, lattice.block_rows)
+                parts = [
+                    {name: own[at : at + lattice.block_rows] for name, own in columns.items()}
+                    for at in starts
+                ]
+                yield from pool.map(lambda part: self._apply(function, part, lattice), parts)
+
+    def _apply(
+        self, function: BlockFunction, columns: Mapping[str, Floats], lattice: Lattice
+    ) -> tuple[Floats, int]:
+        count = len(next(iter(columns.values())))
+        rows = np.empty((len(self.public.names), count))
+        self.public.evaluate(columns, rows)
+        shift = (self.scaling.centre / self.scaling.scale / self.scaling.row_norm)[:, None]
+        factor = (1.0 / (self.scaling.scale * self.scaling.row_norm))[:, None]
+        np.multiply(rows, factor, out=rows)
+        np.subtract(rows, shift, out=rows)
+        return function(rows, to_lattice(rows, lattice)), count
+
+
+def private_design(
+    formula: str,
+    data: object,
+    codebook: object,
+    *,
+    scale: str | None = "range",
+    center: bool = True,
+    row_norm: float | None = None,
+) -> PrivateDesign:
+    """Bind a formula to data without reading a row.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, FrameError
+        From the formula, the codebook, the arguments and the column names.
+    """
+    public = design(formula, codebook)
+    scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
+    source = open_rows(data)
+    require(source, public.variables)
+    return PrivateDesign(public, scaled, source)

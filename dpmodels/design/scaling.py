@@ -1,0 +1,104 @@
+"""Public centre, public scale and the radius of the ball that holds every row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError
+from dpmodels.formula import Block, Design
+
+SCALES = ("range", "sd", None)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How coded columns are brought into the ball: ``(x - centre) / scale``.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (columns,)
+        A public point; zeros when the second moment about the origin is asked.
+    scale : ndarray, shape (columns,)
+        Positive public divisors, in each column's unit.
+    row_norm : float
+        Radius of the ball that every scaled row is held in.
+    worst_case : float
+        The radius that follows from the codebook alone.
+    """
+
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    row_norm: float
+    worst_case: float
+
+    @property
+    def clips(self) -> bool:
+        """Whether a declared row may be longer than the ball's radius."""
+        return self.row_norm < self.worst_case
+
+
+def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float | None) -> Scaling:
+    """Choose centre, scale and radius from public facts.
+
+    Parameters
+    ----------
+    design : Design
+        Coded columns with their public ranges.
+    scale : {"range", "sd", None}
+        Divide each column by its public half-range (``"sd"`` does the same
+        before release), or leave natural units.
+    center : bool
+        Whether the centre is free: then each block of columns is moved to
+        the public point from which its rows are nearest.
+    row_norm : float or None
+        A smaller radius than the codebook's worst case.
+
+    Raises
+    ------
+    ArgumentError
+        If ``scale``, ``center`` or ``row_norm`` is none of these.
+    """
+    if scale not in SCALES:
+        raise ArgumentError(f'scale={scale!r}: expected "range", "sd" or None')
+    if not isinstance(center, bool):
+        raise ArgumentError(f"center={center!r}: expected True or False")
+    half = (design.upper - design.lower) / 2
+    divisor = np.ones_like(half) if scale is None else np.where(half > 0, half, 1.0)
+    centre, squares, start = np.zeros_like(half), 0.0, 0
+    for block in design.blocks:
+        own = slice(start, start + len(block.names))
+        centre[own], radius = _nearest(block, divisor[own], center)
+        squares += radius**2
+        start = own.stop
+    # The outermost rounding of a square root and a sum of squares.
+    worst = math.sqrt(squares) * (1 + 1e-12) or 1.0
+    return Scaling(centre, divisor, _radius(row_norm, worst), worst)
+
+
+def _nearest(
+    block: Block, divisor: NDArray[np.float64], free: bool
+) -> tuple[NDArray[np.float64], float]:
+    """Return a public centre for a block and the scaled distance of its farthest row."""
+    points = block.points() / divisor
+    candidates = [np.zeros(len(divisor))]
+    if free:
+        candidates += [(points.max(axis=0) + points.min(axis=0)) / 2, points.mean(axis=0)]
+    radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
+    best = int(np.argmin(radii))
+    return candidates[best] * divisor, radii[best]
+
+
+def _radius(row_norm: float | None, worst: float) -> float:
+    if row_norm is None:
+        return worst
+    if isinstance(row_norm, bool) or not isinstance(row_norm, Real) or not 0 < row_norm < math.inf:
+        raise ArgumentError(
+            f"row_norm={row_norm!r}: expected a positive number, the longest scaled row to keep "
+            f"whole (the codebook's worst case is {worst:.4g}), or None"
+        )
+    return min(float(row_norm), worst)

@@ -1,0 +1,263 @@
+"""From terms to coded columns: names, public ranges and row norms, without data.
+
+Redundancy rules, contrast matrices and column names are patsy's, run on the
+codebook's levels alone. Every block of columns knows a finite set of points
+whose convex hull contains each coded row, so bounds on row norms are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+from numpy.typing import NDArray
+from patsy.categorical import C as patsy_category
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import CodebookError, FormulaError
+from dpmodels.formula.expression import as_category, compile_factor, shorten, variables_in
+from dpmodels.formula.parse import ParsedFormula, parse
+from dpmodels.formula.values import Basis, Category, Columns, Floats, Real, Truth
+
+MAX_COLUMNS = 5_000
+MAX_POINTS = 25_000_000
+
+Factor = Real | Category | Basis
+
+
+@dataclass(frozen=True)
+class Block:
+    """The columns of one term, coded together.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column names in patsy's style.
+    factors : tuple of Factor
+        What is multiplied; the first varies fastest over the columns.
+    contrasts : tuple of array or None
+        Contrast matrix, shape (levels, columns), of each categorical factor.
+    """
+
+    names: tuple[str, ...]
+    factors: tuple[Factor, ...]
+    contrasts: tuple[Floats | None, ...]
+
+    def points(self) -> Floats:
+        """Return points, shape (points, columns), whose hull contains every row."""
+        sets = [_extremes(*pair) for pair in zip(self.factors, self.contrasts, strict=True)]
+        size = math.prod(len(one) for one in sets) * len(self.names)
+        if size > MAX_POINTS:
+            raise FormulaError(
+                f"the interaction of {len(sets)} factors in {shorten(self.names[0])!r} needs too "
+                "many combinations of levels; use fewer levels or fewer factors"
+            )
+        return reduce(_products, sets).reshape(-1, len(self.names))
+
+    def evaluate(self, columns: Columns, out: Floats) -> None:
+        """Write the coded columns, shape (columns, rows), into ``out``."""
+        parts = [
+            _coded(factor, contrast, columns)
+            for factor, contrast in zip(self.factors, self.contrasts, strict=True)
+        ]
+        if len(parts) == 1:
+            out[:] = parts[0]
+            return
+        product = parts[0]
+        for part in parts[1:]:
+            product = (part[:, None, :] * product[None, :, :]).reshape(-1, out.shape[1])
+        out[:] = product
+
+
+def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
+    match factor:
+        case Real():
+            return np.array([[factor.lower], [factor.upper]])
+        case Basis():
+            return factor.vertices
+    assert contrast is not None
+    return contrast
+
+
+def _products(left: Floats, right: Floats) -> Floats:
+    """Return Kronecker products of all pairs of rows; the left varies fastest."""
+    pairs = right[None, :, :, None] * left[:, None, None, :]
+    return pairs.reshape(len(left) * len(right), -1)
+
+
+def _coded(factor: Factor, contrast: Floats | None, columns: Columns) -> Floats:
+    """Return one factor's columns, shape (columns, rows), NaN where missing."""
+    values = factor.evaluate(columns)
+    match factor:
+        case Real():
+            return np.atleast_1d(values)[None, :]
+        case Basis():
+            return values
+    assert contrast is not None
+    missing = np.isnan(values)
+    coded = contrast[np.where(missing, 0, values).astype(np.intp)].T
+    return np.where(missing, np.nan, coded) if missing.any() else coded
+
+
+@dataclass(frozen=True)
+class Design:
+    """The coded columns of one side of a formula; public facts only.
+
+    Attributes
+    ----------
+    formula : str
+        The text as written.
+    codebook : Codebook
+        The declarations of the variables that are used.
+    names : tuple of str
+        Coded column names, without the intercept.
+    lower, upper : ndarray, shape (columns,)
+        Public range of each coded column.
+    blocks : tuple of Block
+        The terms in order.
+    """
+
+    formula: str
+    codebook: Codebook
+    names: tuple[str, ...]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    blocks: tuple[Block, ...] = field(repr=False)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the codebook variables the design reads."""
+        return tuple(self.codebook)
+
+    def evaluate(self, columns: Columns, out: Floats) -> None:
+        """Write coded rows into ``out``, shape (columns, rows).
+
+        Each cell lies in ``[lower, upper]``; a row with a missing variable has
+        at least one NaN.
+        """
+        start = 0
+        for block in self.blocks:
+            stop = start + len(block.names)
+            block.evaluate(columns, out[start:stop])
+            start = stop
+        np.clip(out, self.lower[:, None], self.upper[:, None], out=out)
+
+
+def design(formula: str, codebook: Codebook | None) -> Design:
+    """Build the coded design of a one-sided formula from the codebook alone.
+
+    Parameters
+    ----------
+    formula : str
+        A right-hand side such as ``"~ age + C(sex)"``; the intercept decides
+        the coding of categories and is no column of the design.
+    codebook : Codebook
+        Public bounds and levels.
+
+    Raises
+    ------
+    FormulaError, CodebookError
+        Before any data is touched.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.formula import design
+    >>> cb = dp.codebook(age=(0, 100), sex=["F", "M"])
+    >>> design("~ age * sex", cb).names
+    ('sex[T.M]', 'age', 'age:sex[T.M]')
+    """
+    book = checked_codebook(codebook)
+    parsed = parse(formula, book)
+    if parsed.response:
+        left = ":".join(parsed.response[0])
+        raise FormulaError(
+            f"formula has a response, {shorten(left)!r}; this verb takes a right-hand side only: "
+            "write '~ a + b'"
+        )
+    if not parsed.predictors:
+        raise FormulaError("formula has no terms besides the intercept; name at least one variable")
+    blocks = code_terms(parsed, book)
+    points = [block.points() for block in blocks]
+    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
+    return Design(
+        parsed.text,
+        book.select(name for name in book if name in used),
+        tuple(name for block in blocks for name in block.names),
+        np.concatenate([one.min(axis=0) for one in points]),
+        np.concatenate([one.max(axis=0) for one in points]),
+        blocks,
+    )
+
+
+def checked_codebook(codebook: object) -> Codebook:
+    """Return the codebook, or say how to write one."""
+    if isinstance(codebook, Codebook):
+        return codebook
+    raise CodebookError(
+        f"codebook= is {type(codebook).__name__}; expected a dp.codebook with the public bounds "
+        'or levels of each variable, for example dp.codebook(age=(0, 100), sex=["F", "M"])'
+    )
+
+
+def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
+    """Code the predictors of a parsed formula, in patsy's order."""
+    codes = dict.fromkeys(code for term in parsed.predictors for code in term)
+    factors = {code: _Prototype(code, book) for code in codes}
+    terms = [patsy.Term([factors[code] for code in term]) for term in parsed.predictors]
+    if parsed.intercept:
+        terms.insert(0, patsy.Term([]))
+    info = patsy.design_matrix_builders([terms], lambda: iter([None]), 0)[0]
+    if len(info.column_names) > MAX_COLUMNS + parsed.intercept:
+        raise FormulaError(
+            f"formula codes to {len(info.column_names):,} columns; at most {MAX_COLUMNS:,} are "
+            "supported. Use fewer levels or fewer interactions"
+        )
+    names = iter(info.column_names)
+    blocks = []
+    for subterms in info.term_codings.values():
+        for subterm in subterms:
+            own = tuple(next(names) for _ in range(subterm.num_columns))
+            if subterm.factors:
+                blocks.append(_block(own, subterm))
+    return tuple(blocks)
+
+
+def _block(names: tuple[str, ...], subterm: Any) -> Block:
+    contrasts = tuple(
+        np.asarray(subterm.contrast_matrices[factor].matrix, dtype=np.float64)
+        if factor in subterm.contrast_matrices
+        else None
+        for factor in subterm.factors
+    )
+    return Block(names, tuple(factor.value for factor in subterm.factors), contrasts)
+
+
+class _Prototype:
+    """A patsy factor that shows patsy the codebook's levels in place of data."""
+
+    origin = None
+
+    def __init__(self, code: str, book: Codebook) -> None:
+        value = compile_factor(code, book)
+        self._code = code
+        self.value = as_category(value, code) if isinstance(value, Truth) else value
+
+    def name(self) -> str:
+        return self._code
+
+    def memorize_passes_needed(self, state: dict[str, Any], env: object) -> int:
+        return 0
+
+    def eval(self, state: dict[str, Any], data: object) -> object:
+        match self.value:
+            case Category(levels=levels, contrast=contrast):
+                return patsy_category(pd.Series(levels, dtype=object), contrast, list(levels))
+            case Basis(vertices=vertices):
+                return np.zeros((2, vertices.shape[1]))
+        return np.zeros(2)

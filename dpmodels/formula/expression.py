@@ -1,0 +1,368 @@
+"""One factor of a formula, from text to a value: a closed language, never Python's eval.
+
+The text is parsed to Python's syntax tree; every node that is not listed here
+is refused by name, with what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import operator
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import patsy
+
+from dpmodels.codebook import Categorical, Numeric
+from dpmodels.codebook import Variable as Declared
+from dpmodels.errors import FormulaError, UnknownVariable
+from dpmodels.formula.functions import FUNCTIONS, INSTEAD, power
+from dpmodels.formula.values import (
+    Category,
+    Columns,
+    Constant,
+    Floats,
+    Real,
+    Truth,
+    Value,
+    as_real,
+    number,
+)
+
+Book = Mapping[str, Declared]
+
+CONTRASTS = {name: getattr(patsy, name) for name in ("Treatment", "Sum", "Poly", "Helmert", "Diff")}
+
+_COMPARE: dict[type[ast.cmpop], Callable[..., Floats]] = {
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Eq: np.equal,
+    ast.NotEq: np.not_equal,
+}
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Return text fit for an error message."""
+    return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+def syntax(code: str) -> ast.expr:
+    """Parse the text of a factor; nothing is evaluated."""
+    try:
+        return ast.parse(code.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        raise FormulaError(f"{shorten(code)!r} in the formula is not an expression") from None
+
+
+def variables_in(code: str) -> tuple[str, ...]:
+    """Return the names a factor reads: variables, quoted or bare, not functions."""
+    tree = syntax(code)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and id(node) not in called and node.id not in CONTRASTS:
+            names.append(node.id)
+        quoted = _quoted(node)
+        if quoted is not None:
+            names.append(quoted)
+    return tuple(dict.fromkeys(names))
+
+
+def compile_factor(code: str, book: Book) -> Value:
+    """Turn the text of a factor into a value with its public range.
+
+    Parameters
+    ----------
+    code : str
+        Text such as ``"log(income + 1)"``.
+    book : mapping
+        The codebook.
+
+    Raises
+    ------
+    FormulaError
+        If the text asks for anything outside the allow-list.
+    UnknownVariable
+        If it names a variable the codebook does not declare.
+    """
+    try:
+        value = _compile(syntax(code), book)
+    except RecursionError:
+        raise FormulaError(f"{shorten(code)!r} in the formula is nested too deeply") from None
+    if isinstance(value, Constant):
+        raise FormulaError(
+            f"{shorten(code)!r} in the formula is a constant; terms are made of variables"
+        )
+    return value
+
+
+def _compile(node: ast.expr, book: Book) -> Value:
+    match node:
+        case ast.Constant():
+            return _constant(node)
+        case ast.List() | ast.Tuple():
+            return _list(node, book)
+        case ast.Name():
+            return _variable(node.id, book)
+        case ast.Call():
+            return _call(node, book)
+        case ast.UnaryOp():
+            return _unary(node, book)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+            return _both(node, book)
+        case ast.BinOp():
+            return _arithmetic(node, book)
+        case ast.Compare():
+            return _comparison(node, book)
+    raise FormulaError(f"{_text(node)!r} in the formula is {_REFUSED.get(type(node), _OTHER)}")
+
+
+_OTHER = (
+    "not allowed; a formula knows variables, numbers, arithmetic, comparisons and the functions "
+    + ", ".join(sorted(FUNCTIONS))
+)
+_REFUSED: dict[type[ast.expr], str] = {
+    ast.Attribute: "attribute access, which is not allowed: it could reach the data as a whole. "
+    "Write row-wise expressions of codebook variables",
+    ast.Subscript: "indexing, which is not allowed: a formula speaks of one row at a time",
+    ast.Lambda: "a lambda, which is not allowed; use arithmetic and the listed functions",
+    ast.BoolOp: "'and'/'or'; write (a > 1) & (b < 2) or (a > 1) | (b < 2)",
+    ast.IfExp: "'if ... else'; write ifelse(cond, a, b)",
+}
+
+
+def _constant(node: ast.Constant) -> Constant:
+    value = node.value
+    if isinstance(value, bool | int | float):
+        try:
+            if math.isfinite(float(value)):
+                return Constant(_text(node), float(value))
+        except OverflowError:
+            pass
+        raise FormulaError(f"{_text(node)!r} in the formula is too large a number")
+    if isinstance(value, str):
+        return Constant(_text(node), value)
+    raise FormulaError(f"{_text(node)!r} in the formula is neither a number nor a level")
+
+
+def _list(node: ast.List | ast.Tuple, book: Book) -> Constant:
+    items = [_compile(item, book) for item in node.elts]
+    plain = [item.value for item in items if isinstance(item, Constant)]
+    if len(plain) != len(items) or any(isinstance(value, tuple) for value in plain):
+        raise FormulaError(f"{_text(node)!r} in the formula: a list holds numbers only")
+    return Constant(_text(node), tuple(v for v in plain if not isinstance(v, tuple)))
+
+
+def _variable(name: str, book: Book) -> Value:
+    match book.get(name):
+        case Numeric(lower=lower, upper=upper):
+            return Real(
+                name,
+                float(lower),
+                float(upper),
+                lambda columns: np.clip(columns[name], lower, upper),
+            )
+        case Categorical(levels=levels):
+            return Category(name, levels, lambda columns: columns[name])
+    known = difflib.get_close_matches(name, list(book), n=1)
+    hint = f"did you mean {known[0]!r}? " if known else ""
+    entry = f"{name}=(lower, upper)" if name.isidentifier() else f"{{{name!r}: (lower, upper)}}"
+    raise UnknownVariable(
+        f"variable {shorten(name)!r} is not in the codebook; {hint}Declare it with public bounds or "
+        f'levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+    )
+
+
+def _quoted(node: ast.AST) -> str | None:
+    """Return the name inside ``Q("name")``."""
+    match node:
+        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str() as name)], keywords=[]):
+            return name
+    return None
+
+
+def _call(node: ast.Call, book: Book) -> Value:
+    quoted = _quoted(node)
+    if quoted is not None:
+        return _variable(quoted, book)
+    if not isinstance(node.func, ast.Name):
+        raise FormulaError(
+            f"{_text(node.func)!r} in the formula is {_REFUSED.get(type(node.func), _OTHER)}"
+        )
+    name = node.func.id
+    if any(isinstance(arg, ast.Starred) for arg in node.args) or any(
+        word.arg is None for word in node.keywords
+    ):
+        raise FormulaError(f"{_text(node)!r} in the formula: * and ** are not allowed in a call")
+    if name == "C":
+        return _contrast(node, book)
+    if name not in FUNCTIONS:
+        raise FormulaError(
+            f"function {shorten(name)!r} is not allowed in a formula; "
+            f"{INSTEAD.get(name, 'the functions are ' + ', '.join(sorted(FUNCTIONS)))}"
+        )
+    args = [_compile(arg, book) for arg in node.args]
+    options = {str(word.arg): _compile(word.value, book) for word in node.keywords}
+    return FUNCTIONS[name](_text(node), args, options)
+
+
+def _contrast(node: ast.Call, book: Book) -> Category:
+    """Return a category with the contrast asked for: ``C(x, Treatment("b"))``."""
+    code = _text(node)
+    if not 1 <= len(node.args) <= 2 or node.keywords:
+        raise FormulaError(
+            f"{code!r}: expected C(variable) or C(variable, contrast); levels are declared in "
+            "the codebook"
+        )
+    value = as_category(_compile(node.args[0], book), code)
+    contrast = _contrast_object(node.args[1], value) if len(node.args) == 2 else None
+    return Category(code, value.levels, value.evaluate, contrast)
+
+
+def _contrast_object(node: ast.expr, value: Category) -> object:
+    """Build a patsy contrast from ``Sum``, ``Sum()`` or ``Treatment("level")``."""
+    name, args = (node.func, node.args) if isinstance(node, ast.Call) else (node, [])
+    words = node.keywords if isinstance(node, ast.Call) else []
+    args = args + [word.value for word in words if word.arg == "reference"]
+    if (
+        not isinstance(name, ast.Name)
+        or name.id not in CONTRASTS
+        or any(word.arg != "reference" for word in words)
+        or len(args) > (name.id == "Treatment")
+    ):
+        raise FormulaError(
+            f"contrast {_text(node)!r}: expected one of {', '.join(CONTRASTS)}, "
+            'or Treatment("reference level")'
+        )
+    if not args:
+        return CONTRASTS[name.id]()
+    reference = args[0].value if isinstance(args[0], ast.Constant) else None
+    if reference not in value.levels:
+        raise FormulaError(
+            f"contrast {_text(node)!r}: the reference is not one of the declared levels "
+            f"{list(value.levels)!r}"
+        )
+    return patsy.Treatment(reference=reference)
+
+
+def as_category(value: Value, code: str) -> Category:
+    """Read a value as a category: categories and comparisons are, numbers are not."""
+    if isinstance(value, Truth):
+        return Category(value.code, (False, True), value.evaluate)
+    if isinstance(value, Category):
+        return value
+    raise FormulaError(
+        f"{shorten(code)!r}: {value.code} is a number; declare it as a list of levels in the "
+        f"codebook, or cut it at public breaks: cut({value.code}, [0, 10, 20])"
+    )
+
+
+def _unary(node: ast.UnaryOp, book: Book) -> Value:
+    operand = _compile(node.operand, book)
+    code = _text(node)
+    if isinstance(node.op, ast.Invert | ast.Not):
+        holds = _truth(operand)
+        return Truth(code, lambda columns: 1.0 - holds.evaluate(columns))
+    sign = -1.0 if isinstance(node.op, ast.USub) else 1.0
+    if isinstance(operand, Constant):
+        return Constant(code, sign * number(operand, repr(code)))
+    x = as_real(operand)
+    ends = sorted((sign * x.lower, sign * x.upper))
+    return Real(code, ends[0], ends[1], lambda columns: sign * x.evaluate(columns))
+
+
+def _truth(value: Value) -> Truth:
+    if isinstance(value, Truth):
+        return value
+    raise FormulaError(f"{value.code!r} in the formula is not a comparison; write for example x > 1")
+
+
+def _both(node: ast.BinOp, book: Book) -> Truth:
+    left, right = (_truth(_compile(side, book)) for side in (node.left, node.right))
+    join = np.minimum if isinstance(node.op, ast.BitAnd) else np.maximum
+    return Truth(_text(node), lambda columns: join(left.evaluate(columns), right.evaluate(columns)))
+
+
+_PLAIN: dict[type[ast.operator], Callable[..., Floats]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def _arithmetic(node: ast.BinOp, book: Book) -> Value:
+    code = _text(node)
+    left, right = _compile(node.left, book), _compile(node.right, book)
+    if isinstance(node.op, ast.Pow):
+        return power(code, as_real(left), number(right, f"{code!r}: the exponent"))
+    apply = _PLAIN.get(type(node.op))
+    if apply is None:
+        raise FormulaError(f"{code!r} in the formula: the operators are + - * / ** and comparisons")
+    a, b = as_real(left), as_real(right)
+    if isinstance(node.op, ast.Div) and b.lower <= 0.0 <= b.upper:
+        raise FormulaError(
+            f"{code!r}: {b.code} reaches 0 within the declared ranges, so the quotient is not "
+            f"bounded; add a positive constant, for example ({b.code} + 1)"
+        )
+    ends = _corner_values(apply, a, b)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(code, ends[0])
+    return Real(code, min(ends), max(ends), lambda cols: apply(a.evaluate(cols), b.evaluate(cols)))
+
+
+def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float]:
+    """Return the operation at the corners: its extremes, as it is monotone in each argument."""
+    with np.errstate(over="ignore"):
+        return [
+            float(apply(np.float64(x), np.float64(y)))
+            for x in (a.lower, a.upper)
+            for y in (b.lower, b.upper)
+        ]
+
+
+def _comparison(node: ast.Compare, book: Book) -> Truth:
+    code = _text(node)
+    if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+        raise FormulaError(
+            f"{code!r} in the formula: compare two things at a time with < <= > >= == !=, "
+            "and join with &, for example (a > 1) & (a < 5)"
+        )
+    compare = _COMPARE[type(node.ops[0])]
+    left, right = _compile(node.left, book), _compile(node.comparators[0], book)
+    if isinstance(left, Category) or isinstance(right, Category):
+        return _level_comparison(code, node.ops[0], left, right)
+    a, b = as_real(left), as_real(right)
+
+    def holds(columns: Columns) -> Floats:
+        x, y = a.evaluate(columns), b.evaluate(columns)
+        return np.where(np.isnan(x) | np.isnan(y), np.nan, compare(x, y))
+
+    return Truth(code, holds)
+
+
+def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
+    factor, other = (left, right) if isinstance(left, Category) else (right, left)
+    assert isinstance(factor, Category)
+    if not isinstance(other, Constant) or not isinstance(op, ast.Eq | ast.NotEq):
+        raise FormulaError(f"{code!r}: a category is compared with one of its levels, by == or !=")
+    if other.value not in factor.levels:
+        raise FormulaError(
+            f"{code!r}: {other.code} is not one of the declared levels {list(factor.levels)!r}"
+        )
+    wanted = float(factor.levels.index(other.value))  # type: ignore[arg-type]
+    same = isinstance(op, ast.Eq)
+
+    def holds(columns: Columns) -> Floats:
+        codes = factor.evaluate(columns)
+        return np.where(np.isnan(codes), np.nan, (codes == wanted) == same)
+
+    return Truth(code, holds)
+
+
+def _text(node: ast.AST) -> str:
+    return shorten(ast.unparse(node), 200)

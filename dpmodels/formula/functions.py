@@ -1,0 +1,250 @@
+"""The allow-list: every function a formula may call, with its interval arithmetic.
+
+A function is row-wise and its range follows from its arguments' ranges. What
+is not in the table :data:`FUNCTIONS` cannot be called.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.polynomial import legendre
+from scipy.interpolate import BSpline
+
+from dpmodels.errors import FormulaError
+from dpmodels.formula.values import (
+    Basis,
+    Category,
+    Columns,
+    Constant,
+    Floats,
+    Real,
+    Truth,
+    Value,
+    as_real,
+    increasing,
+    number,
+    whole,
+)
+
+Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
+
+
+def clamped(x: Real) -> Callable[[Columns], Floats]:
+    """Return the evaluation of ``x`` held inside its range against rounding."""
+    return lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
+
+
+def _increasing_function(function: Callable[..., Floats], lowest: float, instead: str) -> Builder:
+    """Build an increasing function whose argument must stay above ``lowest``."""
+
+    def build(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+        x = as_real(_only(code, args, options))
+        closed = function is np.sqrt
+        if not (x.lower >= lowest if closed else x.lower > lowest):
+            raise FormulaError(
+                f"{code!r}: {x.code} reaches {x.lower:g} within the declared ranges, where the "
+                f"function is not bounded or not defined; {instead}"
+            )
+        with np.errstate(over="ignore"):
+            lower, upper = float(function(x.lower)), float(function(x.upper))
+        inner = clamped(x)
+        return Real(code, lower, upper, lambda columns: function(inner(columns)))
+
+    return build
+
+
+def _only(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    if len(args) != 1 or options:
+        raise FormulaError(f"{code!r}: expected exactly one argument")
+    return args[0]
+
+
+def _bind(
+    code: str,
+    args: Sequence[Value],
+    options: Mapping[str, Value],
+    names: Sequence[str],
+    required: int,
+) -> dict[str, Value]:
+    """Match positional and named arguments with a signature."""
+    given = dict(zip(names, args, strict=False))
+    unknown = [name for name in options if name not in names]
+    twice = [name for name in options if name in given]
+    missing = [name for name in names[:required] if name not in given and name not in options]
+    if len(args) > len(names) or unknown or twice or missing:
+        raise FormulaError(f"{code!r}: expected the arguments ({', '.join(names)})")
+    return {**given, **options}
+
+
+def _identity(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    value = _only(code, args, options)
+    if isinstance(value, Truth):
+        return Truth(code, value.evaluate)
+    x = as_real(value)
+    return Real(code, x.lower, x.upper, x.evaluate)
+
+
+def _absolute(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    x = as_real(_only(code, args, options))
+    ends = (abs(x.lower), abs(x.upper))
+    lower = 0.0 if x.lower <= 0.0 <= x.upper else min(ends)
+    return Real(code, lower, max(ends), lambda columns: np.abs(x.evaluate(columns)))
+
+
+def power(code: str, x: Real, exponent: float) -> Real:
+    """Return ``x ** exponent`` for a constant exponent, with its range."""
+    if not abs(exponent) <= 20:
+        raise FormulaError(f"{code!r}: the exponent {exponent:g} is beyond 20 in size")
+    if exponent < 0 and x.lower <= 0.0 <= x.upper:
+        raise FormulaError(
+            f"{code!r}: {x.code} reaches 0 within the declared ranges, where a negative power "
+            f"is not bounded; add a positive constant, for example ({x.code} + 1)"
+        )
+    if exponent != int(exponent) and x.lower < 0:
+        raise FormulaError(
+            f"{code!r}: {x.code} may be negative, which has no fractional power; use a whole "
+            "exponent, abs(), or declare a lower bound of at least 0"
+        )
+    with np.errstate(over="ignore"):
+        ends = [float(np.power(bound, exponent)) for bound in (x.lower, x.upper)]
+    if exponent > 0 and x.lower < 0.0 < x.upper:
+        ends.append(0.0)
+    inner = clamped(x)
+    return Real(code, min(ends), max(ends), lambda columns: np.power(inner(columns), exponent))
+
+
+def _power_call(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    given = _bind(code, args, options, ("x", "p"), 2)
+    return power(code, as_real(given["x"]), number(given["p"], f"{code!r}: the exponent"))
+
+
+def _clip(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    given = _bind(code, args, options, ("x", "lo", "hi"), 3)
+    x = as_real(given["x"])
+    low, high = (number(given[end], f"{code!r}: {end}") for end in ("lo", "hi"))
+    if not low < high:
+        raise FormulaError(f"{code!r}: lo must be smaller than hi")
+    ends = (min(max(x.lower, low), high), min(max(x.upper, low), high))
+    return Real(code, *ends, lambda columns: np.clip(x.evaluate(columns), low, high))
+
+
+def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    given = _bind(code, args, options, ("x", "breaks"), 2)
+    x = as_real(given["x"])
+    breaks = np.array(increasing(given["breaks"], f"{code!r}: breaks", 3))
+    ends = [f"{number:g}" for number in breaks]
+    levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
+    levels = ("[" + levels[0][1:], *levels[1:])
+
+    def codes(columns: Columns) -> Floats:
+        values = x.evaluate(columns)
+        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
+        inside = (values >= breaks[0]) & (values <= breaks[-1])
+        return np.where(inside, cell, np.nan)
+
+    return Category(code, levels, codes)
+
+
+def _polynomial(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    """Legendre polynomials over the public range: orthogonal there, each in [-1, 1]."""
+    given = _bind(code, args, options, ("x", "degree"), 2)
+    x = as_real(given["x"])
+    degree = whole(given["degree"], f"{code!r}: degree", 1, 10)
+    middle, half = (x.upper + x.lower) / 2, ((x.upper - x.lower) / 2) or 1.0
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=degree)))
+
+    def columns_of(columns: Columns) -> Floats:
+        unit = np.clip((x.evaluate(columns) - middle) / half, -1.0, 1.0)
+        return np.asarray(legendre.legvander(unit, degree).T[1:])
+
+    return Basis(code, corners, columns_of)
+
+
+def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    """B-splines on public knots; a row is non-negative and sums to at most one."""
+    for name in ("df", "lower_bound", "upper_bound"):
+        if name in options:
+            raise FormulaError(
+                f"{code!r}: {name}= is not available; knots at data quantiles would leak and the "
+                "boundary is the declared range. Write knots=, for example bs(x, knots=[30, 50])"
+            )
+    given = _bind(code, args, options, ("x", "knots", "degree"), 2)
+    x = as_real(given["x"])
+    inner = increasing(given["knots"], f"{code!r}: knots", 1)
+    degree = whole(given.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)
+    if not x.lower < inner[0] <= inner[-1] < x.upper:
+        raise FormulaError(
+            f"{code!r}: knots must lie strictly inside the range of {x.code}, "
+            f"{x.lower:g} to {x.upper:g}"
+        )
+    knots = np.array([x.lower] * (degree + 1) + list(inner) + [x.upper] * (degree + 1))
+    count = len(inner) + degree
+    hull = np.vstack([np.zeros(count), np.eye(count)])
+
+    def columns_of(columns: Columns) -> Floats:
+        values = np.clip(x.evaluate(columns), x.lower, x.upper)
+        missing = np.isnan(values)
+        filled = np.where(missing, x.lower, values)
+        basis = BSpline.design_matrix(filled, knots, degree).toarray().T[1:]
+        return np.where(missing, np.nan, basis)
+
+    return Basis(code, hull, columns_of)
+
+
+def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    given = _bind(code, args, options, ("cond", "a", "b"), 3)
+    condition = given["cond"]
+    if not isinstance(condition, Truth):
+        raise FormulaError(
+            f"{code!r}: the condition {condition.code!r} is not a comparison; "
+            "write for example ifelse(age > 65, 1, 0)"
+        )
+    a, b = as_real(given["a"]), as_real(given["b"])
+
+    def choose(columns: Columns) -> Floats:
+        holds = condition.evaluate(columns)
+        chosen = np.where(holds == 1.0, a.evaluate(columns), b.evaluate(columns))
+        return np.where(np.isnan(holds), np.nan, chosen)
+
+    return Real(code, min(a.lower, b.lower), max(a.upper, b.upper), choose)
+
+
+FUNCTIONS: dict[str, Builder] = {
+    "I": _identity,
+    "abs": _absolute,
+    "bs": _spline,
+    "clip": _clip,
+    "cut": _cut,
+    "exp": _increasing_function(np.exp, -math.inf, "declare narrower bounds"),
+    "ifelse": _ifelse,
+    "log": _increasing_function(
+        np.log, 0.0, "write log1p(x) or log(x + 1), or declare a positive lower bound"
+    ),
+    "log10": _increasing_function(np.log10, 0.0, "add a positive constant inside"),
+    "log1p": _increasing_function(np.log1p, -1.0, "declare a lower bound above -1"),
+    "log2": _increasing_function(np.log2, 0.0, "add a positive constant inside"),
+    "poly": _polynomial,
+    "pow": _power_call,
+    "sqrt": _increasing_function(np.sqrt, 0.0, "declare a lower bound of at least 0"),
+}
+
+INSTEAD: dict[str, str] = {
+    "center": "dp_pca centres with the private mean (center=True); in a formula subtract a "
+    "public constant, for example I(x - 50)",
+    "scale": "use the verb's scale=, or divide by a public constant, for example I(x / 10)",
+    "standardize": "use the verb's center= and scale=",
+    "mean": "statistics of the data cannot enter a formula; subtract a public constant",
+    "min": "bounds are declared in the codebook; for the row-wise limit use clip(x, lo, hi)",
+    "max": "bounds are declared in the codebook; for the row-wise limit use clip(x, lo, hi)",
+    "ns": "use bs(x, knots=[...]) with public knots",
+    "cr": "use bs(x, knots=[...]) with public knots",
+    "cc": "use bs(x, knots=[...]) with public knots",
+    "te": "use the interaction of two bs() terms",
+    "rank": "ranks compare rows with each other; use cut(x, breaks)",
+    "factor": "declare the variable's levels in the codebook, or use cut(x, breaks)",
+    "where": "use ifelse(cond, a, b)",
+}

@@ -1,0 +1,225 @@
+"""Formula text to terms: patsy's grammar, our own algebra with limits, R's ``.``.
+
+Only the grammar is patsy's: the text of a factor is never evaluated as Python,
+here or later.
+"""
+
+from __future__ import annotations
+
+import json
+import keyword
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from patsy import EvalFactor, PatsyError
+from patsy.parse_formula import ParseNode, parse_formula
+
+from dpmodels.errors import FormulaError
+from dpmodels.formula.expression import shorten, variables_in
+
+Term = tuple[str, ...]
+"""The factors of one term as normalised text; the empty term is the intercept."""
+
+Terms = dict[frozenset[str], Term]
+"""Terms in order of first mention; the same factors in another order are one term."""
+
+INTERCEPT: frozenset[str] = frozenset()
+
+MAX_LENGTH = 100_000
+MAX_DEPTH = 40
+MAX_TERMS = 5_000
+MAX_POWER = 10
+
+
+@dataclass(frozen=True)
+class ParsedFormula:
+    """A formula's terms, response and predictors apart.
+
+    Parameters
+    ----------
+    text : str
+        The formula as the user wrote it, white space tidied.
+    response, predictors : tuple of Term
+        Terms in order of first mention, without the intercept.
+    intercept : bool
+        Whether the predictors carry the intercept.
+    """
+
+    text: str
+    response: tuple[Term, ...]
+    predictors: tuple[Term, ...]
+    intercept: bool
+
+
+def parse(text: str, names: Iterable[str]) -> ParsedFormula:
+    """Split a formula into terms.
+
+    Parameters
+    ----------
+    text : str
+        A formula such as ``"y ~ a + log(b + 1):c"``.
+    names : iterable of str
+        The codebook's variables, for ``.``.
+
+    Raises
+    ------
+    FormulaError
+        If the text is no formula, or is longer, deeper or richer in terms
+        than a formula may be.
+    """
+    check_size(text)
+    try:
+        tree = parse_formula(text)
+    except PatsyError as error:
+        reason = str(error).splitlines()[0]
+        raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}") from None
+    sides = tree.args
+    response = _expand(sides[0], (), 0) if len(sides) == 2 else {}
+    response.pop(INTERCEPT, None)
+    used = {name for term in response.values() for code in term for name in variables_in(code)}
+    dot = tuple(quote(name) for name in names if name not in used)
+    predictors = _sum(sides[-1], dot, 0, _terms(()))
+    intercept = predictors.pop(INTERCEPT, None) is not None
+    tidy = " ".join(text.split())
+    return ParsedFormula(tidy, tuple(response.values()), tuple(predictors.values()), intercept)
+
+
+def check_size(text: str) -> None:
+    """Refuse what is no text, or too long or too deep to be a formula."""
+    if not isinstance(text, str):
+        raise FormulaError(f'formula is a {type(text).__name__}; write a string such as "~ a + b"')
+    if len(text) > MAX_LENGTH:
+        raise FormulaError(
+            f"formula {shorten(text)!r} has {len(text):,} characters; at most {MAX_LENGTH:,} are "
+            'read. Use "~ ." for all codebook variables'
+        )
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth > MAX_DEPTH:
+            raise FormulaError(
+                f"formula is nested more than {MAX_DEPTH} brackets deep at "
+                f"{shorten(text[position:])!r}; write it with fewer"
+            )
+
+
+def quote(name: str) -> str:
+    """Return the factor that names a variable: itself, or ``Q("...")``."""
+    if name.isidentifier() and not keyword.iskeyword(name):
+        return name
+    return f"Q({json.dumps(name, ensure_ascii=False)})"
+
+
+def _terms(*terms: Term) -> Terms:
+    return {frozenset(term): term for term in terms}
+
+
+def _sum(node: ParseNode, dot: Sequence[str], depth: int, terms: Terms) -> Terms:
+    """Fold a chain of ``+`` and ``-`` into ``terms``, left to right, without recursion."""
+    chain: list[tuple[str, ParseNode]] = []
+    while node.type in ("+", "-"):
+        chain.append((node.type, node.args[-1]))
+        if len(node.args) == 1:
+            break
+        node = node.args[0]
+    else:
+        chain.append(("+", node))
+    for sign, operand in reversed(chain):
+        adds = sign == "+"
+        if operand.type in ("ZERO", "ONE"):
+            found, adds = _terms(()), adds == (operand.type == "ONE")
+        else:
+            found = _expand(operand, dot, depth + 1)
+        for key, term in found.items():
+            if adds:
+                terms.setdefault(key, term)
+            else:
+                terms.pop(key, None)
+        _check_count(len(terms))
+    return terms
+
+
+def _expand(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
+    """Return the terms of a node, in order of first mention."""
+    if depth > MAX_DEPTH:
+        raise FormulaError(f"formula chains more than {MAX_DEPTH} operators in one term")
+    match node.type:
+        case "+" | "-":
+            return _sum(node, dot, depth, {})
+        case ":" | "*" | "/":
+            left, right = (_expand(side, dot, depth + 1) for side in node.args)
+            return _product(node.type, left, right)
+        case "**":
+            return _power(node, dot, depth)
+        case "PYTHON_EXPR":
+            return _factor(node.token.extra, dot)
+        case "ONE":
+            return _terms(())
+        case "~":
+            raise FormulaError("formula has more than one '~'; write response ~ predictors")
+    offender = node.token.extra if node.token is not None else node.type
+    raise FormulaError(
+        f"formula has a bare {shorten(str(offender))!r}; only 0 and 1 stand alone (the "
+        "intercept). Arithmetic goes inside I(), for example I(2 * x)"
+    )
+
+
+def _factor(code: str, dot: Sequence[str]) -> Terms:
+    """Return the one-factor term of a piece of text, or what ``.`` stands for."""
+    if code.strip() == ".":
+        return _terms(*((name,) for name in dot))
+    try:
+        return _terms((EvalFactor(code).code,))
+    except PatsyError:
+        raise FormulaError(f"{shorten(code)!r} in the formula cannot be read") from None
+
+
+def _product(operator: str, left: Terms, right: Terms) -> Terms:
+    """Return ``a:b``, ``a*b = a + b + a:b`` or ``a/b = a + a:b``."""
+    if operator == ":":
+        return _interact(left, right)
+    if operator == "*":
+        return _merge(left, right, _interact(left, right))
+    together = tuple(dict.fromkeys(factor for term in left.values() for factor in term))
+    return _merge(left, _interact(_terms(together), right))
+
+
+def _power(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
+    base, exponent = node.args
+    offender = str(getattr(exponent.token, "extra", exponent.type))
+    if not (offender.isdigit() and len(offender) < 4 and 1 <= int(offender) <= MAX_POWER):
+        raise FormulaError(
+            f"'**' is followed by {shorten(offender)!r}; expected a whole number from 1 to "
+            f"{MAX_POWER} (interactions up to that order). A variable's power is I(x ** 2)"
+        )
+    terms = _expand(base, dot, depth + 1)
+    result = terms
+    for _ in range(int(offender) - 1):
+        result = _merge(result, _interact(result, terms))
+    return result
+
+
+def _interact(left: Terms, right: Terms) -> Terms:
+    _check_count(len(left) * len(right))
+    pairs = (tuple(dict.fromkeys(a + b)) for a in left.values() for b in right.values())
+    merged: Terms = {}
+    for term in pairs:
+        merged.setdefault(frozenset(term), term)
+    return merged
+
+
+def _merge(*parts: Terms) -> Terms:
+    merged: Terms = {}
+    for part in parts:
+        for key, term in part.items():
+            merged.setdefault(key, term)
+    _check_count(len(merged))
+    return merged
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_TERMS:
+        raise FormulaError(
+            f"formula expands to more than {MAX_TERMS:,} terms; lower the power or name the "
+            "interactions you want"
+        )

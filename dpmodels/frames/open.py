@@ -1,0 +1,125 @@
+"""The one door for data: whatever the user has becomes a source of rows."""
+
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from dpmodels.errors import FrameError
+from dpmodels.frames.columns import open_mapping, open_structured
+from dpmodels.frames.delimited import open_delimited
+from dpmodels.frames.native import NativeRows
+from dpmodels.frames.parquet import open_parquet
+from dpmodels.frames.protocol import RowSource
+from dpmodels.frames.stream import StreamRows
+
+_ACCEPTED = (
+    "a DataFrame (pandas, polars, pyarrow), a dict of columns, a structured array, "
+    "the path of a .parquet or .csv file, or an iterable of such tables"
+)
+
+
+def open_rows(data: object) -> RowSource:
+    """Open whatever the user has as a source of rows.
+
+    Parameters
+    ----------
+    data : object
+        A data frame of pandas, polars, pyarrow or another eager library that narwhals
+        knows; a numpy structured array; a mapping of names to 1-D array-likes; the
+        path of a ``.parquet`` or ``.csv`` file; an iterable of in-memory tables or
+        `Path` objects, which is read once.
+
+    Returns
+    -------
+    RowSource
+        Names at once, rows on request. No row is looked at; of a file the header or
+        footer is read, and an iterable is asked for its first table when the names
+        are.
+
+    Raises
+    ------
+    FrameError
+        The data are none of these; the message tells what to write.
+
+    Examples
+    --------
+    >>> source = open_rows({"wage": [9.5, 12.0, 20.0], "sex": ["F", "M", "F"]})
+    >>> source.names
+    ('wage', 'sex')
+    >>> [chunk["wage"].tolist() for chunk in source.chunks(("wage",), 2)]
+    [[9.5, 12.0], [20.0]]
+    """
+    if isinstance(data, str | PathLike):
+        return _open_path(Path(data))
+    table = _open_table(data)
+    if table is not None:
+        return table
+    if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray | memoryview):
+        return StreamRows(data, _open_item)
+    raise FrameError(f"data of type {type(data).__name__} cannot be read: give {_ACCEPTED}")
+
+
+def _open_path(path: Path) -> RowSource:
+    """Open a file, by its suffix."""
+    openers: dict[str, Callable[[Path], RowSource]] = {
+        ".parquet": open_parquet,
+        ".csv": open_delimited,
+    }
+    suffix = path.suffix.lower()
+    if suffix not in openers:
+        raise FrameError(
+            f"{str(path)!r} has not the suffix .parquet or .csv: read the file "
+            "yourself and give the DataFrame, or write it as Parquet"
+        )
+    if path.is_dir():
+        raise FrameError(
+            f"{str(path)!r} is a folder: give its files, "
+            f'sorted(pathlib.Path({str(path)!r}).glob("*{suffix}"))'
+        )
+    if not path.is_file():
+        raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
+    return openers[suffix](path)
+
+
+def _open_table(data: Any) -> RowSource | None:
+    """Open a table in memory; None where it is not one."""
+    if isinstance(data, np.ndarray):
+        return open_structured(data)
+    if nw.dependencies.is_narwhals_dataframe(data):
+        return _open_table(data.to_native())
+    if nw.dependencies.is_into_dataframe(data):
+        return NativeRows(data)
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(data, pyarrow.RecordBatch):
+        return NativeRows(pyarrow.Table.from_batches([data]))
+    _refuse_lazy(data)
+    if nw.dependencies.is_into_series(data):
+        raise FrameError("a single Series has no table around it: write series.to_frame()")
+    return open_mapping(data) if isinstance(data, Mapping) else None
+
+
+def _refuse_lazy(data: object) -> None:
+    """Refuse a query that has not run: its failures would speak of cells."""
+    if nw.dependencies.is_polars_lazyframe(data):
+        raise FrameError(
+            "a polars LazyFrame is a query yet to run: write data.collect(), or "
+            'data.sink_parquet("rows.parquet") and give that path'
+        )
+    if nw.dependencies.is_narwhals_lazyframe(data) or nw.dependencies.is_into_lazyframe(data):
+        raise FrameError(
+            "a lazy table is a query yet to run: bring it into memory (data.collect(), "
+            "data.compute(), data.df()), give an iterable of its computed parts, "
+            "or write it to a Parquet file and give the path"
+        )
+
+
+def _open_item(item: object) -> RowSource:
+    """One table of an iterable. The message is silent about it: it might be a cell."""
+    table = _open_path(Path(item)) if isinstance(item, PathLike) else _open_table(item)
+    if table is None:
+        raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
+    return table

@@ -1,0 +1,58 @@
+"""A progress bar for long reading, that tells no private number of rows."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tqdm import tqdm
+
+from dpmodels.frames.protocol import Chunk
+
+_DELAY: Final = 1.0
+"""Seconds before the bar appears."""
+
+_INDETERMINATE: Final = "{desc} ..."
+
+
+def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Iterator[Chunk]:
+    """Pass chunks on, with a bar in rows on stderr while they are read.
+
+    Parameters
+    ----------
+    chunks : iterator of mapping of str to ndarray
+        What `RowSource.chunks` returns.
+    total : int or None
+        The number of rows where it is public. None where it is private (add-remove
+        neighbours): the bar is then the label alone, without any count.
+    label : str
+        What is being done.
+
+    Yields
+    ------
+    mapping of str to ndarray
+        Each chunk, unchanged.
+
+    Notes
+    -----
+    Nothing is shown within the first second, nor where stderr is no terminal.
+
+    Examples
+    --------
+    >>> from dpmodels.frames import open_rows, progress
+    >>> chunks = open_rows({"x": [1, 2, 3]}).chunks(("x",), 2)
+    >>> [len(chunk["x"]) for chunk in progress(chunks, total=3, label="moments")]
+    [2, 1]
+    """
+    layout = _INDETERMINATE if total is None else None
+    with tqdm(
+        total=total,
+        desc=label,
+        unit=" rows",
+        unit_scale=True,
+        leave=False,
+        delay=_DELAY,
+        disable=None,
+        bar_format=layout,
+    ) as bar:
+        for chunk in chunks:
+            yield chunk
+            bar.update(len(next(iter(chunk.values()), ())))

@@ -1,0 +1,1 @@
+"""Strategies that release a covariance or second-moment matrix."""

@@ -1,0 +1,1 @@
+"""The front door: one verb a file."""

@@ -1,0 +1,19 @@
+"""The noise floor: random words and exact integer noise; no budgets, no data."""
+
+from dpmodels.noise.discrete_gaussian import discrete_gaussian, discrete_gaussian_variance
+from dpmodels.noise.discrete_laplace import discrete_laplace, discrete_laplace_variance
+from dpmodels.noise.entropy import Entropy, secure, seeded
+from dpmodels.noise.simulation import simulating, simulation, source
+
+__all__ = [
+    "Entropy",
+    "discrete_gaussian",
+    "discrete_gaussian_variance",
+    "discrete_laplace",
+    "discrete_laplace_variance",
+    "secure",
+    "seeded",
+    "simulating",
+    "simulation",
+    "source",
+]

@@ -1,0 +1,119 @@
+"""The integer lattice on which statistics are exact.
+
+A row of the unit ball is rounded to integers of Euclidean norm at most
+``2**bits``. Sums of products over a block of at most ``2**(53 - 2 * bits)``
+rows are then integers below ``2**53``: float64 arithmetic on them is exact
+whatever the order, the threads or fused operations.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import BudgetError
+
+MAX_BITS = 20
+MIN_BITS = 8
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Integers that stand for a row of the unit ball.
+
+    Parameters
+    ----------
+    bits : int
+        A row's integer norm is at most ``2**bits``.
+    columns : int
+        Length of a row.
+
+    Examples
+    --------
+    >>> lattice = Lattice(20, 3)
+    >>> lattice.block_rows
+    8192
+    """
+
+    bits: int
+    columns: int
+
+    @property
+    def radius(self) -> float:
+        """Largest integer norm of a row, ``2**bits``."""
+        return float(2**self.bits)
+
+    @property
+    def steps(self) -> float:
+        """Lattice steps in the unit length: rounding moves a row by at most sqrt(columns)/2."""
+        return self.radius - math.sqrt(self.columns) / 2
+
+    @property
+    def block_rows(self) -> int:
+        """Most rows whose sum of products stays exact in float64."""
+        return int(min(2 ** (53 - 2 * self.bits), 8192))
+
+
+def choose_lattice(columns: int, sigma: float) -> Lattice:
+    """Return the finest lattice on which noise of scale ``sigma`` fits 64-bit integers.
+
+    Parameters
+    ----------
+    columns : int
+        Length of a row.
+    sigma : float
+        Largest noise scale, in units of the squared unit length.
+
+    Raises
+    ------
+    BudgetError
+        If the noise is so large that no useful lattice is left.
+    """
+    spare = 57 - math.log2(max(sigma, 1.0))
+    bits = min(MAX_BITS, math.floor(spare / 2))
+    if bits < MIN_BITS:
+        raise BudgetError(
+            f"the budget asks for noise {sigma:.2g} times a whole row's influence, beyond what is "
+            "meaningful; give a larger eps, delta or rho"
+        )
+    return Lattice(bits, columns)
+
+
+def to_lattice(rows: NDArray[np.float64], lattice: Lattice) -> NDArray[np.bool_]:
+    """Round rows of the unit ball to the lattice in place and hold their norms.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (columns, rows)
+        Coordinates in units of the ball's radius; overwritten by integers.
+    lattice : Lattice
+        Its columns are those of ``rows``.
+
+    Returns
+    -------
+    complete : ndarray of bool, shape (rows,)
+        False where a row had a NaN; such a row is all zeros now.
+
+    Notes
+    -----
+    On return every row is a vector of integers of norm at most
+    ``lattice.radius``, whatever the input: a longer row is shrunk towards
+    zero, and the integer norm, exact in float64 below 2**53, is checked again.
+    """
+    np.multiply(rows, lattice.steps, out=rows)
+    np.rint(rows, out=rows)
+    norms = np.einsum("ij,ij->j", rows, rows)
+    limit = lattice.radius**2
+    complete = ~np.isnan(norms)
+    if not complete.all():
+        rows[:, ~complete] = 0.0
+    longer = norms > limit
+    if longer.any():
+        shrink = lattice.radius * (1 - 2.0**-40) / np.sqrt(norms[longer])
+        held = np.trunc(rows[:, longer] * shrink)
+        held[:, np.einsum("ij,ij->j", held, held) > limit] = 0.0
+        rows[:, longer] = held
+    return complete

@@ -1,0 +1,100 @@
+"""The envelope as arrays, for deciding many proposals at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.noise.enclosure import ceil_shift
+from dpmodels.noise.envelope import Envelope, thresholds
+from dpmodels.noise.proposal import LEADING_BITS
+
+_GUIDE_BITS = 14
+_GUARD_BITS = 32
+UNDECIDED = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What the leading 32 bits say for certain about the block of a proposal.
+
+    Attributes
+    ----------
+    envelope : Envelope
+    guide : ndarray of int16, shape (2^14,)
+        The block that the leading 14 bits decide, or `UNDECIDED`.
+    floors, ceilings : ndarray of int64, shape (blocks,)
+        Integer bounds on the cumulative thresholds times 2^32.
+    slopes : ndarray of float64, shape (blocks,)
+    bend : float
+        At a fraction y of block j the exponent has risen by
+        ``y * (slopes[j] + bend * y)``; both are the nearest floats.
+    """
+
+    envelope: Envelope
+    guide: NDArray[np.int16]
+    floors: NDArray[np.int64]
+    ceilings: NDArray[np.int64]
+    slopes: NDArray[np.float64]
+    bend: float
+
+    def find(self, choose: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Find the blocks of proposals.
+
+        Parameters
+        ----------
+        choose : ndarray of uint32, shape (count,)
+
+        Returns
+        -------
+        ndarray of int64, shape (count,)
+            The block, or `UNDECIDED` where 32 bits leave it open or the
+            proposal falls into the tail.
+        """
+        cells = (choose >> np.uint32(LEADING_BITS - _GUIDE_BITS)).astype(np.intp)
+        block = self.guide[cells].astype(np.int64)
+        crossed = np.flatnonzero(block == UNDECIDED)
+        block[crossed] = _certain_block(
+            self.floors, self.ceilings, choose[crossed], choose[crossed]
+        )
+        return block
+
+
+def tabulate(envelope: Envelope) -> Table:
+    """Tabulate an envelope.
+
+    Parameters
+    ----------
+    envelope : Envelope
+
+    Returns
+    -------
+    Table
+    """
+    enclosures = thresholds(envelope, LEADING_BITS + _GUARD_BITS)
+    floors = np.array([low >> _GUARD_BITS for low, _ in enclosures], dtype=np.int64)
+    ceilings = np.array([ceil_shift(high, _GUARD_BITS) for _, high in enclosures], dtype=np.int64)
+    size = 1 << LEADING_BITS - _GUIDE_BITS
+    first = np.arange(1 << _GUIDE_BITS, dtype=np.int64) * size
+    law, width = envelope.law, 1 << envelope.shift
+    starts = range(0, envelope.cut, width)
+    return Table(
+        envelope=envelope,
+        guide=_certain_block(floors, ceilings, first, first + (size - 1)).astype(np.int16),
+        floors=floors,
+        ceilings=ceilings,
+        slopes=np.array([float(law.slope(start) * width) for start in starts]),
+        bend=float(law.quadratic * width**2),
+    )
+
+
+def _certain_block(
+    floors: NDArray[np.int64],
+    ceilings: NDArray[np.int64],
+    first: NDArray[np.integer],
+    last: NDArray[np.integer],
+) -> NDArray[np.int64]:
+    """Give the block of every uniform with leading bits from first to last, if it is one block."""
+    least = np.searchsorted(ceilings, first, side="right")
+    most = np.searchsorted(floors, last, side="right")
+    return np.where((least == most) & (least < floors.size), least, UNDECIDED).astype(np.int64)

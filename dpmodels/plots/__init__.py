@@ -1,0 +1,11 @@
+"""Pictures: labelled arrays in, matplotlib axes out.
+
+matplotlib is imported when a picture is drawn, never before. No picture shows a
+row: scores do not leave the house.
+"""
+
+from dpmodels.plots.biplot import biplot
+from dpmodels.plots.loadings import loadings
+from dpmodels.plots.scree import scree
+
+__all__ = ["biplot", "loadings", "scree"]

@@ -1,0 +1,175 @@
+"""The scree plot: variances of components with their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmodels.errors import ArgumentError
+from dpmodels.plots.names import short_names, thinned
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, box_inches, stamp_across
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SIZE = (6.4, 3.8)
+_Vector = npt.NDArray[np.float64]
+
+
+def scree(
+    values: npt.ArrayLike,
+    *,
+    lower: npt.ArrayLike | None = None,
+    upper: npt.ArrayLike | None = None,
+    floor: float | None = None,
+    labels: Sequence[str],
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw the variance of each component, its noise interval, the noise floor.
+
+    Parameters
+    ----------
+    values : array_like, shape (d,)
+        Variances in the order of the components; they may be negative.
+    lower, upper : array_like, shape (d,), optional
+        Ends of the noise intervals; nan where there is none. Give both.
+    floor : float, optional
+        Variance under which a component is not distinguishable from noise;
+        such components are drawn hollow and grey.
+    labels : sequence of str
+        Names of the components, all of them; only some are written if d is
+        large.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    stamp : str, optional
+        A warning to write across the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its vertical axis is linear and starts at 0 unless a value is negative.
+
+    Raises
+    ------
+    ArgumentError
+        If the arrays differ in length or only one end is given.
+    NotAvailable
+        If matplotlib is not installed.
+
+    References
+    ----------
+    Cattell, R. B. (1966). The scree test for the number of factors.
+    Multivariate Behavioral Research 1(2), 245-276.
+    """
+    heights = _vector("values", values, len(labels))
+    if (lower is None) != (upper is None):
+        raise ArgumentError("one end of the noise intervals is missing: give lower and upper")
+    ends = None
+    if lower is not None and upper is not None:
+        ends = (_vector("lower", lower, len(labels)), _vector("upper", upper, len(labels)))
+    ax = axes_or_new(ax, _SIZE)
+    d = len(labels)
+    small = d > 60
+    places = np.arange(1.0, d + 1)
+    under = heights < floor if floor is not None else np.zeros(d, dtype=bool)
+    ax.plot(places, heights, color=GREY, linewidth=0.8, zorder=2)
+    if ends is not None:
+        _intervals(ax, places, *ends, under, width=0.7 if small else 1.4)
+    size = 8 if small else 34
+    ax.scatter(
+        places[~under], heights[~under], size, color=BLUE, zorder=4, label="above the noise floor"
+    )
+    ax.scatter(
+        places[under],
+        heights[under],
+        size,
+        facecolors="white",
+        edgecolors=GREY,
+        linewidths=0.7 if small else 1.4,
+        zorder=4,
+        label="below the noise floor",
+    )
+    _limits(ax, heights, ends, floor)
+    if floor is not None:
+        _floor(ax, floor)
+    _names(ax, labels)
+    ax.set_ylabel("Variance")
+    return stamp_across(ax, stamp)
+
+
+def _vector(name: str, values: npt.ArrayLike, length: int) -> _Vector:
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.shape != (length,) or length == 0:
+        raise ArgumentError(
+            f"{name} has shape {vector.shape} for {length} labels: give one number a component"
+        )
+    return vector
+
+
+def _intervals(
+    ax: Axes,
+    places: _Vector,
+    lower: _Vector,
+    upper: _Vector,
+    under: npt.NDArray[np.bool_],
+    width: float,
+) -> None:
+    there = np.isfinite(lower) & np.isfinite(upper)
+    colours = np.where(under, GREY, BLUE)[there]
+    ax.vlines(
+        places[there],
+        lower[there],
+        upper[there],
+        colors=colours.tolist(),
+        linewidth=width,
+        zorder=3,
+        label="noise interval",
+    )
+    if places.size <= 60:
+        for ends in (lower, upper):
+            ax.scatter(places[there], ends[there], 40, marker="_", color=colours, zorder=3)
+
+
+def _limits(
+    ax: Axes, heights: _Vector, ends: tuple[_Vector, _Vector] | None, floor: float | None
+) -> None:
+    """From 0, or from the lowest value where that is negative, with room above."""
+    tops = [heights, np.array([0.0 if floor is None else floor])]
+    tops += [] if ends is None else [ends[1]]
+    drawn = np.concatenate(tops)
+    top = float(np.max(drawn[np.isfinite(drawn)], initial=0.0))
+    bottom = float(np.min(heights[np.isfinite(heights)], initial=0.0))
+    if bottom < 0:
+        ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+    ax.set_ylim(1.1 * bottom, 1.12 * top if top > bottom else 1.0)
+    d = heights.size
+    ax.set_xlim(1 - max(0.5, 0.02 * d), d + max(0.5, 0.02 * d))
+
+
+def _floor(ax: Axes, floor: float) -> None:
+    """Shade a band from the bottom to the floor and name it at its right end."""
+    ax.axhspan(ax.get_ylim()[0], floor, color=PALE, alpha=0.6, linewidth=0, zorder=0)
+    ax.axhline(floor, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+    ax.annotate(
+        "noise floor",
+        (1, floor),
+        xycoords=("axes fraction", "data"),
+        xytext=(-3, 3),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=FONT,
+        color=INK,
+    )
+
+
+def _names(ax: Axes, labels: Sequence[str]) -> None:
+    shown = short_names(labels, most=12)
+    longest = max(map(len, shown))
+    room = 72 * box_inches(ax)[0] / (0.62 * FONT * (longest + 1.5))
+    ticks = thinned(len(labels), room)
+    ax.set_xticks([i + 1 for i in ticks], [shown[i] for i in ticks], parse_math=False)

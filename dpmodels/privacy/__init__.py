@@ -1,0 +1,45 @@
+"""Guarantees, events, calibration, composition and the ledger: no noise, no data."""
+
+from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
+from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.compose import compose_gaussians, split_gaussian, total_eps, total_rho
+from dpmodels.privacy.concentrated import bounded_range_to_zcdp, pure_to_zcdp, zcdp_to_approx
+from dpmodels.privacy.events import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    PureEvent,
+)
+from dpmodels.privacy.ledger import Entry, Ledger
+from dpmodels.privacy.neighbours import Adjacency, AdjacencyName, adjacency
+from dpmodels.privacy.spent import Spent
+
+__all__ = [
+    "ZCDP",
+    "Adjacency",
+    "AdjacencyName",
+    "ApproxDP",
+    "BoundedRangeEvent",
+    "Entry",
+    "Event",
+    "GaussianEvent",
+    "Guarantee",
+    "LaplaceEvent",
+    "Ledger",
+    "PureDP",
+    "PureEvent",
+    "Spent",
+    "adjacency",
+    "bounded_range_to_zcdp",
+    "compose_gaussians",
+    "gaussian_delta",
+    "gaussian_eps",
+    "gaussian_multiplier",
+    "pure_to_zcdp",
+    "resolve_budget",
+    "split_gaussian",
+    "total_eps",
+    "total_rho",
+    "zcdp_to_approx",
+]

@@ -1,0 +1,254 @@
+"""Privacy guarantees as values: a bare float never stands for a budget.
+
+References
+----------
+.. [1] Dwork, C., Kenthapadi, K., McSherry, F., Mironov, I. and Naor, M.
+   (2006). "Our Data, Ourselves: Privacy Via Distributed Noise Generation."
+   EUROCRYPT 2006.
+.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy:
+   Simplifications, Extensions, and Lower Bounds." TCC 2016-B.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Final
+
+from dpmodels.errors import BudgetError
+
+_WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
+
+
+def finite_number(name: str, value: object, write: str) -> float:
+    """Return `value` as a finite float, or refuse it by the name of its argument.
+
+    Parameters
+    ----------
+    name : str
+        The argument, as the user wrote it.
+    value : object
+        What was given for it; booleans and strings are not numbers.
+    write : str
+        What to write instead.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    BudgetError
+        If `value` is not a finite real number.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise BudgetError(f"{name}={value!r} is not a number: {write}.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise BudgetError(f"{name}={number!r} is not finite: {write}.")
+    return number
+
+
+def positive_number(name: str, value: object, write: str) -> float:
+    """Return `value` as a float between 1e-100 and 1e100, whose squares are finite too.
+
+    Parameters
+    ----------
+    name, value, write
+        As in `finite_number`.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    BudgetError
+        If `value` is not a number, not above zero, or not in that range.
+    """
+    number = finite_number(name, value, write)
+    if number <= 0:
+        raise BudgetError(f"{name}={number!r} is not above zero: {write}.")
+    if not 1e-100 <= number <= 1e100:
+        raise BudgetError(f"{name}={number!r} is not between 1e-100 and 1e100: {write}.")
+    return number
+
+
+def unit_number(name: str, value: object, write: str) -> float:
+    """Return `value` as a float in [0, 1).
+
+    Parameters
+    ----------
+    name, value, write
+        As in `finite_number`.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    BudgetError
+        If `value` is not a number, or not in that range.
+    """
+    number = finite_number(name, value, write)
+    if not 0 <= number < 1:
+        raise BudgetError(f"{name}={number!r} is not in [0, 1): {write}.")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class PureDP:
+    """The guarantee of eps-differential privacy.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on the privacy loss, above zero.
+
+    Raises
+    ------
+    BudgetError
+        If `eps` is not a number between 1e-100 and 1e100.
+
+    Examples
+    --------
+    >>> PureDP(1).describe()
+    'eps = 1'
+    """
+
+    eps: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_number("eps", self.eps, "write eps=1.0"))
+
+    def describe(self) -> str:
+        """Return the guarantee as reports print it."""
+        return f"eps = {self.eps:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxDP:
+    """The guarantee of (eps, delta)-differential privacy.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on the privacy loss, above zero.
+    delta : float
+        Above zero and below one; well below 1/n for n rows.
+
+    Raises
+    ------
+    BudgetError
+        If either lies outside its range.
+
+    Examples
+    --------
+    >>> ApproxDP(eps=1, delta=1e-6).describe()
+    'eps = 1, delta = 1e-06'
+    """
+
+    eps: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_number("eps", self.eps, "write eps=1.0"))
+        delta = unit_number("delta", self.delta, "write delta=1e-6")
+        if delta == 0:
+            raise BudgetError(
+                "delta=0 asks for a pure guarantee: write PureDP(eps), or delta=1e-6."
+            )
+        object.__setattr__(self, "delta", delta)
+
+    def describe(self) -> str:
+        """Return the guarantee as reports print it."""
+        return f"eps = {self.eps:g}, delta = {self.delta:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ZCDP:
+    """The guarantee of rho-zero-concentrated differential privacy.
+
+    Parameters
+    ----------
+    rho : float
+        Above zero. A Gaussian release of multiplier m costs 1/(2 m**2).
+
+    Raises
+    ------
+    BudgetError
+        If `rho` is not a number between 1e-100 and 1e100.
+
+    Examples
+    --------
+    >>> ZCDP(0.1).describe()
+    'rho = 0.1 (zCDP)'
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        write = "write budget=dp.ZCDP(0.1)"
+        object.__setattr__(self, "rho", positive_number("rho", self.rho, write))
+
+    def describe(self) -> str:
+        """Return the guarantee as reports print it."""
+        return f"rho = {self.rho:g} (zCDP)"
+
+
+Guarantee = PureDP | ApproxDP | ZCDP
+
+
+def resolve_budget(
+    eps: float | None = None, delta: float = 0.0, budget: Guarantee | None = None
+) -> Guarantee:
+    """Return the guarantee the words `eps`, `delta` and `budget` of a verb ask for.
+
+    Parameters
+    ----------
+    eps : float, optional
+        Above zero. Given instead of `budget`.
+    delta : float, default 0.0
+        In [0, 1); zero asks for a pure guarantee. Only together with `eps`.
+    budget : PureDP, ApproxDP or ZCDP, optional
+        The guarantee itself. Given instead of `eps`.
+
+    Returns
+    -------
+    PureDP, ApproxDP or ZCDP
+        The guarantee.
+
+    Raises
+    ------
+    BudgetError
+        If both `eps` and `budget` are given, or neither, or `delta` with
+        `budget`, or a number lies outside its range.
+
+    Examples
+    --------
+    >>> resolve_budget(eps=1.0, delta=1e-6)
+    ApproxDP(eps=1.0, delta=1e-06)
+    >>> resolve_budget(budget=ZCDP(0.1))
+    ZCDP(rho=0.1)
+    """
+    delta = unit_number("delta", delta, "write delta=1e-6, or leave delta out")
+    if budget is None:
+        if eps is None:
+            raise BudgetError(f"Neither eps nor budget is given: {_WRITE_BUDGET}.")
+        return PureDP(eps) if delta == 0 else ApproxDP(eps, delta)
+    if not isinstance(budget, Guarantee):
+        raise BudgetError(f"budget is a {type(budget).__name__}, not a guarantee: {_WRITE_BUDGET}.")
+    if eps is not None:
+        raise BudgetError(f"eps and budget are both given: keep one; {_WRITE_BUDGET}.")
+    if delta != 0:
+        raise BudgetError(
+            f"delta={delta!r} is given with budget, which states the whole guarantee: leave "
+            "delta out, or write eps=1.0, delta=1e-6 and no budget."
+        )
+    return budget

@@ -1,0 +1,169 @@
+"""What a release costs, apart from any accountant.
+
+An event states the noise of one release in units of its sensitivity; a
+composition is a tuple of events; `count` is how often the release is made, and
+every accountant prices `count=k` as k events. Nothing here depends on which
+neighbouring relation the sensitivity was taken under.
+"""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Final
+
+from dpmodels.errors import BudgetError
+from dpmodels.privacy.budget import positive_number
+
+_WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
+_WRITE_EPS: Final = "give the eps one release satisfies"
+
+
+def _whole_count(count: object) -> int:
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise BudgetError(f"count={count!r} is not a whole number above zero: write count=1.")
+    return int(count)
+
+
+def _times(description: str, count: int) -> str:
+    return description if count == 1 else f"{description} x {count}"
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent:
+    """Gaussian noise, continuous or on a fine lattice.
+
+    Parameters
+    ----------
+    multiplier : float
+        Noise standard deviation divided by the L2 sensitivity, above zero.
+    count : int, default 1
+        Number of such releases.
+
+    Raises
+    ------
+    BudgetError
+        If either lies outside its range.
+
+    Examples
+    --------
+    >>> GaussianEvent(4.5, count=3).describe()
+    'Gaussian, multiplier 4.5 x 3'
+    """
+
+    multiplier: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        multiplier = positive_number("multiplier", self.multiplier, _WRITE_MULTIPLIER)
+        object.__setattr__(self, "multiplier", multiplier)
+        object.__setattr__(self, "count", _whole_count(self.count))
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"Gaussian, multiplier {self.multiplier:g}", self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceEvent:
+    """Laplace noise, continuous or discrete.
+
+    Parameters
+    ----------
+    multiplier : float
+        Noise scale divided by the L1 sensitivity, above zero: the release is
+        1/multiplier-differentially private.
+    count : int, default 1
+        Number of such releases.
+
+    Raises
+    ------
+    BudgetError
+        If either lies outside its range.
+
+    Examples
+    --------
+    >>> LaplaceEvent(2.0).describe()
+    'Laplace, multiplier 2'
+    """
+
+    multiplier: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        multiplier = positive_number("multiplier", self.multiplier, _WRITE_MULTIPLIER)
+        object.__setattr__(self, "multiplier", multiplier)
+        object.__setattr__(self, "count", _whole_count(self.count))
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"Laplace, multiplier {self.multiplier:g}", self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeEvent:
+    """A draw whose privacy loss lies in an interval of length eps: the exponential mechanism.
+
+    Parameters
+    ----------
+    eps : float
+        Length of the interval, above zero; the draw is eps-differentially private.
+    count : int, default 1
+        Number of such releases.
+
+    Raises
+    ------
+    BudgetError
+        If either lies outside its range.
+
+    Examples
+    --------
+    >>> BoundedRangeEvent(0.5).describe()
+    'bounded range, eps 0.5'
+    """
+
+    eps: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_number("eps", self.eps, _WRITE_EPS))
+        object.__setattr__(self, "count", _whole_count(self.count))
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"bounded range, eps {self.eps:g}", self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class PureEvent:
+    """Any eps-differentially private release of which nothing more is known.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on its privacy loss, above zero.
+    count : int, default 1
+        Number of such releases.
+
+    Raises
+    ------
+    BudgetError
+        If either lies outside its range.
+
+    Examples
+    --------
+    >>> PureEvent(0.5).describe()
+    'pure, eps 0.5'
+    """
+
+    eps: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_number("eps", self.eps, _WRITE_EPS))
+        object.__setattr__(self, "count", _whole_count(self.count))
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"pure, eps {self.eps:g}", self.count)
+
+
+Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent

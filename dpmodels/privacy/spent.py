@@ -1,0 +1,96 @@
+"""Amounts of privacy, and what releases amount to in the currency of a guarantee."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dpmodels.privacy.budget import ApproxDP, Guarantee, PureDP
+from dpmodels.privacy.compose import total_eps, total_rho
+from dpmodels.privacy.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """An amount of privacy in the currency of a guarantee.
+
+    Parameters
+    ----------
+    amount : float
+        Zero or above; infinite for releases that have no guarantee in this
+        currency.
+    unit : {"eps", "rho"}
+        The currency.
+    delta : float, default 0.0
+        The delta at which `eps` is stated; zero for pure eps and for rho.
+
+    Examples
+    --------
+    >>> Spent(1.48, "eps", delta=1e-6).describe()
+    'eps = 1.48, delta = 1e-06'
+    """
+
+    amount: float
+    unit: Literal["eps", "rho"]
+    delta: float = 0.0
+
+    def left_of(self, whole: "Spent") -> "Spent":
+        """Return what is left of an amount in the same currency, zero at least."""
+        return replace(whole, amount=max(whole.amount - self.amount, 0.0))
+
+    def describe(self) -> str:
+        """Return the amount in a few words, as reports print it."""
+        delta = f", delta = {self.delta:g}" if self.delta else ""
+        return f"{self.unit} = {self.amount:g}{delta}"
+
+
+def capacity(guarantee: Guarantee) -> Spent:
+    """Return the amount that spends a guarantee to the last.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP or ZCDP
+        The guarantee.
+
+    Returns
+    -------
+    Spent
+        Its eps (at its delta) or its rho.
+
+    Examples
+    --------
+    >>> capacity(PureDP(2.0))
+    Spent(amount=2.0, unit='eps', delta=0.0)
+    """
+    match guarantee:
+        case PureDP(eps):
+            return Spent(eps, "eps")
+        case ApproxDP(eps, delta):
+            return Spent(eps, "eps", delta)
+        case concentrated:
+            return Spent(concentrated.rho, "rho")
+
+
+def price(events: Iterable[Event], guarantee: Guarantee) -> Spent:
+    """Return what releases cost together, in the currency of a guarantee.
+
+    Parameters
+    ----------
+    events : iterable of events
+        The releases.
+    guarantee : PureDP, ApproxDP or ZCDP
+        Fixes the currency, and the delta at which eps is stated.
+
+    Returns
+    -------
+    Spent
+        The composed total; infinite for Gaussian events under `PureDP`.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy.events import PureEvent
+    >>> price([PureEvent(0.5, count=2)], PureDP(2.0)).amount
+    1.0
+    """
+    whole = capacity(guarantee)
+    amount = total_eps(events, whole.delta) if whole.unit == "eps" else total_rho(events)
+    return replace(whole, amount=amount)

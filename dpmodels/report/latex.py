@@ -1,0 +1,143 @@
+"""A report in LaTeX, with the rules of booktabs."""
+
+import re
+from collections.abc import Sequence
+
+from dpmodels.report.characters import plain, width, wrap
+from dpmodels.report.layout import LABEL, Layout, cell_lines, head_lines, is_words, lay_out
+from dpmodels.report.values import Report, Section
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"$\sim$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{\char34}",
+    "`": r"\textasciigrave{}",
+    # After the end of a row these would be read as its options.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "ρ": r"$\rho$",
+}
+_MINUS = re.compile(r"(?<![\w.)])-(?=\.?\d|Inf)")
+_LIGATURE = re.compile(r"-(?=-)")
+_LINE = 72  # characters of \small text on a page of the article class
+_PARAGRAPH = r">{\raggedright\arraybackslash}p{%s}"
+
+
+def as_latex(report: Report) -> str:
+    r"""Write the report as LaTeX, to be put into a document.
+
+    Needs ``\usepackage{array, booktabs, longtable}``; tables break over pages,
+    and columns over panels where the table would be wider than a column of text.
+
+    Parameters
+    ----------
+    report : Report
+        What to write. Every string is escaped; formulas are written whole.
+        Letters beyond Latin and the usual signs need LuaLaTeX or XeLaTeX.
+
+    Returns
+    -------
+    str
+        LaTeX without a final line break.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report, Row, Section
+    >>> table = Section("Means", ("mean",), (Row("hh_size", ("-1.5",)),))
+    >>> print(as_latex(Report("Private means", (), (table,), ())))
+    % Needs \usepackage{array, booktabs, longtable}
+    \begingroup\small
+    \begin{center}\textbf{Private means}\end{center}
+    \begin{longtable}{@{}lr@{}}
+    \toprule
+    Means & mean \\
+    \midrule
+    \endhead
+    hh\_size & $-$1.5 \\
+    \bottomrule
+    \end{longtable}
+    \endgroup
+    """
+    stamp = []
+    if report.stamp is not None:
+        stamp = [rf"\begin{{center}}\fbox{{\Large\textbf{{{_text(report.stamp)}}}}}\end{{center}}"]
+    lines = [r"% Needs \usepackage{array, booktabs, longtable}", r"\begingroup\small", *stamp]
+    lines += [rf"\begin{{center}}\textbf{{{_text(report.title)}}}\end{{center}}"]
+    lines += _facts(report.facts)
+    for section in report.sections:
+        alike = [s for s in report.sections if s.columns == section.columns]
+        layout = lay_out(alike, limits=(_LINE,))
+        for panel in layout.panels:
+            lines += _table(section, layout, panel)
+    lines += [rf"\noindent {_text(note)}\par" for note in report.notes]
+    return "\n".join([*lines, *stamp, r"\endgroup"])
+
+
+def _text(text: str) -> str:
+    escaped = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
+    return _MINUS.sub("$-$", escaped).replace("\0", "{}")
+
+
+def _line(*cells: str) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Two pairs a row; long values wrap."""
+    if not facts:
+        return []
+    cells = [(_text(label) + ":", _text(value)) for label, value in facts]
+    if len(cells) % 2:
+        cells.append(("", ""))
+    value = _PARAGRAPH % r"0.28\linewidth"
+    rows = [_line(*left, *right) for left, right in zip(cells[0::2], cells[1::2], strict=True)]
+    head = rf"\begin{{longtable}}{{@{{}}l{value}l{value}@{{}}}}"
+    return [head, r"\toprule", *rows, r"\bottomrule", r"\end{longtable}"]
+
+
+def _stack(lines: Sequence[str], align: str, level: str) -> str:
+    """Set the lines of one cell above each other; ``level`` t or b stands in the row."""
+    stack = r"\\".join(map(_text, lines))
+    if len(lines) == 1:
+        return stack
+    return rf"\begin{{tabular}}[{level}]{{@{{}}{align}@{{}}}}{stack}\end{{tabular}}"
+
+
+def _table(section: Section, layout: Layout, panel: range) -> list[str]:
+    """One panel; its head repeats on every page."""
+    long = any(width(plain(row.label)) > LABEL for row in section.rows)
+    aligns = {j: "l" if is_words(section, j) else "r" for j in panel}
+    spec = (_PARAGRAPH % "16em" if long else "l") + "".join(aligns.values())
+    title = _text(section.title)
+    heads = [
+        _stack(head_lines(section.columns[j], layout.widths[j]), aligns[j], "b") for j in panel
+    ]
+    above = []
+    if heads and width(plain(section.title)) > LABEL:
+        above, title = [rf"\multicolumn{{{len(heads) + 1}}}{{@{{}}l@{{}}}}{{{title}}} \\"], ""
+    lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
+    lines += [_line(title, *heads), r"\midrule", r"\endhead"]
+    for row in section.rows:
+        label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if long else _text(row.label)
+        cells = (_stack(cell_lines(row.cells[j], layout.stacked), aligns[j], "t") for j in panel)
+        lines.append(_line(label, *cells))
+    return [*lines, r"\bottomrule", r"\end{longtable}"]

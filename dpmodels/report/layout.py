@@ -1,0 +1,128 @@
+"""Where the columns of a table stand, and in how many panels."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dpmodels.report.characters import plain, width, wrap
+from dpmodels.report.values import Section
+
+WIDTH = 78  # of a report that needs no more
+LIMIT = 100  # of any line
+GAP = 2  # spaces before a column
+LABEL = 26  # a label longer than this wraps when room is short
+_WIDE_LABEL = 44
+_HEAD = 12  # a head may be as wide as this even over narrower cells
+_CELL = 28
+_COMFORT = 8  # short cells spread to this width where the line has room
+_INTERVAL = re.compile(r"\[([^\s,]+), ([^\s,]+)\]")
+_NUMBER_LETTERS = re.compile(r"Inf|nan|(?<=\d)[eE](?=[+-]?\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Measures of a table in characters.
+
+    Attributes
+    ----------
+    label : int
+        Width of the label column.
+    widths : tuple of int
+        Width of each column, the gap before it not counted.
+    stacked : bool
+        Whether an interval stands on two lines, one end above the other.
+    panels : tuple of range
+        Columns of each panel, left to right.
+    """
+
+    label: int
+    widths: tuple[int, ...]
+    stacked: bool
+    panels: tuple[range, ...]
+
+    def width(self, panel: range) -> int:
+        """Characters that the lines of one panel take."""
+        return self.label + sum(self.widths[j] + GAP for j in panel)
+
+
+def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT)) -> Layout:
+    """Measure tables that have equal column heads.
+
+    Tries, in this order, long labels on one line, labels wrapped, intervals
+    stacked, first within the first limit and then within the next; the last
+    resort is the smallest number of panels that keeps lines within the last.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        At least one; all with the same number of columns.
+    limits : tuple of int
+        Characters a line should have, then may have; at least 60.
+
+    Returns
+    -------
+    Layout
+        No panel wider than the last limit.
+    """
+    widest = _WIDE_LABEL if sections[0].columns else limits[0]
+    tries = [
+        _measure(sections, label, stacked, limits[0])
+        for label, stacked in ((widest, False), (LABEL, False), (LABEL, True))
+    ]
+    for limit in limits:
+        for layout in tries:
+            if layout.width(layout.panels[0]) <= limit:
+                return layout
+    return _in_panels(tries[-1], limits[-1])
+
+
+def cell_lines(cell: str, stacked: bool) -> tuple[str, ...]:
+    """Lines of one cell; a stacked interval has its two ends on two lines."""
+    text = plain(cell)
+    ends = _INTERVAL.fullmatch(text) if stacked else None
+    return (f"[{ends[1]},", f"{ends[2]}]") if ends else wrap(text, _CELL)
+
+
+def head_lines(head: str, columns: int) -> tuple[str, ...]:
+    """Lines of a column head over a column of the given width."""
+    return wrap(head, max(columns, _HEAD))
+
+
+def is_words(section: Section, column: int) -> bool:
+    """Whether a column holds words only, which stand at the left."""
+    cells = [plain(row.cells[column]) for row in section.rows]
+    told = [cell for cell in cells if cell not in ("", "-")]
+    spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in told]
+    return bool(told) and all(spelt)
+
+
+def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int) -> Layout:
+    """One panel, as wide as it gets."""
+    titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
+    labels = [line for s in sections for r in s.rows for line in wrap(r.label, most, indent=2)]
+    label = max(map(width, titles + labels), default=0)
+    heads = sections[0].columns
+    widths = []
+    for j, head in enumerate(heads):
+        cells = [line for s in sections for r in s.rows for line in cell_lines(r.cells[j], stacked)]
+        body = max(map(width, cells), default=0)
+        widths.append(max([body, *map(width, head_lines(head, body))]))
+    everything = (range(len(heads)),)
+    natural = Layout(label, tuple(widths), stacked, everything)
+    for common in (max([_COMFORT, *widths]), max(widths, default=0)):
+        even = Layout(label, (common,) * len(widths), stacked, everything)
+        if even.width(everything[0]) <= comfort:
+            return even
+    return natural
+
+
+def _in_panels(layout: Layout, limit: int) -> Layout:
+    """Cut the columns into the fewest panels of nearly equal length."""
+    columns = len(layout.widths)
+    for number in range(2, columns + 1):
+        cuts = [columns * i // number for i in range(number + 1)]
+        panels = tuple(range(a, b) for a, b in pairwise(cuts))
+        if all(layout.width(panel) <= limit for panel in panels):
+            break
+    return Layout(layout.label, layout.widths, layout.stacked, panels)

@@ -1,0 +1,68 @@
+"""A report in GitHub's Markdown."""
+
+import re
+
+from dpmodels.report.characters import plain
+from dpmodels.report.layout import is_words
+from dpmodels.report.values import Report, Section
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&^!@])")
+
+
+def as_markdown(report: Report) -> str:
+    r"""Write the report as a heading, GitHub tables and a list of notes.
+
+    Parameters
+    ----------
+    report : Report
+        What to write. Characters with a meaning in Markdown are escaped;
+        formulas are written whole.
+
+    Returns
+    -------
+    str
+        Markdown without a final line break.
+
+    References
+    ----------
+    GitHub Flavored Markdown Spec, version 0.29-gfm, sections 2.4 and 4.10.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report, Row, Section
+    >>> table = Section("Means", ("mean",), (Row("a|b", ("1.5",)),))
+    >>> print(as_markdown(Report("Private means", (), (table,), ("Noise only.",))))
+    ### Private means
+    <BLANKLINE>
+    | Means | mean |
+    | :--- | ---: |
+    | a\|b | 1.5 |
+    <BLANKLINE>
+    - Noise only.
+    """
+    stamp = [] if report.stamp is None else [f"**{_text(report.stamp)}**"]
+    blocks = [*stamp, f"### {_text(report.title)}"]
+    if report.facts:
+        facts = [_line(_text(label), _text(value)) for label, value in report.facts]
+        blocks.append("\n".join([_line("", ""), _line(":---", ":---"), *facts]))
+    blocks += [_table(section) for section in report.sections]
+    if report.notes:
+        blocks.append("\n".join(f"- {_text(note)}" for note in report.notes))
+    return "\n\n".join([*blocks, *stamp])
+
+
+def _text(text: str) -> str:
+    escaped = _SPECIAL.sub(r"\\\1", plain(text))
+    # A line that begins so would become a list item of its own.
+    return re.sub(r"^([+-]|\d+[.)])(?=\s|$)", lambda m: f"{m[1][:-1]}\\{m[1][-1]}", escaped)
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _table(section: Section) -> str:
+    columns = range(len(section.columns))
+    rules = [":---", *(":---" if is_words(section, j) else "---:" for j in columns)]
+    rows = [_line(*map(_text, (row.label, *row.cells))) for row in section.rows]
+    return "\n".join([_line(*map(_text, (section.title, *section.columns))), _line(*rules), *rows])

@@ -1,0 +1,224 @@
+"""Numbers as strings that claim no more than is known.
+
+Fixed notation from 1e-4 to 1e6, powers of ten outside; ``-`` for what does not
+exist, ``Inf`` for what has no end.
+"""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from dpmodels.errors import ArgumentError
+
+_MOST = 6  # significant digits printed however small the noise
+_FULL = 17  # significant decimal digits of a float64
+
+
+def signif(value: float, digits: int = 4) -> str:
+    """``value`` to ``digits`` significant digits.
+
+    Parameters
+    ----------
+    value : float
+        Any number; nan prints as ``-``, infinity as ``Inf``.
+    digits : int
+        Significant digits, 1 to 17.
+
+    Returns
+    -------
+    str
+        At most ``digits + 8`` characters.
+
+    Raises
+    ------
+    ArgumentError
+        If ``digits`` is not within 1 to 17.
+
+    Examples
+    --------
+    >>> signif(0.41268), signif(0.163), signif(123456.7), signif(3.2e-7)
+    ('0.4127', '0.1630', '123500', '3.200e-07')
+    >>> signif(float("nan")), signif(float("-inf")), signif(0)
+    ('-', '-Inf', '0')
+    """
+    if not 1 <= digits <= _FULL:
+        raise ArgumentError(f"digits = {digits}: write a number of digits from 1 to {_FULL}")
+    if not math.isfinite(value) or value == 0:
+        return _special(value)
+    rounded = f"{value:.{digits - 1}e}"
+    return f"{Decimal(rounded):f}" if _is_fixed(float(rounded)) else rounded
+
+
+def signif_uncertain(value: float, sd: float) -> str:
+    """``value`` to the digits that noise of standard deviation ``sd`` leaves.
+
+    The last digit printed stands where the second digit of ``sd`` stands, so a
+    value lost in its noise prints as a zero, never as a string of digits.
+
+    Parameters
+    ----------
+    value : float
+        A released value.
+    sd : float
+        Standard deviation of its noise, >= 0; at 0 the value is exact and
+        prints to four significant digits; nan means unknown noise, ``-``.
+
+    Returns
+    -------
+    str
+        At most six significant digits.
+
+    Raises
+    ------
+    ArgumentError
+        If ``sd`` is negative.
+
+    Examples
+    --------
+    >>> signif_uncertain(0.123456, 0.0123), signif_uncertain(12345.6, 320)
+    ('0.123', '12350')
+    >>> signif_uncertain(29336126827944404.0, 3e15), signif_uncertain(0.4, 57.0)
+    ('2.93e+16', '0')
+    """
+    if sd < 0:
+        raise ArgumentError("sd is negative: write a standard deviation, 0 or more")
+    if math.isnan(sd) or math.isinf(sd) or not math.isfinite(value):
+        return _special(math.nan if math.isfinite(value) else value)
+    if sd == 0 or value == 0:
+        return signif(value)
+    place = max(_exponent(sd, 2) - 1, _exponent(value, _MOST) - _MOST + 1)
+    return _at_place(value, place, fixed=None)
+
+
+def interval(low: float, high: float) -> str:
+    """``[low, high]`` with equal decimals, enough for two digits of the width.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends, ``low <= high``; an end that is nan makes the whole ``-``.
+
+    Returns
+    -------
+    str
+        The ends differ whenever the numbers do; a negative end keeps its sign
+        even where it rounds to zero.
+
+    Raises
+    ------
+    ArgumentError
+        If ``low > high``.
+
+    Examples
+    --------
+    >>> interval(0.41234, 0.43119), interval(-12.3, 45.67), interval(0.5, math.inf)
+    ('[0.412, 0.431]', '[-12, 46]', '[0.5000, Inf]')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "-"
+    if low > high:
+        raise ArgumentError("the lower end lies above the upper end: write the lower end first")
+    largest = max(abs(low), abs(high))
+    spread = high - low
+    if spread == 0 or not math.isfinite(spread):
+        return f"[{signif(low)}, {signif(high)}]"
+    place = max(_exponent(spread, 2) - 1, _exponent(largest, _FULL) - _FULL + 1)
+    fixed = _is_fixed(largest)
+    ends = [_at_place(end, place, fixed=fixed, signed=True) for end in (low, high)]
+    return f"[{ends[0]}, {ends[1]}]"
+
+
+def aligned(values: Sequence[float], digits: int = 4) -> tuple[str, ...]:
+    """Print a row or column of numbers with equal decimals.
+
+    The largest number gets ``digits`` significant digits and the smallest at
+    least two where three more decimals suffice; a number that would still print
+    as zero, or lies outside fixed notation, prints by itself.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The numbers, in any order.
+    digits : int
+        Significant digits of the largest, 1 to 17.
+
+    Returns
+    -------
+    tuple of str
+        One string a number.
+
+    Raises
+    ------
+    ArgumentError
+        If ``digits`` is not within 1 to 17.
+
+    Examples
+    --------
+    >>> aligned([0.61123, 0.176, 0.0951, float("nan")], digits=3)
+    ('0.611', '0.176', '0.095', '-')
+    >>> aligned([1.7379, -0.16954, 3.1e-9])
+    ('1.738', '-0.170', '3.100e-09')
+    """
+    alone = [signif(value, digits) for value in values]
+    sizes = [abs(v) for v in values if math.isfinite(v) and v != 0 and _is_fixed(v)]
+    if not sizes:
+        return tuple(alone)
+    decimals = max(0, digits - 1 - _exponent(max(sizes), digits))
+    decimals = max(decimals, min(1 - _exponent(min(sizes), 2), decimals + 3))
+    return tuple(
+        _with_decimals(value, decimals, single) for value, single in zip(values, alone, strict=True)
+    )
+
+
+def count(value: float) -> str:
+    """Print a number of things, to the nearest one, with thousands marked.
+
+    Examples
+    --------
+    >>> count(20190), count(-3.4), count(2.9e16), count(float("nan"))
+    ('20,190', '-3', '2.900e+16', '-')
+    """
+    if not math.isfinite(value):
+        return _special(value)
+    return f"{round(value):,}" if abs(value) < 1e9 else signif(value)
+
+
+def _special(value: float) -> str:
+    """nan, the infinities and zero."""
+    if math.isnan(value):
+        return "-"
+    return "0" if value == 0 else ("Inf" if value > 0 else "-Inf")
+
+
+def _is_fixed(value: float) -> bool:
+    return 1e-4 <= abs(value) <= 1e6
+
+
+def _exponent(value: float, digits: int) -> int:
+    """Power of ten of the first digit once ``value`` is rounded to ``digits``."""
+    return int(f"{value:.{digits - 1}e}".partition("e")[2])
+
+
+def _at_place(value: float, place: int, *, fixed: bool | None, signed: bool = False) -> str:
+    """``value`` rounded to a multiple of 10**place, ties to even.
+
+    ``fixed`` chooses the notation, None by size; ``signed`` keeps the sign of a
+    negative number that rounds to zero.
+    """
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(place))
+    if rounded == 0:
+        sign = "-" if signed and value < 0 else ""
+        return sign + (f"{0:.{-place}f}" if -5 <= place < 0 else "0")
+    if fixed if fixed is not None else _is_fixed(float(rounded)):
+        return f"{rounded:f}"
+    return f"{float(rounded):.{max(rounded.adjusted() - place, 0)}e}"
+
+
+def _with_decimals(value: float, decimals: int, alone: str) -> str:
+    """``value`` in fixed decimals, or ``alone`` where those cannot show it."""
+    if not math.isfinite(value) or value == 0:
+        return alone if value != 0 else f"{0:.{decimals}f}"
+    if not _is_fixed(value):
+        return alone
+    shown = f"{value:.{decimals}f}"
+    return shown if float(shown) != 0 else signif(value, 2)

@@ -1,0 +1,95 @@
+"""What a report is: cells that are already strings, and where they stand."""
+
+from dataclasses import dataclass
+
+from dpmodels.errors import ArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table.
+
+    Attributes
+    ----------
+    label : str
+        Name of the line, written at the left.
+    cells : tuple of str
+        One formatted string a column; ``""`` is a blank cell.
+    """
+
+    label: str
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of a report.
+
+    Attributes
+    ----------
+    title : str
+        What the table shows; stands above the row labels.
+    columns : tuple of str
+        Column heads. Sections of one report with equal heads are printed with
+        equal column widths.
+    rows : tuple of Row
+        The lines, top to bottom.
+
+    Raises
+    ------
+    ArgumentError
+        If a row has not one cell a column.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows, start=1):
+            if len(row.cells) != len(self.columns):
+                raise ArgumentError(
+                    f"row {number} of a section has {len(row.cells)} cells for "
+                    f'{len(self.columns)} columns: write one cell a column, "" for a blank one'
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A printed result: title, facts, tables, notes.
+
+    Attributes
+    ----------
+    title : str
+        First line.
+    facts : tuple of (str, str)
+        Label and value pairs of the header, in two columns filled row by row.
+    sections : tuple of Section
+        The tables, top to bottom.
+    notes : tuple of str
+        Sentences under the last rule, one paragraph each.
+    stamp : str, optional
+        A warning that every format repeats loudly at its top and its bottom.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report, Row, Section, as_text
+    >>> rows = (Row("age", ("1.204", "0.031")), Row("educ", ("0.870", "0.112")))
+    >>> table = Section("Coefficients", ("estimate", "noise sd"), rows)
+    >>> facts = (("Formula", "wage ~ age + educ"), ("Guarantee", "eps = 1"))
+    >>> print(as_text(Report("Private least squares", facts, (table,), ())))
+                                Private least squares
+    ==============================================================================
+    Formula:  wage ~ age + educ   Guarantee: eps = 1
+    ------------------------------------------------------------------------------
+    Coefficients  estimate  noise sd
+    age              1.204     0.031
+    educ             0.870     0.112
+    ==============================================================================
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+    stamp: str | None = None

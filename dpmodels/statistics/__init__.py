@@ -1,0 +1,7 @@
+"""Exact statistics with a proved sensitivity; they add over disjoint rows."""
+
+from dpmodels.statistics.moments import moments as moments
+from dpmodels.statistics.sensitivity import MomentWeights as MomentWeights
+from dpmodels.statistics.sensitivity import moment_sensitivity as moment_sensitivity
+from dpmodels.statistics.sensitivity import moment_weights as moment_weights
+from dpmodels.statistics.statistic import Statistic as Statistic

@@ -1,0 +1,63 @@
+"""Exact augmented moments of the rows: how many, their sum, their sum of squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.statistic import Statistic
+
+# Block products are below 2**53; 2**9 of them stay below 2**62.
+BLOCKS_PER_CARRY = 512
+
+
+def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+    """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, x)`` on the lattice.
+
+    Parameters
+    ----------
+    design : PrivateDesign
+        Rows in the unit ball.
+    lattice : Lattice
+        The integers that stand for them.
+    count_public : bool
+        Whether progress may show how many rows there are.
+
+    Returns
+    -------
+    Statistic
+        Integers, shape (columns + 1, columns + 1). Entry (0, 0) is the number
+        of complete rows times ``4**bits``, the rest of row 0 the sum of the
+        rows times ``2**bits``; an incomplete row adds zero everywhere. The
+        integers are the same for any chunking, order or number of threads.
+    """
+    size = lattice.columns + 1
+    total: NDArray[Any] = np.zeros((size, size), dtype=object)
+    pending = np.zeros((size, size), dtype=np.int64)
+    rows = blocks = 0
+    for product, count in design.blocks(
+        lambda x, complete: augmented_product(x, complete, lattice),
+        lattice,
+        count_public=count_public,
+    ):
+        pending += product.astype(np.int64)
+        rows += count
+        blocks += 1
+        if blocks % BLOCKS_PER_CARRY == 0:
+            total = total + pending
+            pending[:] = 0
+    return Statistic("augmented moments", total + pending, rows)
+
+
+def augmented_product(
+    x: NDArray[np.float64], complete: NDArray[np.bool_], lattice: Lattice
+) -> NDArray[np.float64]:
+    """Return ``Σ z zᵀ`` of one block; every partial sum is an integer below 2**53."""
+    z = np.empty((lattice.columns + 1, x.shape[1]))
+    z[0] = np.where(complete, lattice.radius, 0.0)
+    z[1:] = x
+    return z @ z.T
