@@ -1,3 +1,4 @@
+from . import errors as errors
 from . import mechanisms as mechanisms
 from .codebook import Categorical as Categorical
 from .codebook import Codebook as Codebook

@@ -19,7 +19,7 @@ from dpmodels.frames import RowSource, open_rows, progress, require
 from dpmodels.noise.lattice import Lattice, to_lattice
 
 Floats = NDArray[np.float64]
-BlockFunction = Callable[[Floats, NDArray[np.bool_]], Floats]
+BlockFunction = Callable[[Floats], Floats]
 
 
 class PrivateDesign:
@@ -54,8 +54,9 @@ class PrivateDesign:
         Parameters
         ----------
         function : callable
-            Takes integer rows, shape (columns, rows) with at most
-            ``lattice.block_rows`` rows, and which of them are complete.
+            Takes integer rows, shape (columns + 1, rows) with at most
+            ``lattice.block_rows`` rows. Line 0 is the lattice's radius where
+            a row is complete, and 0, like all else in it, where it is not.
         lattice : Lattice
             The lattice the rows are brought to.
         count_public : bool
@@ -89,13 +90,13 @@ class PrivateDesign:
         self, function: BlockFunction, columns: Mapping[str, Floats], lattice: Lattice
     ) -> tuple[Floats, int]:
         count = len(next(iter(columns.values())))
-        rows = np.empty((len(self.public.names), count))
+        augmented = np.empty((len(self.public.names) + 1, count))
+        rows = augmented[1:]
         self.public.evaluate(columns, rows)
-        shift = (self.scaling.centre / self.scaling.scale / self.scaling.row_norm)[:, None]
-        factor = (1.0 / (self.scaling.scale * self.scaling.row_norm))[:, None]
-        np.multiply(rows, factor, out=rows)
-        np.subtract(rows, shift, out=rows)
-        return function(rows, to_lattice(rows, lattice)), count
+        factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        complete = to_lattice(rows, factor, self.scaling.centre * factor, lattice)
+        np.multiply(complete, lattice.radius, out=augmented[0])
+        return function(augmented), count
 
 
 def private_design(

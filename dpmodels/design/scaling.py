@@ -84,7 +84,7 @@ def _nearest(
     block: Block, divisor: NDArray[np.float64], free: bool
 ) -> tuple[NDArray[np.float64], float]:
     """Return a public centre for a block and the scaled distance of its farthest row."""
-    points = block.points() / divisor
+    points = block.points / divisor
     candidates = [np.zeros(len(divisor))]
     if free:
         candidates += [(points.max(axis=0) + points.min(axis=0)) / 2, points.mean(axis=0)]

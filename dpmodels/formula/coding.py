@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from dpmodels.formula.parse import ParsedFormula, parse
 from dpmodels.formula.values import Basis, Category, Columns, Floats, Real, Truth
 
 MAX_COLUMNS = 5_000
-MAX_POINTS = 25_000_000
+MAX_POINTS = 4_000_000
 
 Factor = Real | Category | Basis
 
@@ -48,8 +48,9 @@ class Block:
     factors: tuple[Factor, ...]
     contrasts: tuple[Floats | None, ...]
 
+    @cached_property
     def points(self) -> Floats:
-        """Return points, shape (points, columns), whose hull contains every row."""
+        """Points, shape (points, columns), whose hull contains every row."""
         sets = [_extremes(*pair) for pair in zip(self.factors, self.contrasts, strict=True)]
         size = math.prod(len(one) for one in sets) * len(self.names)
         if size > MAX_POINTS:
@@ -59,19 +60,26 @@ class Block:
             )
         return reduce(_products, sets).reshape(-1, len(self.names))
 
+    @cached_property
+    def lower(self) -> Floats:
+        """Public lower bounds, shape (columns,)."""
+        return np.asarray(self.points.min(axis=0))
+
+    @cached_property
+    def upper(self) -> Floats:
+        """Public upper bounds, shape (columns,)."""
+        return np.asarray(self.points.max(axis=0))
+
     def evaluate(self, columns: Columns, out: Floats) -> None:
-        """Write the coded columns, shape (columns, rows), into ``out``."""
+        """Write the coded columns, shape (columns, rows), held in their ranges."""
         parts = [
             _coded(factor, contrast, columns)
             for factor, contrast in zip(self.factors, self.contrasts, strict=True)
         ]
-        if len(parts) == 1:
-            out[:] = parts[0]
-            return
         product = parts[0]
         for part in parts[1:]:
             product = (part[:, None, :] * product[None, :, :]).reshape(-1, out.shape[1])
-        out[:] = product
+        np.clip(product, self.lower[:, None], self.upper[:, None], out=out)
 
 
 def _extremes(factor: Factor, contrast: Floats | None) -> Floats:
@@ -145,7 +153,6 @@ class Design:
             stop = start + len(block.names)
             block.evaluate(columns, out[start:stop])
             start = stop
-        np.clip(out, self.lower[:, None], self.upper[:, None], out=out)
 
 
 def design(formula: str, codebook: Codebook | None) -> Design:
@@ -183,14 +190,13 @@ def design(formula: str, codebook: Codebook | None) -> Design:
     if not parsed.predictors:
         raise FormulaError("formula has no terms besides the intercept; name at least one variable")
     blocks = code_terms(parsed, book)
-    points = [block.points() for block in blocks]
     used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
     return Design(
         parsed.text,
         book.select(name for name in book if name in used),
         tuple(name for block in blocks for name in block.names),
-        np.concatenate([one.min(axis=0) for one in points]),
-        np.concatenate([one.max(axis=0) for one in points]),
+        np.concatenate([block.lower for block in blocks]),
+        np.concatenate([block.upper for block in blocks]),
         blocks,
     )
 

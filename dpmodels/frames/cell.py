@@ -52,7 +52,7 @@ def plain(cell: object) -> str | float:
     kind = type(cell)
     try:
         for base, read in _READERS:
-            if issubclass(kind, base):
+            if type.__subclasscheck__(base, kind):
                 return read(cell)
     except Exception:
         return MISSING

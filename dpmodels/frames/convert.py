@@ -92,12 +92,13 @@ def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.i
 
     Notes
     -----
-    A cell is compared first as it is declared, text with text and number with number
-    (``1``, ``1.0`` and ``True`` are one number). Failing that, a text cell matches
-    the numeric level that it spells and a numeric cell matches the text level that
-    spells it, so that level ``1`` takes ``"1"`` and ``"1.0"``, and level ``"1"``
-    takes ``1`` and ``1.0``. Text is never stripped or folded. Numbers are compared
-    as float64. Never raises and never warns.
+    A text cell matches the level of the same text, unstripped and unfolded. A number,
+    and a text that is no level but spells a number, matches a level of that number,
+    or else a level whose text spells it: ``1``, ``1.0``, ``True``, ``"1"`` and
+    ``"1.0"`` all match level ``1``, and all match level ``"1"`` where neither ``1``
+    nor their own text is a level. Software that reads a file gives the same cell as
+    text, as an integer or as a float according to other rows; here that makes no
+    difference. Numbers are compared as float64. Never raises and never warns.
 
     Examples
     --------

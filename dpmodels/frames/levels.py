@@ -1,6 +1,6 @@
 """Declared levels, ready to be looked up by text or by number."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,38 +29,33 @@ class LevelCodes(dict[str | float | None, int]):
     def __init__(self, levels: tuple[Hashable, ...]) -> None:
         declared = [(plain(level), index) for index, level in enumerate(levels)]
         texts = [(level, index) for level, index in declared if isinstance(level, str)]
-        self._numbers = _first(
-            (level, index) for level, index in declared if isinstance(level, float)
-        )
-        # "1" before "01": the level that prints as the number comes before others that spell it.
-        spelled = sorted(texts, key=lambda pair: not _is_printed(pair[0]))
-        derived = _first((number(text), index) for text, index in spelled)
-        self._any_numbers = derived | self._numbers
+        declared_numbers = [(level, k) for level, k in declared if isinstance(level, float)]
+        # "1" before "01": the level that prints as the number before others that spell it.
+        printed_first = sorted(texts, key=lambda pair: not _is_printed(pair[0]))
+        spelled = [(number(text), index) for text, index in printed_first]
+        self._numbers = _first(declared_numbers + spelled)
         super().__init__()
         for text, index in texts:
             self.setdefault(text, index)
 
     def __missing__(self, cell: str | float | None) -> int:
         """Work out, and remember, a cell that is no declared text."""
-        if isinstance(cell, str):
-            code = self._numbers.get(number(cell), -1)
-        else:
-            value = plain(cell)
-            code = -1 if isinstance(value, str) else self._any_numbers.get(value, -1)
-        self[cell] = code
+        value = plain(cell)
+        value = number(value) if isinstance(value, str) else value
+        code = self[cell] = self._numbers.get(value, -1)
         return code
 
     def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Look up an array of numbers, shape (n,)."""
-        if not self._any_numbers:
+        if not self._numbers:
             return np.full(len(values), -1, dtype=np.intp)
-        keys = np.array(sorted(self._any_numbers))
-        codes = np.array([self._any_numbers[key] for key in keys.tolist()], dtype=np.intp)
+        keys = np.array(sorted(self._numbers))
+        codes = np.array([self._numbers[key] for key in keys.tolist()], dtype=np.intp)
         place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
         return np.where(keys[place] == values, codes[place], -1)
 
 
-def _first(pairs: Iterable[tuple[float, int]]) -> dict[float, int]:
+def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
     """Keep the first index of equal numbers; NaN is nobody's number."""
     table: dict[float, int] = {}
     for value, index in pairs:

@@ -82,13 +82,20 @@ def choose_lattice(columns: int, sigma: float) -> Lattice:
     return Lattice(bits, columns)
 
 
-def to_lattice(rows: NDArray[np.float64], lattice: Lattice) -> NDArray[np.bool_]:
-    """Round rows of the unit ball to the lattice in place and hold their norms.
+def to_lattice(
+    rows: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    lattice: Lattice,
+) -> NDArray[np.bool_]:
+    """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice in place.
 
     Parameters
     ----------
     rows : ndarray, shape (columns, rows)
-        Coordinates in units of the ball's radius; overwritten by integers.
+        Any numbers; overwritten by integers.
+    factor, shift : ndarray, shape (columns,)
+        Public, finite; bring declared rows into the unit ball.
     lattice : Lattice
         Its columns are those of ``rows``.
 
@@ -103,7 +110,8 @@ def to_lattice(rows: NDArray[np.float64], lattice: Lattice) -> NDArray[np.bool_]
     ``lattice.radius``, whatever the input: a longer row is shrunk towards
     zero, and the integer norm, exact in float64 below 2**53, is checked again.
     """
-    np.multiply(rows, lattice.steps, out=rows)
+    np.multiply(rows, (factor * lattice.steps)[:, None], out=rows)
+    np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
     np.rint(rows, out=rows)
     norms = np.einsum("ij,ij->j", rows, rows)
     limit = lattice.radius**2

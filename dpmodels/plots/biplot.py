@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +11,18 @@ import numpy.typing as npt
 from dpmodels.errors import ArgumentError
 from dpmodels.plots import tables
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, halo, stamp_across
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-_SIZE = (5.4, 5.4)
+_Tips = npt.NDArray[np.float64]  # (variables, 2)
+_Tip = npt.NDArray[np.float64]  # (2,)
+_WIDTH = 5.6  # inches
 _OFFSETS = (4.0, 11.0, 18.0)  # points between the tip of an arrow and its name
+_ALONG = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)  # parts of an arrow to keep clear of
 _TURNS = (0.0, 0.4, -0.4, 0.8, -0.8, 1.2, -1.2)  # radians off the arrow's direction
 
 
@@ -67,6 +70,15 @@ def biplot(
     ----------
     Gabriel, K. R. (1971). The biplot graphic display of matrices with
     application to principal component analysis. Biometrika 58(3), 453-467.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from xarray import DataArray
+    >>> table = DataArray([[0.8, 0.6], [-0.6, 0.8]], dims=("variable", "component"))
+    >>> ax = biplot(table, [2.0, 1.0], ax=Figure().subplots())
+    >>> len(ax.texts)  # two arrows, two names
+    4
     """
     table = tables.ordered(table)
     heads = tables.names(table, "component")
@@ -80,85 +92,97 @@ def biplot(
         )
     under = tables.positions(heads, tuple(marked))
     tips = np.asarray(table, dtype=np.float64)[:, chosen] * scales[chosen]
-    ax = axes_or_new(ax, _SIZE)
+    drawn = np.flatnonzero(np.isfinite(tips).all(axis=1))
+    tips = tips[drawn]
+    variables = short_names(tables.names(table, "variable"))
+    limits = _limits(tips)
+    width, height = np.diff(limits, axis=1)[:, 0]
+    ax = axes_or_new(ax, (_WIDTH, 0.7 + (_WIDTH - 0.8) * height / width))
+    ax.set(xlim=limits[0], ylim=limits[1])
     for axis, j in ((ax.xaxis, chosen[0]), (ax.yaxis, chosen[1])):
         note = " (below the noise floor)" if j in under else ""
         axis.set_label_text(heads[j] + note, parse_math=False)
-    reach = 1.3 * float(np.max(np.abs(tips[np.isfinite(tips)]), initial=0.0)) or 1.0
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
     ax.set_aspect("equal", adjustable="box")
     ax.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     ax.axvline(0, color=PALE, linewidth=0.8, zorder=0)
     _arrows(ax, tips)
-    _label(ax, tips, short_names(tables.names(table, "variable")))
+    _label(ax, tips, [variables[i] for i in drawn])
     return stamp_across(ax, stamp)
 
 
-def _arrows(ax: Axes, tips: npt.NDArray[np.float64]) -> None:
+def _limits(tips: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Set the ends of both axes: origin, arrows, room for names; no side under half the other."""
+    low, high = tips.min(axis=0, initial=0.0), tips.max(axis=0, initial=0.0)
+    span = float(np.max(high - low)) or 1.0
+    pad = 0.2 * span + np.maximum(0.25 * span - (high - low) / 2, 0.0)
+    (left, bottom), (right, top) = low - pad, high + pad
+    return (float(left), float(right)), (float(bottom), float(top))
+
+
+def _arrows(ax: Axes, tips: _Tips) -> None:
+    style = {
+        "arrowstyle": "-|>",
+        "color": BLUE,
+        "linewidth": 1.0,
+        "mutation_scale": 8,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     for x, y in tips:
-        ax.annotate(
-            "",
-            (x, y),
-            (0, 0),
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": BLUE,
-                "linewidth": 1.0,
-                "mutation_scale": 8,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
+        ax.annotate("", (x, y), (0, 0), arrowprops=style)
 
 
-def _label(ax: Axes, tips: npt.NDArray[np.float64], names: Sequence[str]) -> None:
+def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> None:
     """Put each name near its tip where it covers no other; longest arrows first."""
     ax.figure.canvas.draw()  # the layout must stand before texts are measured
-    frame = ax.get_window_extent()
-    taken = [_tip_box(ax, tip) for tip in tips]
+    heads = [_boxes(ax, tip, [1.0]) for tip in tips]
+    shafts = [_boxes(ax, tip, _ALONG) for tip in tips]
+    written: list[Bbox] = []
     left_out = 0
     for i in np.argsort(-np.hypot(*tips.T), kind="stable"):
-        others = taken[: len(tips)]
-        del others[i]
-        box = _place(ax, tips[i], names[i], others + taken[len(tips) :], frame)
+        forbidden = written + [box for k, boxes in enumerate(heads) if k != i for box in boxes]
+        crossed = [box for k, boxes in enumerate(shafts) if k != i for box in boxes]
+        box = _write(ax, tips[i], names[i], (forbidden + crossed, forbidden))
         if box is None:
             left_out += 1
         else:
-            taken.append(box)
+            written.append(box)
     if left_out:
-        ax.set_title(
-            f"{left_out} of {len(names)} names left out where they would overlap",
-            fontsize=FONT - 1,
-            color=GREY,
-            loc="left",
-        )
+        note = f"{left_out} of {len(names)} names left out where they would overlap"
+        ax.set_title(note, fontsize=FONT - 1, color=GREY, loc="left")
 
 
-def _place(
-    ax: Axes, tip: npt.NDArray[np.float64], name: str, taken: Sequence[Bbox], frame: Bbox
-) -> Bbox | None:
-    """Write the name at the first free place; its box, or None where none is."""
-    for x, y in _offsets(tip):
-        text = ax.annotate(
-            name,
-            (float(tip[0]), float(tip[1])),
-            (x, y),
-            textcoords="offset points",
-            ha="left" if x > 1 else "right" if x < -1 else "center",
-            va="bottom" if y > 1 else "top" if y < -1 else "center",
-            fontsize=FONT,
-            color=INK,
-            parse_math=False,
-        )
-        box = text.get_window_extent()
-        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1
-        if inside and frame.y0 <= box.y0 and box.y1 <= frame.y1 and not box.count_overlaps(taken):
-            return box
-        text.remove()
+def _write(ax: Axes, tip: _Tip, name: str, taken: Iterable[Sequence[Bbox]]) -> Bbox | None:
+    """Write a name at the first free place; its box, or None where none is.
+
+    ``taken`` lists what to keep clear of, the most wishful first.
+    """
+    frame = ax.get_window_extent()
+    text = ax.annotate(
+        name,
+        (float(tip[0]), float(tip[1])),
+        (0.0, 0.0),
+        textcoords="offset points",
+        fontsize=FONT,
+        color=INK,
+        parse_math=False,
+        path_effects=halo(2.0),
+    )
+    for obstacles in taken:
+        for x, y in _offsets(tip):
+            text.set_position((x, y))
+            text.set_horizontalalignment("left" if x > 1 else "right" if x < -1 else "center")
+            text.set_verticalalignment("bottom" if y > 1 else "top" if y < -1 else "center")
+            box = text.get_window_extent()
+            inside = frame.x0 <= box.x0 and box.x1 <= frame.x1
+            inside = inside and frame.y0 <= box.y0 and box.y1 <= frame.y1
+            if inside and not box.count_overlaps(obstacles):
+                return box
+    text.remove()
     return None
 
 
-def _offsets(tip: npt.NDArray[np.float64]) -> Iterator[tuple[float, float]]:
+def _offsets(tip: _Tip) -> Iterator[tuple[float, float]]:
     """Places for a name, in points from the tip: outwards first, then aside."""
     along = float(np.arctan2(tip[1], tip[0]))
     for distance in _OFFSETS:
@@ -166,9 +190,9 @@ def _offsets(tip: npt.NDArray[np.float64]) -> Iterator[tuple[float, float]]:
             yield distance * np.cos(along + turn), distance * np.sin(along + turn)
 
 
-def _tip_box(ax: Axes, tip: npt.NDArray[np.float64]) -> Bbox:
-    """Box the head of an arrow, which no name may cover."""
+def _boxes(ax: Axes, tip: _Tip, parts: Sequence[float]) -> list[Bbox]:
+    """Small boxes on an arrow at these parts of its length."""
     from matplotlib.transforms import Bbox
 
-    x, y = ax.transData.transform(tip)
-    return Bbox.from_extents(x - 3, y - 3, x + 3, y + 3)
+    centres = ax.transData.transform(np.outer(parts, tip))
+    return [Bbox.from_extents(x - 3, y - 3, x + 3, y + 3) for x, y in centres]

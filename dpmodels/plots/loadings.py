@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WRITTEN = 120  # cells that still have room for their values
+_LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
 _SMALLEST = 5.5  # points of a readable name
-_MAP = "RdBu_r"  # diverging, safe for red-green blindness
+_MAP = "RdBu"  # red under 0, blue over it, as the bars
 
 
 def loadings(
@@ -62,6 +63,16 @@ def loadings(
         If the table has other dimensions or a component is not in it.
     NotAvailable
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from xarray import DataArray
+    >>> coords = {"variable": ["age", "educ"], "component": ["PC1", "PC2"]}
+    >>> table = DataArray([[0.8, 0.6], [-0.6, 0.8]], coords)
+    >>> ax = loadings(table, ax=Figure().subplots())
+    >>> [name.get_text() for name in ax.get_yticklabels()]
+    ['age', 'educ']
     """
     table = tables.ordered(table)
     heads = tables.names(table, "component")
@@ -82,7 +93,9 @@ def loadings(
 
 def _heat(ax: Axes, numbers: npt.NDArray[np.float64], largest: float, heads: Sequence[str]) -> None:
     rows, columns = numbers.shape
-    image = ax.imshow(numbers, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto")
+    image = ax.imshow(
+        numbers, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto", interpolation="none"
+    )
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     ax.xaxis.tick_top()
@@ -95,10 +108,12 @@ def _heat(ax: Axes, numbers: npt.NDArray[np.float64], largest: float, heads: Seq
         bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
         bar.set_label("Loading", color=INK, fontsize=FONT + 1)
         return
+    shades = image.to_rgba(numbers)[..., :3] @ _LUMINANCE
     for (i, j), value in np.ndenumerate(numbers):
         if np.isfinite(value):
-            colour = "white" if abs(value) > 0.65 * largest else INK
-            ax.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=FONT)
+            colour = "white" if shades[i, j] < 0.5 else INK
+            shown = f"{round(value, 2) + 0.0:.2f}"  # no -0.00
+            ax.text(j, i, shown, ha="center", va="center", color=colour, fontsize=FONT)
 
 
 def _bars(ax: Axes, values: npt.NDArray[np.float64], largest: float, head: str) -> None:
@@ -115,6 +130,6 @@ def _bars(ax: Axes, values: npt.NDArray[np.float64], largest: float, head: str) 
 def _variables(ax: Axes, variables: Sequence[str]) -> None:
     """Names at the rows, smaller where many, thinned where too many."""
     points = 72 * box_inches(ax)[1] / len(variables)
-    size = min(FONT, max(_SMALLEST, points / 1.15))
-    ticks = thinned(len(variables), len(variables) * points / (1.1 * size))
+    size = min(FONT, points / 1.15) if points / 1.15 >= _SMALLEST else FONT - 1
+    ticks = thinned(len(variables), len(variables) * points / (1.12 * size))
     ax.set_yticks(list(ticks), [variables[i] for i in ticks], fontsize=size, parse_math=False)

@@ -1,8 +1,10 @@
 """Names on pictures: short, distinct, as many as there is room for."""
 
 from collections.abc import Sequence
+from os.path import commonprefix
 
 _DOTS = "..."
+_HEAD = 4  # first characters kept of names that differ in the middle
 
 
 def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
@@ -11,24 +13,32 @@ def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
     Parameters
     ----------
     names : sequence of str
-        Names in the order of the picture.
+        Distinct names in the order of the picture.
     most : int
-        Characters a name may have, at least 8.
+        Characters a name may have, at least 16.
 
     Returns
     -------
     tuple of str
-        A name whose short form another one shares stays whole.
+        Names that would look alike show where they differ; if that is not
+        enough, they end with their number among the look-alikes.
 
     Examples
     --------
     >>> short_names(["age", "C(region, Treatment)[T.south]"], most=16)
     ('age', 'C(regio...south]')
+    >>> short_names(["C(region)[T.a]:income", "C(region)[T.b]:income"], most=16)
+    ('C(re...a]:inc...', 'C(re...b]:inc...')
     """
     whole = [" ".join(name.split()) for name in names]
-    short = [name if len(name) <= most else _shortened(name, most) for name in whole]
+    short = [_without_middle(name, most) for name in whole]
+    for form in {one for one in short if short.count(one) > 1}:
+        places = [i for i, one in enumerate(short) if one == form]
+        for i, name in zip(places, _told_apart([whole[i] for i in places], most), strict=True):
+            short[i] = name
     return tuple(
-        one if short.count(one) == 1 else name for one, name in zip(short, whole, strict=True)
+        f"{one[: most - 5]} #{short[:i].count(one) + 1}" if short.count(one) > 1 else one
+        for i, one in enumerate(short)
     )
 
 
@@ -44,6 +54,15 @@ def thinned(count: int, room: float) -> range:
     return range(0, count, step)
 
 
-def _shortened(name: str, most: int) -> str:
+def _without_middle(name: str, most: int) -> str:
+    if len(name) <= most:
+        return name
     head = (most - len(_DOTS) + 1) // 2
     return name[:head] + _DOTS + name[len(name) - (most - len(_DOTS) - head) :]
+
+
+def _told_apart(names: Sequence[str], most: int) -> list[str]:
+    """Show each name from the first character where they differ."""
+    start = len(commonprefix(list(names)))
+    stop = start + most - _HEAD - 2 * len(_DOTS)
+    return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]

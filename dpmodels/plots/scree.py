@@ -64,6 +64,14 @@ def scree(
     ----------
     Cattell, R. B. (1966). The scree test for the number of factors.
     Multivariate Behavioral Research 1(2), 245-276.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> names = ["PC1", "PC2", "PC3 *"]
+    >>> ax = scree([0.17, 0.05, 0.004], floor=0.0052, labels=names, ax=Figure().subplots())
+    >>> ax.get_ylabel(), ax.get_ylim()[0]
+    ('Variance', 0.0)
     """
     heights = _vector("values", values, len(labels))
     if (lower is None) != (upper is None):
@@ -80,9 +88,8 @@ def scree(
     if ends is not None:
         _intervals(ax, places, *ends, under, width=0.7 if small else 1.4)
     size = 8 if small else 34
-    ax.scatter(
-        places[~under], heights[~under], size, color=BLUE, zorder=4, label="above the noise floor"
-    )
+    over = ~under
+    ax.scatter(places[over], heights[over], size, color=BLUE, zorder=4, clip_on=False, label="over")
     ax.scatter(
         places[under],
         heights[under],
@@ -91,11 +98,13 @@ def scree(
         edgecolors=GREY,
         linewidths=0.7 if small else 1.4,
         zorder=4,
-        label="below the noise floor",
+        clip_on=False,
+        label="under",
     )
     _limits(ax, heights, ends, floor)
     if floor is not None:
         _floor(ax, floor)
+    _legend(ax, intervals=ends is not None, under=bool(np.any(under)))
     _names(ax, labels)
     ax.set_ylabel("Variance")
     return stamp_across(ax, stamp)
@@ -127,7 +136,6 @@ def _intervals(
         colors=colours.tolist(),
         linewidth=width,
         zorder=3,
-        label="noise interval",
     )
     if places.size <= 60:
         for ends in (lower, upper):
@@ -145,7 +153,8 @@ def _limits(
     bottom = float(np.min(heights[np.isfinite(heights)], initial=0.0))
     if bottom < 0:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
-    ax.set_ylim(1.1 * bottom, 1.12 * top if top > bottom else 1.0)
+        bottom -= 0.05 * (top - bottom)
+    ax.set_ylim(bottom, 1.12 * top if top > bottom else 1.0)
     d = heights.size
     ax.set_xlim(1 - max(0.5, 0.02 * d), d + max(0.5, 0.02 * d))
 
@@ -167,9 +176,34 @@ def _floor(ax: Axes, floor: float) -> None:
     )
 
 
+def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
+    """Name the marks that are there, above the axes, where nothing is drawn."""
+    from matplotlib.lines import Line2D
+
+    marks = []
+    if intervals:
+        marks.append(Line2D([], [], color=BLUE, marker="|", linestyle="", label="noise interval"))
+    if under:
+        hollow = Line2D([], [], color=GREY, marker="o", linestyle="", label="below the noise floor")
+        hollow.set_markerfacecolor("white")
+        marks.append(hollow)
+    if marks:
+        ax.legend(
+            handles=marks,
+            loc="lower right",
+            bbox_to_anchor=(1.0, 1.0),
+            borderaxespad=0.2,
+            ncols=2,
+            frameon=False,
+            fontsize=FONT,
+            labelcolor=INK,
+            handletextpad=0.2,
+        )
+
+
 def _names(ax: Axes, labels: Sequence[str]) -> None:
     shown = short_names(labels, most=12)
     longest = max(map(len, shown))
-    room = 72 * box_inches(ax)[0] / (0.62 * FONT * (longest + 1.5))
+    room = 72 * box_inches(ax)[0] / (0.55 * FONT * (longest + 1))
     ticks = thinned(len(labels), room)
     ax.set_xticks([i + 1 for i in ticks], [shown[i] for i in ticks], parse_math=False)

@@ -9,6 +9,7 @@ from dpmodels.errors import NotAvailable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patheffects import AbstractPathEffect
 
 # Blue, vermilion and greys: told apart with every common colour blindness
 # (Okabe and Ito 2008, Color Universal Design).
@@ -59,8 +60,15 @@ def box_inches(ax: Axes) -> tuple[float, float]:
     return box.width / dpi, box.height / dpi
 
 
+def halo(points: float) -> list[AbstractPathEffect]:
+    """White around letters, so that they read over lines and colours."""
+    from matplotlib import patheffects
+
+    return [patheffects.withStroke(linewidth=points, foreground="white")]
+
+
 def stamp_across(ax: Axes, stamp: str | None) -> Axes:
-    """Write a warning across the picture, sized to span the axes."""
+    """Write a warning across the picture, over its shapes and under its words."""
     if stamp is None:
         return ax
     width, _ = box_inches(ax)
@@ -74,9 +82,10 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
         va="center",
         fontsize=max(8.0, 72 * width / (0.72 * len(stamp))),
         fontweight="bold",
-        color=VERMILION,
-        alpha=0.35,
-        zorder=10,
+        color=INK,
+        alpha=0.6,
+        zorder=2.9,
+        path_effects=halo(3.0),
         parse_math=False,
     )
     return ax

@@ -86,7 +86,7 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     float
         The minimum over ``alpha > 1`` of ``alpha*rho + log(1 - 1/alpha) -
         log(alpha*delta)/(alpha - 1)`` (Canonne, Kamath and Steinke 2020,
-        Proposition 12), zero at least. Gaussian releases alone cost less:
+        Section 2.3), zero at least. Gaussian releases alone cost less:
         `total_eps` prices them exactly.
 
     Raises

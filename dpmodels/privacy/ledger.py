@@ -10,7 +10,7 @@ from typing import Final
 from dpmodels.errors import BudgetError, LedgerError
 from dpmodels.privacy.budget import ApproxDP, Guarantee, resolve_budget
 from dpmodels.privacy.calibrate import gaussian_multiplier
-from dpmodels.privacy.events import Event, GaussianEvent
+from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName
 from dpmodels.privacy.neighbours import adjacency as known_adjacency
 from dpmodels.privacy.spent import Spent, capacity, price
@@ -224,17 +224,25 @@ class Ledger:
     def _fitting(self, added: tuple[Event, ...]) -> Spent:
         """Return the largest release of the kind refused that would not be refused."""
         whole = capacity(self.guarantee)
-        if not whole.delta or not all(isinstance(event, GaussianEvent) for event in added):
+        if not whole.delta:
             return self.remaining
+        noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
         fits, too_much = 0.0, whole.amount
         for _ in range(_HALVINGS):
             tried = (fits + too_much) / 2
-            event = GaussianEvent(gaussian_multiplier(ApproxDP(tried, whole.delta)))
-            if self.preview((event,)).amount <= whole.amount:
+            if self.preview((noise(tried, whole.delta),)).amount <= whole.amount:
                 fits = tried
             else:
                 too_much = tried
         return replace(whole, amount=fits)
+
+
+def _gaussian_at(eps: float, delta: float) -> Event:
+    return GaussianEvent(gaussian_multiplier(ApproxDP(eps, delta)))
+
+
+def _pure_at(eps: float, delta: float) -> Event:
+    return PureEvent(eps)
 
 
 def _significant(amount: Spent) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from dpmodels.report.characters import pad, plain, width, wrap
-from dpmodels.report.layout import LIMIT, WIDTH
+from dpmodels.report.layout import LIMIT
 
 _VALUE = 32  # a value longer than this is shortened or wrapped
 _NARROW_VALUE = 22
@@ -17,26 +17,23 @@ _Lines = tuple[str, ...]
 def fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
     r"""Lines of the header, filled row by row from left to right.
 
-    One pair a row where two do not fit a line of 100 characters.
+    Formulas longer than 32 characters are shortened and other long values
+    wrapped; where a line would still have more than 100, at 22 characters.
 
     Examples
     --------
     >>> print(*fact_lines([("Formula", "~ a + b"), ("Guarantee", "eps = 1")]), sep="\n")
     Formula:  ~ a + b   Guarantee: eps = 1
     """
-    for most in (_VALUE, _NARROW_VALUE):
-        left, right = _block(facts[0::2], most, gap=2), _block(facts[1::2], most, gap=1)
-        lines = _side_by_side(left, right)
-        if max(map(width, lines), default=0) <= LIMIT:
-            return lines
-    single = _block(facts, WIDTH - _LABEL - 3, gap=2)
-    return [line for block in single for line in block]
+    lines = _two_columns(facts, _VALUE)
+    wide = max(map(width, lines), default=0) > LIMIT
+    return _two_columns(facts, _NARROW_VALUE) if wide else lines
 
 
 def shorten(formula: str, most: int) -> str:
     """Leave out middle terms of a formula, to at most ``most`` characters.
 
-    The first and the last term always stay, so the result can be longer.
+    The first and the last term always stay, so the result can have more.
 
     Examples
     --------
@@ -54,7 +51,7 @@ def shorten(formula: str, most: int) -> str:
         if width(text) > most:
             break
         best, (head, tail) = text, grown
-    return best
+    return best if width(best) < width(formula) else formula
 
 
 def _terms(formula: str) -> list[str]:
@@ -88,7 +85,8 @@ def _value_lines(value: str, most: int) -> _Lines:
     return wrap(shorten(value, most) if "~" in value else value, most)
 
 
-def _side_by_side(left: Sequence[_Lines], right: Sequence[_Lines]) -> list[str]:
+def _two_columns(facts: Sequence[tuple[str, str]], most: int) -> list[str]:
+    left, right = _block(facts[0::2], most, gap=2), _block(facts[1::2], most, gap=1)
     blank = " " * max((width(block[0]) for block in left), default=0)
     return [
         (_BETWEEN.join([a or blank, b]) if b else a).rstrip()

@@ -87,6 +87,12 @@ def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
     ------
     ArgumentError
         If a picture is not a PNG file or has no text.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report
+    >>> as_page(Report("Private means", (), (), ())).startswith("<!DOCTYPE html>")
+    True
     """
     title = _text(report.title if report.stamp is None else f"{report.stamp}: {report.title}")
     figures = [_figure(text, png) for text, png in pictures]

@@ -211,7 +211,8 @@ def _at_place(value: float, place: int, *, fixed: bool | None, signed: bool = Fa
         return sign + (f"{0:.{-place}f}" if -5 <= place < 0 else "0")
     if fixed if fixed is not None else _is_fixed(float(rounded)):
         return f"{rounded:f}"
-    return f"{float(rounded):.{max(rounded.adjusted() - place, 0)}e}"
+    power = rounded.adjusted()
+    return f"{rounded.scaleb(-power):.{max(power - place, 0)}f}e{power:+03d}"
 
 
 def _with_decimals(value: float, decimals: int, alone: str) -> str:

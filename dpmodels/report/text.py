@@ -21,6 +21,18 @@ def as_text(report: Report) -> str:
     -------
     str
         Lines without trailing spaces, without a final line break.
+
+    Examples
+    --------
+    >>> from dpmodels.report import Report, Row, Section
+    >>> table = Section("Means", ("mean", "noise sd"), (Row("age", ("41.2", "0.3")),))
+    >>> print(as_text(Report("Private means", (), (table,), ("Noise only.",))))
+                                    Private means
+    ==============================================================================
+    Means      mean  noise sd
+    age        41.2       0.3
+    ==============================================================================
+    Noise only.
     """
     layouts = {
         section.columns: lay_out([s for s in report.sections if s.columns == section.columns])

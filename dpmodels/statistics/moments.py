@@ -18,6 +18,8 @@ BLOCKS_PER_CARRY = 512
 def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, x)`` on the lattice.
 
+    Every partial sum of a block's product is an integer below 2**53.
+
     Parameters
     ----------
     design : PrivateDesign
@@ -39,11 +41,7 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     total: NDArray[Any] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
     rows = blocks = 0
-    for product, count in design.blocks(
-        lambda x, complete: augmented_product(x, complete, lattice),
-        lattice,
-        count_public=count_public,
-    ):
+    for product, count in design.blocks(lambda z: z @ z.T, lattice, count_public=count_public):
         pending += product.astype(np.int64)
         rows += count
         blocks += 1
@@ -51,13 +49,3 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
             total = total + pending
             pending[:] = 0
     return Statistic("augmented moments", total + pending, rows)
-
-
-def augmented_product(
-    x: NDArray[np.float64], complete: NDArray[np.bool_], lattice: Lattice
-) -> NDArray[np.float64]:
-    """Return ``Σ z zᵀ`` of one block; every partial sum is an integer below 2**53."""
-    z = np.empty((lattice.columns + 1, x.shape[1]))
-    z[0] = np.where(complete, lattice.radius, 0.0)
-    z[1:] = x
-    return z @ z.T

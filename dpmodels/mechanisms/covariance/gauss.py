@@ -13,9 +13,10 @@ Sensitivity
 Noise
     Independent discrete Gaussians on the same integers, of scale σ times the
     squared lattice radius for the diagonal, σ/√2 off it, σ/w₀ and σ/w₁ for
-    the count and the sum of the rows; every scale is at least 2¹⁰ steps,
-    where the discrete law's privacy loss differs from the continuous one's by
-    less than exp(-2π²·2²⁰).
+    the count and the sum of the rows. Every scale is at least 2²⁰ steps,
+    where the discrete law's δ(ε) exceeds the continuous one's by less than
+    10⁻¹¹ of itself (the error of a Riemann sum, of order σ⁻²), which the
+    calibration's margin covers; the zCDP guarantee needs no such step.
 Numerics
     exact: integer statistic, integer noise of exact law; the division to real
     numbers comes after the release.
@@ -44,7 +45,7 @@ from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moment_sensitivity, moment_weights
 
-SMALLEST_SCALE = 2.0**10
+SMALLEST_SCALE = 2.0**20
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,80 @@
+"""Exact moments and dp_pca against plain X.T @ X, side by side in one run.
+
+    python benchmarks/speed.py [--rows 1000000] [--columns 50] [--repeats 9]
+
+Prints medians over interleaved repeats and their ratio to ``X.T @ X``, with
+what is asked of each. Absolute times mean nothing; the ratios do.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import moments
+
+
+def timed(job):
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def process_seconds(*words):
+    return timed(lambda: subprocess.run([sys.executable, *words], check=True, capture_output=True))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--columns", type=int, default=50)
+    parser.add_argument("--repeats", type=int, default=9)
+    words = parser.parse_args()
+    array = np.random.default_rng(0).random((words.rows, words.columns))
+    names = [f"x{i}" for i in range(words.columns)]
+    book = dp.codebook.uniform(names, (0, 1))
+    frame = pd.DataFrame(array, columns=names)
+    split = pd.DataFrame({name: array[:, i].copy() for i, name in enumerate(names)})
+    lattice = Lattice(20, words.columns)
+    columns = {name: array[:, i] for i, name in enumerate(names)}
+
+    def fit(data):
+        dp.dp_pca("~ .", data, codebook=book, eps=1.0, delta=1e-6).loadings
+
+    design = private_design("~ .", columns, book)
+    jobs = {
+        "X.T @ X": (lambda: array.T @ array, ""),
+        "exact moments, array": (lambda: moments(design, lattice, count_public=True), "<= 1.8"),
+        "dp_pca, frame of one array": (lambda: fit(frame), "<= 4"),
+        "dp_pca, frame of columns": (lambda: fit(split), "<= 4"),
+    }
+    for job, _ in jobs.values():
+        job()
+    seconds = {name: [] for name in jobs}
+    for _ in range(words.repeats):
+        for name, (job, _) in jobs.items():
+            seconds[name].append(timed(job))
+    base = statistics.median(seconds["X.T @ X"])
+    print(f"{words.rows:,} x {words.columns} float64, median of {words.repeats}")
+    print(f"{'':32s}{'seconds':>9s}{'ratio':>8s}   asked")
+    for name, (_, asked) in jobs.items():
+        middle = statistics.median(seconds[name])
+        print(f"{name:32s}{middle:9.3f}{middle / base:8.2f}   {asked}")
+    print(f"\n{'start-up, median of 5':32s}{'seconds':>9s}           asked")
+    for name, asked, command in (
+        ("import dpmodels", "< 1.2", ("-c", "import dpmodels")),
+        ("python -m dpmodels", "< 5", ("-m", "dpmodels")),
+    ):
+        middle = statistics.median(process_seconds(*command) for _ in range(5))
+        print(f"{name:32s}{middle:9.2f}           {asked}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""A cell's converted value depends on that cell alone, in any company."""
+
+import csv
+import datetime as dt
+import io
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmodels.frames import open_rows, to_codes, to_float
+
+LEVELS = ("F", 1, True, "2", "03", 0.5, "", "x\ny")
+NUMBERS = st.one_of(
+    st.integers(-3, 3),
+    st.integers(),
+    st.sampled_from([10**400, 2**63, 2**64, 2**53 + 1, -(2**63)]),
+    st.floats(),
+    st.booleans(),
+    st.decimals(allow_nan=False, allow_infinity=False, places=2),
+    st.complex_numbers(max_magnitude=5),
+)
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+    st.sampled_from(
+        ["F", "1", "1.0", "True", "2", "2.0", "03", "1_0", " 1", "NA", "nan", '"', "\n"]
+    ),
+)
+OTHERS = st.one_of(
+    st.none(),
+    st.just(pd.NA),
+    st.just(pd.NaT),
+    st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2030, 1, 1)),
+    st.dates(dt.date(1990, 1, 1), dt.date(2030, 1, 1)),
+    st.timedeltas(dt.timedelta(0), dt.timedelta(1000)),
+    st.just(pd.Timestamp("2020-01-01", tz="UTC")),
+    st.binary(max_size=3),
+    st.lists(st.integers(), max_size=2),
+)
+CELLS = st.one_of(NUMBERS, TEXTS, OTHERS)
+# Columns of one type, of which one odd cell changes the dtype, and columns of all types.
+COLUMNS = st.one_of(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=6),
+    st.lists(st.booleans(), min_size=1, max_size=6),
+    st.lists(st.floats(), min_size=1, max_size=6),
+    st.lists(TEXTS, min_size=1, max_size=6),
+    st.lists(NUMBERS, min_size=1, max_size=6),
+    st.lists(CELLS, min_size=1, max_size=6),
+)
+
+
+def _objects(cells):
+    return np.fromiter(cells, object, len(cells))
+
+
+def _both(data, name="x", rows=4):
+    chunks = [chunk[name] for chunk in open_rows(data).chunks((name,), rows)]
+    numbers = np.concatenate([np.empty(0), *map(to_float, chunks)])
+    codes = np.concatenate([np.empty(0, int), *(to_codes(part, LEVELS) for part in chunks)])
+    return numbers, codes
+
+
+def _assert_equal(got, expected):
+    for left, right in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@given(COLUMNS, COLUMNS)
+def test_conversion_of_a_concatenation(first, second):
+    parts = [_objects(first), _objects(second)]
+    whole = np.concatenate(parts)
+    _assert_equal(to_float(whole), np.concatenate(list(map(to_float, parts))))
+    codes = [to_codes(part, LEVELS) for part in parts]
+    _assert_equal(to_codes(whole, LEVELS), np.concatenate(codes))
+
+
+def _pandas_inferred(cells):
+    return pd.DataFrame({"x": pd.Series(cells)})
+
+
+def _pandas_appended(cells):
+    frames = [pd.DataFrame({"x": pd.Series(part)}) for part in (cells[:-1], cells[-1:])]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _pandas_converted(cells):
+    return _pandas_inferred(cells).convert_dtypes()
+
+
+CONTAINERS = {
+    "lists": lambda cells: {"x": cells},
+    "tuples": lambda cells: {"x": tuple(cells)},
+    "inferred": _pandas_inferred,
+    "appended": _pandas_appended,
+    "converted": _pandas_converted,
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@given(column=COLUMNS, odd=CELLS)
+def test_an_odd_row_changes_no_other_row(container, column, odd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas, while the frame is made
+        frames = [container([*column, cell]) for cell in (column[0], odd)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain, disturbed = map(_both, frames)
+    _assert_equal([part[:-1] for part in plain], [part[:-1] for part in disturbed])
+    alone = _both({"x": [odd]})
+    _assert_equal([part[-1:] for part in disturbed], alone)
+
+
+@given(column=st.lists(st.sampled_from(["F", "2", "x", None]), min_size=1, max_size=6), odd=TEXTS)
+def test_an_odd_category_changes_no_other_row(column, odd):
+    frames = [
+        pd.DataFrame({"x": pd.Series([*column, cell], dtype="category")})
+        for cell in (column[0], odd)
+    ]
+    plain, disturbed = map(_both, frames)
+    _assert_equal([part[:-1] for part in plain], [part[:-1] for part in disturbed])
+
+
+def _csv_file(path: Path, cells: list[str], quoting: int) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=quoting)
+        writer.writerows([("id", "x", "z"), *((k, cell, "end") for k, cell in enumerate(cells))])
+    return path
+
+
+@settings(deadline=None)
+@given(
+    cells=st.lists(TEXTS, min_size=1, max_size=6),
+    odd=TEXTS,
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+)
+def test_an_odd_row_of_a_csv_file_changes_no_other_row(cells, odd, quoting):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [
+            _csv_file(Path(folder) / name, [*cells[:2], cell, *cells[2:]], quoting)
+            for name, cell in (("a.csv", cells[0]), ("b.csv", odd))
+        ]
+        plain, disturbed = map(_both, paths)
+    at = len(cells[:2])
+    _assert_equal([np.delete(part, at) for part in plain], [np.delete(p, at) for p in disturbed])
+    _assert_equal([part[at : at + 1] for part in disturbed], _both({"x": [odd]}))
+
+
+# What pandas.read_csv reads as numbers, logical values or text according to all rows.
+INFERRED = ["1", "2", "2.0", "1.50", "03", "-1", "True", "false", "TRUE", "F", "", "1e2", "x"]
+
+
+@given(
+    cells=st.lists(st.sampled_from(INFERRED), min_size=1, max_size=5),
+    uniform=st.booleans(),
+    odd=st.sampled_from(INFERRED),
+)
+def test_an_odd_row_changes_no_other_row_that_pandas_read_from_a_csv_file(cells, uniform, odd):
+    cells = cells[:1] * len(cells) if uniform else cells
+    texts = [
+        "\n".join(["id,x", *(f"7,{cell}" for cell in [*cells, end])]) for end in (cells[0], odd)
+    ]
+    plain, disturbed = (_both(pd.read_csv(io.StringIO(text))) for text in texts)
+    _assert_equal([part[:-1] for part in plain], [part[:-1] for part in disturbed])
+
+
+LINES = st.one_of(
+    st.binary(max_size=20),
+    st.lists(st.sampled_from([b'"', b",", b"a", b"\xff", b"\x00", b" "]), max_size=8).map(b"".join),
+    st.just(b"," * 3000),
+    st.just(b'1,"' + b"x" * 200_000),
+).filter(lambda line: not set(line) & set(b"\r\n"))
+
+
+@settings(deadline=None)
+@given(LINES, st.integers(0, 4))
+def test_a_broken_line_of_a_csv_file_changes_no_other_row(line, at):
+    lines = [b'"a, b",1,z', b"c,2,z", b'd,"F",z', b'"e ""e"" e",0.5,"z"']
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        path.write_bytes(b"\n".join([b"id,x,z", *lines[:at], line, *lines[at:], b""]))
+        numbers, codes = _both(path)
+    blank = int(not line)
+    assert len(numbers) == 5 - blank
+    if not blank:
+        numbers, codes = np.delete(numbers, at), np.delete(codes, at)
+    np.testing.assert_array_equal(numbers, [1.0, 2.0, np.nan, 0.5])
+    np.testing.assert_array_equal(codes, [1, 3, 0, 5])

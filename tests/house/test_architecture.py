@@ -1,0 +1,56 @@
+"""ARCHITECTURE.md names what is there, and what it names is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpmodels import mechanisms
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+
+
+def section(heading):
+    """The text under a second-level heading."""
+    return TEXT.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def entries(heading):
+    """The name that opens each line of a section's list, with the words after it."""
+    return re.findall(r"^ *- `([^`]+)`: (.+)$", section(heading), flags=re.MULTILINE)
+
+
+def rooms():
+    """Every package under the roof, and every module that stands alone."""
+    house = ROOT / "dpmodels"
+    folders = {f"{init.parent.relative_to(house)}/" for init in house.glob("*/**/__init__.py")}
+    alone = {path.name for path in house.glob("*.py")} - {"__init__.py"}
+    return folders | alone
+
+
+def registered():
+    """Names in the tables of mechanisms."""
+    tables = [table for name, table in vars(mechanisms).items() if name.isupper()]
+    return {name for table in tables for name in table}
+
+
+@pytest.mark.parametrize(
+    ("heading", "there"), [("The rooms", rooms()), ("The mechanisms", registered())]
+)
+def test_lists_agree_with_the_tree(heading, there):
+    names = [name for name, _ in entries(heading)]
+    assert sorted(names) == sorted(there)
+
+
+def test_each_line_says_something():
+    for heading in ("The rooms", "The mechanisms"):
+        assert all(len(words.split()) >= 3 for _, words in entries(heading))
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_named_files_exist(document):
+    text = (ROOT / document).read_text("utf-8")
+    paths = set(re.findall(r"`((?:tests|\.ci|dpmodels)/[\w/.]+)`", text))
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -1,0 +1,168 @@
+"""The shape of the source: short files, short functions, one place for everything."""
+
+import ast
+import inspect
+import re
+from itertools import chain
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import dpmodels
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = {path: ast.parse(path.read_text("utf-8")) for path in (ROOT / "dpmodels").rglob("*.py")}
+TESTS = {path: ast.parse(path.read_text("utf-8")) for path in (ROOT / "tests").rglob("*.py")}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LITERALS = (
+    ast.Constant,
+    ast.Name,
+    ast.Attribute,
+    ast.Dict,
+    ast.List,
+    ast.Tuple,
+    ast.Set,
+    ast.expr_context,
+)
+LAZY = "__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)"
+EXPORTS = sorted(name for name in dpmodels.__all__ if not inspect.ismodule(getattr(dpmodels, name)))
+
+
+def where(path, line=1):
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def length(path):
+    return len(path.read_text("utf-8").splitlines())
+
+
+def body_lines(function):
+    """Lines of a function's body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def test_no_file_is_longer_than_400_lines():
+    assert [where(path) for path in chain(PACKAGE, TESTS) if length(path) > 400] == []
+
+
+def test_half_of_the_files_have_at_most_150_lines():
+    assert median(length(path) for path in PACKAGE) <= 150
+
+
+def test_no_function_body_is_longer_than_60_lines():
+    long = [
+        where(path, node.lineno)
+        for path, tree in chain(PACKAGE.items(), TESTS.items())
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS) and body_lines(node) > 60
+    ]
+    assert long == []
+
+
+def is_table(node):
+    return (
+        isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and all(isinstance(part, LITERALS) for part in ast.walk(node.value))
+    )
+
+
+def test_init_files_hold_no_code():
+    code = [
+        where(path, node.lineno)
+        for path, tree in PACKAGE.items()
+        if path.name == "__init__.py"
+        for node in tree.body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        and not is_table(node)
+        and not (path.parent.name == "dpmodels" and ast.unparse(node) == LAZY)
+    ]
+    assert code == []
+
+
+def test_every_folder_is_a_package():
+    folders = {path.parent for path in PACKAGE}
+    assert [where(folder) for folder in folders if folder / "__init__.py" not in PACKAGE] == []
+
+
+def test_no_file_is_called_after_nothing():
+    vague = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
+    assert [where(path) for path in PACKAGE if path.name in vague] == []
+
+
+def is_protocol(node):
+    return isinstance(node, ast.ClassDef) and any(
+        re.match(r"(typing\.)?Protocol\b", ast.unparse(base)) for base in node.bases
+    )
+
+
+def test_protocols_have_their_own_file():
+    elsewhere = [
+        where(path, node.lineno)
+        for path, tree in PACKAGE.items()
+        if path.name != "protocol.py"
+        for node in ast.walk(tree)
+        if is_protocol(node)
+    ]
+    assert elsewhere == []
+
+
+def test_a_protocol_file_holds_a_protocol():
+    files = {path: tree for path, tree in PACKAGE.items() if path.name == "protocol.py"}
+    assert [where(path) for path in files if not any(map(is_protocol, files[path].body))] == []
+
+
+def test_no_wildcard_imports():
+    wild = [
+        where(path, node.lineno)
+        for path, tree in PACKAGE.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+    ]
+    assert wild == []
+
+
+def public_definitions(node):
+    """A module or class, and the public classes and functions in it."""
+    yield node
+    for child in node.body:
+        if isinstance(child, ast.ClassDef) and not child.name.startswith("_"):
+            yield from public_definitions(child)
+        elif isinstance(child, FUNCTIONS) and not child.name.startswith("_"):
+            yield child
+
+
+def test_everything_public_has_a_docstring():
+    silent = [
+        where(path, getattr(node, "lineno", 1))
+        for path, tree in PACKAGE.items()
+        for node in public_definitions(tree)
+        if not ast.get_docstring(node)
+        and not any("overload" in ast.unparse(mark) for mark in getattr(node, "decorator_list", []))
+    ]
+    assert silent == []
+
+
+def sections(docstring):
+    """Split a numpydoc docstring into its headed sections."""
+    parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", docstring, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def described(section):
+    """Names that open the entries of a Parameters or Attributes section."""
+    heads = [line for line in section.splitlines() if line and not line[0].isspace()]
+    return {name.strip(" *") for head in heads for name in head.split(":")[0].split(",")}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_public_verbs_and_values_are_documented(name):
+    exported = getattr(dpmodels, name)
+    found = sections(inspect.getdoc(exported))
+    assert "Examples" in found
+    parameters = set(inspect.signature(exported).parameters)
+    assert parameters <= described(found.get("Parameters", "") + found.get("Attributes", ""))
+    assert inspect.isclass(exported) or {"Returns", "Yields"} & set(found)

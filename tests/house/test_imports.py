@@ -1,0 +1,42 @@
+"""What importing the package costs, measured in a fresh interpreter."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"matplotlib", "pyarrow", "dask", "polars", "pandas", "scipy", "statsmodels"}
+SECONDS = 1.2
+TRIES = 8
+
+
+def python(*arguments):
+    """Run a fresh interpreter on the tree."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
+def test_import_takes_nothing_heavy_along():
+    loaded = python("-c", "import sys, dpmodels; print(*sys.modules)").stdout.split()
+    assert "dpmodels" in loaded
+    assert HEAVY & set(loaded) == set()
+
+
+def test_import_is_quick():
+    clock = "import time; start = time.perf_counter(); import dpmodels"
+    best = SECONDS
+    for _ in range(TRIES):
+        best = min(best, float(python("-c", f"{clock}; print(time.perf_counter() - start)").stdout))
+        if best < SECONDS:
+            break
+    assert best < SECONDS
+
+
+def test_help_takes_nothing_optional_along():
+    done = python("-X", "importtime", "-m", "dpmodels", "--help")
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "argparse" in loaded
+    assert {"matplotlib", "pyarrow", "dask"} & loaded == set()
+    assert "usage" in done.stdout.lower()

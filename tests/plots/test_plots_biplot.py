@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from plots_samples import HEALTH, assert_readable, make_table, new_ax
+
+from dpmodels.errors import ArgumentError
+from dpmodels.plots import biplot
+
+SDEV = [0.41, 0.22, 0.16, 0.07]
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    """Leave no figure behind."""
+    yield
+    plt.close("all")
+
+
+def arrows(ax):
+    return np.array([t.xy for t in ax.texts if t.arrow_patch is not None])
+
+
+def names(ax):
+    return [t for t in ax.texts if t.get_text()]
+
+
+def test_arrows_are_loadings_times_sdev():
+    ax = biplot(HEALTH, SDEV)
+    np.testing.assert_allclose(arrows(ax), HEALTH.values[:, :2] * SDEV[:2])
+    assert {t.get_text() for t in names(ax)} == set(HEALTH["variable"].values)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("PC1", "PC2")
+    assert ax.get_aspect() == 1
+    assert not ax.collections
+    assert_readable(ax, names(ax))
+
+
+def test_other_components_and_the_noise_floor():
+    ax = biplot(HEALTH, SDEV, components=("PC2", 3), marked=["PC4"])
+    np.testing.assert_allclose(arrows(ax), HEALTH.values[:, [1, 3]] * [0.22, 0.07])
+    assert ax.get_xlabel() == "PC2"
+    assert ax.get_ylabel() == "PC4 (below the noise floor)"
+
+
+def test_origin_and_arrows_are_inside():
+    ax = biplot(HEALTH, SDEV)
+    tips = np.vstack([arrows(ax), [0, 0]])
+    for (low, high), side in zip((ax.get_xlim(), ax.get_ylim()), tips.T, strict=True):
+        assert low < side.min()
+        assert side.max() < high
+
+
+def test_sixty_names_do_not_cover_each_other():
+    ax = biplot(make_table(60, 4), np.ones(4))
+    left_out = int(ax.get_title(loc="left").split(" of 60 ")[0])
+    assert len(names(ax)) == 60 - left_out
+    assert len(arrows(ax)) == 60
+    assert_readable(ax, names(ax))
+
+
+def test_one_variable_and_no_length():
+    assert len(arrows(biplot(make_table(1, 2), [1.0, 1.0]))) == 1
+    assert len(arrows(biplot(make_table(3, 2), [0.0, 0.0]))) == 3
+
+
+def test_missing_loadings_have_no_arrow():
+    ax = biplot(HEALTH.where(HEALTH["variable"] != "idp"), SDEV)
+    assert len(arrows(ax)) == 9
+    assert "idp" not in {t.get_text() for t in names(ax)}
+
+
+def test_given_axes_leave_pyplot_alone():
+    ax = new_ax()
+    assert biplot(HEALTH, SDEV, ax=ax) is ax
+    assert plt.get_fignums() == []
+
+
+def test_the_stamp_lies_across():
+    ax = biplot(HEALTH, SDEV, stamp="SIMULATION - NOT PRIVATE")
+    assert names(ax)[-1].get_text() == "SIMULATION - NOT PRIVATE"
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ArgumentError, match=r"sdev has shape \(2,\) for 4 components"):
+        biplot(HEALTH, [1.0, 1.0])
+    with pytest.raises(ArgumentError, match="two different components"):
+        biplot(HEALTH, SDEV, components=(1, "PC2"))

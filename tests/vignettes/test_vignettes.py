@@ -1,0 +1,34 @@
+"""Every vignette runs from top to bottom, as a notebook would."""
+
+from pathlib import Path
+
+import jupytext
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[2] / "vignettes"
+VIGNETTES = sorted(FOLDER.glob("[0-9]*.md"))
+
+
+def test_there_are_vignettes():
+    assert [path.stem for path in VIGNETTES][:2] == [
+        "01-getting-started",
+        "02-formulas-and-codebooks",
+    ]
+
+
+@pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
+def test_vignette_runs(path, tmp_path):
+    notebook = jupytext.read(path)
+    assert notebook.metadata["jupytext"]["formats"] == "ipynb,md:myst"
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    )
+    client.execute()
+    errors = [
+        output
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if output.output_type == "error" or output.get("name") == "stderr"
+    ]
+    assert not errors
