@@ -46,7 +46,7 @@ def main():
     columns = {name: array[:, i] for i, name in enumerate(names)}
 
     def fit(data):
-        dp.dp_pca("~ .", data, codebook=book, eps=1.0, delta=1e-6).loadings
+        return dp.dp_pca("~ .", data, codebook=book, eps=1.0, delta=1e-6).loadings
 
     design = private_design("~ .", columns, book)
     jobs = {

@@ -8,10 +8,13 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
-from dpmodels.results import PCAResult
+
+if TYPE_CHECKING:
+    from dpmodels.results import PCAResult
 
 DESCRIPTION = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.

@@ -16,6 +16,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from dpmodels.errors import CodebookError
 
 Level = str | int | float | bool
@@ -37,6 +39,12 @@ class Numeric:
     ------
     CodebookError
         If a bound is not a finite number or the bounds are equal or reversed.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.Numeric(0, 100, label="age at interview", unit="years").describe()
+    '0 to 100'
     """
 
     lower: float
@@ -45,17 +53,14 @@ class Numeric:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        for side, bound in (("lower", self.lower), ("upper", self.upper)):
-            if isinstance(bound, bool) or not isinstance(bound, Real) or not math.isfinite(bound):
-                raise CodebookError(
-                    f"{side} bound {bound!r} is not a finite number; "
-                    "declare a variable's range as (lower, upper), for example (0, 100)"
-                )
+        for side in ("lower", "upper"):
+            object.__setattr__(self, side, _bound(side, getattr(self, side)))
         if not self.lower < self.upper:
             raise CodebookError(
                 f"bounds ({self.lower!r}, {self.upper!r}) are equal or reversed; "
                 "the lower bound comes first and is smaller, for example (0, 100)"
             )
+        _check_texts(self.label, self.unit)
 
     def describe(self) -> str:
         """Return the public range as text."""
@@ -78,26 +83,29 @@ class Categorical:
     CodebookError
         If there are fewer than two levels, a level occurs twice or is not a
         plain value.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.Categorical(["north", "south"], label="region").describe()
+    'north | south'
     """
 
     levels: tuple[Level, ...]
     label: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", tuple(self.levels))
-        for level in self.levels:
-            if not isinstance(level, str | int | float) or level != level:
-                raise CodebookError(
-                    f"level {level!r} is not a string, a number or a truth value; "
-                    'declare levels as a list, for example ["F", "M"]'
-                )
-        if len(set(self.levels)) != len(self.levels):
-            raise CodebookError(f"levels {list(self.levels)!r} repeat a value; list each level once")
+        object.__setattr__(self, "levels", tuple(_level(level) for level in self.levels))
+        listed = shorten(repr(list(self.levels)), 200)
+        texts = {str(level) for level in self.levels}
+        if min(len(set(self.levels)), len(texts)) < len(self.levels):
+            raise CodebookError(f"levels {listed} repeat a value; list each level once")
         if len(self.levels) < 2:
             raise CodebookError(
-                f"levels {list(self.levels)!r}: a category needs at least two levels; "
+                f"levels {listed}: a category needs at least two levels; "
                 "list every level the variable may take, present in the data or not"
             )
+        _check_texts(self.label)
 
     def describe(self) -> str:
         """Return the public levels as text."""
@@ -105,6 +113,41 @@ class Categorical:
 
 
 Variable = Numeric | Categorical
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Return text fit for an error message."""
+    return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+def _bound(side: str, declared: Any) -> float:
+    try:
+        if not isinstance(declared, bool) and isinstance(declared, Real):
+            bound = float(declared)
+            if math.isfinite(bound):
+                return bound
+    except OverflowError:
+        pass
+    raise CodebookError(
+        f"{side} bound {shorten(repr(declared))} is not a finite number; "
+        "declare a variable's range as (lower, upper), for example (0, 100)"
+    )
+
+
+def _level(declared: Any) -> Level:
+    level = declared.item() if isinstance(declared, np.generic) else declared
+    if not isinstance(level, str | int | float) or level != level:
+        raise CodebookError(
+            f"level {shorten(repr(level))} is not a string, a number or a truth value; "
+            'declare levels as a list, for example ["F", "M"]'
+        )
+    return level
+
+
+def _check_texts(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")
 
 
 def _variable(name: str, declared: Any) -> Variable:
@@ -122,9 +165,15 @@ def _variable(name: str, declared: Any) -> Variable:
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
-        f"variable {name!r} is declared as {declared!r}; expected bounds as a tuple, (0, 100), "
-        'or levels as a list, ["F", "M"]'
+        f"variable {name!r} is declared as {shorten(repr(declared), 200)}; "
+        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"]'
     )
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise CodebookError(f"names {names!r} is one string; give a list of names")
+    return tuple(names)
 
 
 class Codebook(Mapping[str, Variable]):
@@ -175,9 +224,7 @@ class Codebook(Mapping[str, Variable]):
         >>> len(dp.codebook.uniform([f"pixel{i}" for i in range(64)], (0, 255)))
         64
         """
-        if isinstance(names, str):
-            raise CodebookError(f"names {names!r} is one string; give a list of names")
-        return cls(dict.fromkeys(names, declared))
+        return cls(dict.fromkeys(_names(names), declared))
 
     def __getitem__(self, name: str) -> Variable:
         return self._variables[name]
@@ -199,8 +246,18 @@ class Codebook(Mapping[str, Variable]):
         return Codebook({**self, **other})
 
     def select(self, names: Iterable[str]) -> Codebook:
-        """Return the codebook of some of the variables."""
-        return Codebook({name: self[name] for name in names})
+        """Return the codebook of some of the variables.
+
+        Raises
+        ------
+        CodebookError
+            If a name is not in the codebook.
+        """
+        wanted = _names(names)
+        for name in wanted:
+            if name not in self:
+                raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
+        return Codebook({name: self[name] for name in wanted})
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
@@ -226,7 +283,7 @@ class Codebook(Mapping[str, Variable]):
         """
         try:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CodebookError(
                 f"codebook {str(path)!r} cannot be read as JSON ({type(error).__name__}); {_FORM}"
             ) from None
@@ -280,17 +337,15 @@ def _to_plain(variable: Variable) -> dict[str, Any]:
 
 def _from_plain(name: str, entry: Any) -> Variable:
     """Read one variable from JSON values."""
-    match entry:
-        case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label"}:
-            make = lambda: Numeric(lower, upper, **cast("dict[str, str]", rest))  # noqa: E731
-        case {"levels": [*levels], **rest} if set(rest) <= {"label"}:
-            make = lambda: Categorical(tuple(levels), **cast("dict[str, str]", rest))  # noqa: E731
-        case _:
-            raise CodebookError(f"variable {name!r} is declared as {entry!r}; {_FORM}")
     try:
-        return make()
+        match entry:
+            case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label"}:
+                return Numeric(lower, upper, **cast("dict[str, str]", rest))
+            case {"levels": [*levels], **rest} if set(rest) <= {"label"}:
+                return Categorical(tuple(levels), **cast("dict[str, str]", rest))
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
+    raise CodebookError(f"variable {name!r} is declared as {shorten(repr(entry), 200)}; {_FORM}")
 
 
 codebook = Codebook

@@ -25,9 +25,11 @@ _LONGEST: Final = (1 << 31) - 1
 class DelimitedRows:
     """The rows of a CSV file: comma, double quote, UTF-8, names in the first line.
 
-    No line can raise or reach into another row. Short lines have empty cells at the
-    end, surplus cells are ignored, blank lines are skipped, undecodable bytes become
-    U+FFFD. All cells are text: nothing is inferred from a column.
+    No line raises. Short lines have empty cells at the end, surplus cells are ignored,
+    blank lines are skipped, undecodable bytes become U+FFFD. All cells are text: nothing
+    is inferred from a column. A quoted cell may hold line breaks; a stray quote is kept
+    to its line, unless a second stray quote below makes one well-formed row of both,
+    which no reader can tell from a row that was meant.
 
     Parameters
     ----------

@@ -91,5 +91,4 @@ def _intact(batches: Iterator[Any], path: Path) -> Iterator[Any]:
             raise FrameError(f"{str(path)!r} is damaged: write the file anew")
         if batch is None:
             return
-        if batch.num_rows:
-            yield batch
+        yield batch

@@ -26,6 +26,20 @@ def load(path: str | PathLike[str]) -> PCAResult:
     ------
     FrameError
         If the file is missing or was not written by ``save``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import dpmodels as dp
+    >>> book = dp.codebook(a=(0, 1), b=(0, 1))
+    >>> rows = {"a": [0.2, 0.7], "b": [0.1, 0.9]}
+    >>> fit = dp.dp_pca("~ a + b", rows, codebook=book, eps=1.0, delta=1e-6)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "fit.nc")
+    ...     fit.save(path)
+    ...     again = dp.load(path)
+    >>> str(again.summary()) == str(fit.summary())
+    True
     """
     call, release = read_pca(path)
     return PCAResult(call, release, row_coder(design(call.formula, call.codebook)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.codebook import Codebook
-from dpmodels.design import PrivateDesign, row_coder, private_design
+from dpmodels.design import private_design, row_coder
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, CovarianceMechanism, Facts, choose
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, adjacency as neighbours
-from dpmodels.privacy import resolve_budget
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import PCACall, PCAResult
 from dpmodels.statistics import moments
 
@@ -105,9 +105,7 @@ def dp_pca(
     guarantee = resolve_budget(eps, delta, budget)
     relation = neighbours(adjacency)
     strategy = choose(mechanism, COVARIANCE)
-    design = private_design(
-        formula, data, codebook, scale=scale, center=center, row_norm=row_norm
-    )
+    design = private_design(formula, data, codebook, scale=scale, center=center, row_norm=row_norm)
     components = _checked_ncomp(ncomp, len(design.public.names))
     facts = Facts(len(design.public.names), relation, centred=center)
     plan = strategy.plan(facts, guarantee)
@@ -136,8 +134,10 @@ def dp_pca(
 def _checked_ncomp(ncomp: int | None, columns: int) -> int:
     if ncomp is None:
         return columns
-    if isinstance(ncomp, bool) or not isinstance(ncomp, int | np.integer) or not (
-        1 <= ncomp <= columns
+    if (
+        isinstance(ncomp, bool)
+        or not isinstance(ncomp, int | np.integer)
+        or not (1 <= ncomp <= columns)
     ):
         raise ArgumentError(
             f"ncomp={ncomp!r}: expected a whole number from 1 to {columns}, the number of coded "

@@ -2,7 +2,8 @@
 
 from dpmodels.noise.discrete_gaussian import discrete_gaussian, discrete_gaussian_variance
 from dpmodels.noise.discrete_laplace import discrete_laplace, discrete_laplace_variance
-from dpmodels.noise.entropy import Entropy, secure, seeded
+from dpmodels.noise.entropy import secure, seeded
+from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.simulation import simulating, simulation, source
 
 __all__ = [

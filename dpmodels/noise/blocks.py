@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
-from dpmodels.noise.entropy import Entropy
 from dpmodels.noise.proposal import LEADING_BITS, exact_proposal
+from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.table import UNDECIDED, Table
 
 MARGIN = 2.0**-40
@@ -118,7 +118,7 @@ def acceptance(
     -------
     ndarray of float64, shape (count,)
     """
-    y: NDArray[np.float64] = offset * 2.0**-table.envelope.shift
+    y = np.multiply(offset, 2.0**-table.envelope.shift, dtype=np.float64)
     rise: NDArray[np.float64] = y * -table.bend
     rise -= table.slopes[block]
     rise *= y

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.blocks import draw
-from dpmodels.noise.entropy import Entropy
 from dpmodels.noise.envelope import fit_envelope
 from dpmodels.noise.law import Law
+from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.scale import checked_scale
 from dpmodels.noise.table import Table, tabulate
 
@@ -53,7 +53,7 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> NDArray[np.i
     References
     ----------
     Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential
-    Privacy, Theorem 4 (privacy).
+    Privacy.
 
     Examples
     --------

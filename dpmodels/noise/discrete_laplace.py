@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.blocks import draw
-from dpmodels.noise.entropy import Entropy
 from dpmodels.noise.envelope import fit_envelope
 from dpmodels.noise.law import Law
+from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.scale import checked_scale
 from dpmodels.noise.table import Table, tabulate
 

@@ -14,37 +14,19 @@ section 6.5.
 import hashlib
 import operator
 import os
-from typing import NoReturn, Protocol, SupportsIndex
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, PrivacyError
+from dpmodels.noise.protocol import Entropy
 
 _SEED_DOMAIN = b"dpmodels.noise.entropy.seeded/1:"
 _ZEROS = memoryview(bytes(2**18))
 # update_into asks for one cipher block, less a byte, beyond what it writes.
 _SLACK_WORDS = 2
-
-
-class Entropy(Protocol):
-    """A source of independent, uniform 64-bit words."""
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """Give the next words of the source.
-
-        Parameters
-        ----------
-        count : int
-            How many, at least 0.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            A new array, the caller's own.
-        """
-        ...
 
 
 class _Keystream:

@@ -115,7 +115,7 @@ def to_lattice(
     np.rint(rows, out=rows)
     norms = np.einsum("ij,ij->j", rows, rows)
     limit = lattice.radius**2
-    complete = ~np.isnan(norms)
+    complete: NDArray[np.bool_] = ~np.isnan(norms)
     if not complete.all():
         rows[:, ~complete] = 0.0
     longer = norms > limit

@@ -4,8 +4,8 @@ from fractions import Fraction
 from functools import partial
 
 from dpmodels.noise.enclosure import exp_enclosure
-from dpmodels.noise.entropy import Entropy
 from dpmodels.noise.envelope import Envelope, thresholds
+from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.uniform import Uniform, uniform_integer
 
 LEADING_BITS = 32
@@ -86,7 +86,7 @@ def geometric(rate: Fraction, entropy: Entropy) -> int:
     References
     ----------
     Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential
-    Privacy, Algorithm 2.
+    Privacy: how its discrete Laplace sampler draws the magnitude.
     """
     while True:
         residue = uniform_integer(rate.denominator, entropy)

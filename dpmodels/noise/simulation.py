@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
-from dpmodels.noise.entropy import Entropy, secure, seeded
+from dpmodels.noise.entropy import secure, seeded
+from dpmodels.noise.protocol import Entropy
 
 _stream: ContextVar[Entropy | None] = ContextVar("dpmodels_simulation", default=None)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpmodels.noise.enclosure import ceil_shift
-from dpmodels.noise.entropy import Entropy
+from dpmodels.noise.protocol import Entropy
 
 _GUARD_BITS = 32
 

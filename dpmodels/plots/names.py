@@ -1,7 +1,7 @@
 """Names on pictures: short, distinct, as many as there is room for."""
 
 from collections.abc import Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 _DOTS = "..."
 _HEAD = 4  # first characters kept of names that differ in the middle
@@ -63,6 +63,7 @@ def _without_middle(name: str, most: int) -> str:
 
 def _told_apart(names: Sequence[str], most: int) -> list[str]:
     """Show each name from the first character where they differ."""
-    start = len(commonprefix(list(names)))
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    start = len(list(same))
     stop = start + most - _HEAD - 2 * len(_DOTS)
     return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]

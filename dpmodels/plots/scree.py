@@ -70,8 +70,8 @@ def scree(
     >>> from matplotlib.figure import Figure
     >>> names = ["PC1", "PC2", "PC3 *"]
     >>> ax = scree([0.17, 0.05, 0.004], floor=0.0052, labels=names, ax=Figure().subplots())
-    >>> ax.get_ylabel(), ax.get_ylim()[0]
-    ('Variance', 0.0)
+    >>> ax.get_ylabel(), [text.get_text() for text in ax.texts]
+    ('Variance', ['noise floor'])
     """
     heights = _vector("values", values, len(labels))
     if (lower is None) != (upper is None):
@@ -160,17 +160,17 @@ def _limits(
 
 
 def _floor(ax: Axes, floor: float) -> None:
-    """Shade a band from the bottom to the floor and name it at its right end."""
+    """Shade a band from the bottom to the floor and name it beyond its right end."""
     ax.axhspan(ax.get_ylim()[0], floor, color=PALE, alpha=0.6, linewidth=0, zorder=0)
     ax.axhline(floor, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
     ax.annotate(
         "noise floor",
         (1, floor),
         xycoords=("axes fraction", "data"),
-        xytext=(-3, 3),
+        xytext=(4, 0),
         textcoords="offset points",
-        ha="right",
-        va="bottom",
+        ha="left",
+        va="center",
         fontsize=FONT,
         color=INK,
     )

@@ -29,7 +29,8 @@ _STYLE = """<style>
 .dpmodels-report th[scope=row], .dpmodels-report .words {text-align: left}
 .dpmodels-report th[scope=row], .dpmodels-report .facts td {white-space: normal;
   overflow-wrap: anywhere; max-width: 28em; min-width: 6em}
-.dpmodels-report .facts th {opacity: .8}
+.dpmodels-report th[scope=row] {min-width: 13em}
+.dpmodels-report .facts th {opacity: .8; min-width: 6em}
 .dpmodels-report .facts td {text-align: left}
 .dpmodels-report .notes {margin: 0 0 .9em 0; padding: 0; list-style: none; opacity: .85}
 .dpmodels-report .stamp {background: #a40000; color: #fff; font-weight: 700;

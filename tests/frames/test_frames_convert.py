@@ -75,6 +75,7 @@ HOSTILE = [
     dt.timedelta(1),
     np.datetime64("2020-01-01"),
     np.timedelta64(3, "s"),
+    np.timedelta64(3, "ns"),
     pd.Timestamp("2020-01-01"),
     pd.NaT,
     pd.NA,

@@ -34,6 +34,7 @@ def _cells(tmp_path, content: bytes, name="b", rows=2):
         (b'a,b\n1,"x\n3,4\n5,6\n', ["x", "4", "6"]),
         (b'a,b\n1,"x\n3,"4"\n5,"6"\n', ["x", "4", "6"]),
         (b'a,b\n1,"x\n3,"4, 5"\n', ["x", "4, 5"]),
+        (b'a,b\n1,"x\n3,",5"\n', ["x", ",5"]),
         (b"a,b\n1,\xff\xfe\n3,4\n", ["\ufffd\ufffd", "4"]),
         (b"a,b\n1,\xc3\n3,4\n", ["\ufffd", "4"]),
         (b"a,b\n1,x\x00y\n3,4\n", ["x\x00y", "4"]),

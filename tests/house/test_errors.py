@@ -21,9 +21,9 @@ def defined_exceptions():
             continue
         module = importlib.import_module(info.name)
         for value in vars(module).values():
-            if inspect.isclass(value) and issubclass(value, BaseException):
-                if value.__module__.startswith("dpmodels"):
-                    yield value
+            ours = inspect.isclass(value) and value.__module__.startswith("dpmodels")
+            if ours and issubclass(value, BaseException):
+                yield value
 
 
 def test_every_exception_derives_from_the_base():
