@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dpmodels.codebook import Codebook
 from dpmodels.design.columns import READ_ROWS, converted
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import PrivacyError
@@ -102,7 +103,7 @@ class PrivateDesign:
 def private_design(
     formula: str,
     data: object,
-    codebook: object,
+    codebook: Codebook,
     *,
     scale: str | None = "range",
     center: bool = True,

@@ -13,6 +13,9 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula import Block, Design
 
 SCALES = ("range", "sd", None)
+# Fourth powers of the radius, and rows divided by a column's scale, stay finite.
+SHORTEST, LONGEST = 1e-60, 1e60
+NARROWEST = 1e-150
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,17 @@ def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float 
     ArgumentError
         If ``scale``, ``center`` or ``row_norm`` is none of these.
     """
-    if scale not in SCALES:
-        raise ArgumentError(f'scale={scale!r}: expected "range", "sd" or None')
+    if not isinstance(scale, str | None) or scale not in SCALES:
+        raise ArgumentError(f'scale={_said(scale)}: expected "range", "sd" or None')
     if not isinstance(center, bool):
-        raise ArgumentError(f"center={center!r}: expected True or False")
+        raise ArgumentError(f"center={_said(center)}: expected True or False")
     half = (design.upper - design.lower) / 2
-    divisor = np.ones_like(half) if scale is None else np.where(half > 0, half, 1.0)
+    divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
     centre, squares, start = np.zeros_like(half), 0.0, 0
     for block in design.blocks:
         own = slice(start, start + len(block.names))
         centre[own], radius = _nearest(block, divisor[own], center)
-        squares += radius**2
+        squares += radius * radius
         start = own.stop
     # The outermost rounding of a square root and a sum of squares.
     worst = math.sqrt(squares) * (1 + 1e-12) or 1.0
@@ -88,17 +91,32 @@ def _nearest(
     candidates = [np.zeros(len(divisor))]
     if free:
         candidates += [(points.max(axis=0) + points.min(axis=0)) / 2, points.mean(axis=0)]
-    radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
+    with np.errstate(over="ignore"):
+        radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
     best = int(np.argmin(radii))
     return candidates[best] * divisor, radii[best]
 
 
-def _radius(row_norm: float | None, worst: float) -> float:
-    if row_norm is None:
-        return worst
-    if isinstance(row_norm, bool) or not isinstance(row_norm, Real) or not 0 < row_norm < math.inf:
+def _radius(row_norm: object, worst: float) -> float:
+    radius = worst if row_norm is None else min(_number(row_norm), worst)
+    if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
-            f"row_norm={row_norm!r}: expected a positive number, the longest scaled row to keep "
-            f"whole (the codebook's worst case is {worst:.4g}), or None"
+            f"row_norm={_said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
+            "the longest scaled row to keep whole, or None for the codebook's worst case, "
+            f"{worst:.4g}, where that lies in between"
         )
-    return min(float(row_norm), worst)
+    return radius
+
+
+def _number(given: object) -> float:
+    """Read a finite number, nan where it is none."""
+    try:
+        number = float(given) if isinstance(given, Real) else math.nan
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) and not isinstance(given, bool) else math.nan
+
+
+def _said(given: object) -> str:
+    """Quote a word or a number; of anything else, which might hold rows, name the type."""
+    return repr(given) if isinstance(given, str | Real | None) else type(given).__name__

@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 import patsy
 from numpy.typing import NDArray
-from patsy.categorical import C as patsy_category
+from patsy.categorical import C as patsy_category  # noqa: N811
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, shorten
 from dpmodels.errors import CodebookError, FormulaError
-from dpmodels.formula.expression import as_category, compile_factor, shorten, variables_in
-from dpmodels.formula.parse import ParsedFormula, parse
+from dpmodels.formula.expression import as_category, compile_factor
+from dpmodels.formula.parse import ParsedFormula, Term, parse
+from dpmodels.formula.syntax import variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Floats, Real, Truth
 
 MAX_COLUMNS = 5_000
@@ -52,12 +53,7 @@ class Block:
     def points(self) -> Floats:
         """Points, shape (points, columns), whose hull contains every row."""
         sets = [_extremes(*pair) for pair in zip(self.factors, self.contrasts, strict=True)]
-        size = math.prod(len(one) for one in sets) * len(self.names)
-        if size > MAX_POINTS:
-            raise FormulaError(
-                f"the interaction of {len(sets)} factors in {shorten(self.names[0])!r} needs too "
-                "many combinations of levels; use fewer levels or fewer factors"
-            )
+        _check_points(math.prod(map(len, sets)) * len(self.names), self.names[0])
         return reduce(_products, sets).reshape(-1, len(self.names))
 
     @cached_property
@@ -72,6 +68,10 @@ class Block:
 
     def evaluate(self, columns: Columns, out: Floats) -> None:
         """Write the coded columns, shape (columns, rows), held in their ranges."""
+        match self.factors:
+            case (Real(variable=str() as name, lower=lower, upper=upper),):
+                np.clip(columns[name], lower, upper, out=out[0])
+                return
         parts = [
             _coded(factor, contrast, columns)
             for factor, contrast in zip(self.factors, self.contrasts, strict=True)
@@ -145,8 +145,8 @@ class Design:
     def evaluate(self, columns: Columns, out: Floats) -> None:
         """Write coded rows into ``out``, shape (columns, rows).
 
-        Each cell lies in ``[lower, upper]``; a row with a missing variable has
-        at least one NaN.
+        Each cell lies in ``[lower, upper]``; a row in which a factor is
+        missing has at least one NaN.
         """
         start = 0
         for block in self.blocks:
@@ -215,15 +215,12 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     """Code the predictors of a parsed formula, in patsy's order."""
     codes = dict.fromkeys(code for term in parsed.predictors for code in term)
     factors = {code: _Prototype(code, book) for code in codes}
+    _check_sizes(parsed.predictors, {code: factors[code].value for code in codes})
     terms = [patsy.Term([factors[code] for code in term]) for term in parsed.predictors]
     if parsed.intercept:
         terms.insert(0, patsy.Term([]))
     info = patsy.design_matrix_builders([terms], lambda: iter([None]), 0)[0]
-    if len(info.column_names) > MAX_COLUMNS + parsed.intercept:
-        raise FormulaError(
-            f"formula codes to {len(info.column_names):,} columns; at most {MAX_COLUMNS:,} are "
-            "supported. Use fewer levels or fewer interactions"
-        )
+    _check_columns(len(info.column_names) - parsed.intercept)
     names = iter(info.column_names)
     blocks = []
     for subterms in info.term_codings.values():
@@ -232,6 +229,42 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
             if subterm.factors:
                 blocks.append(_block(own, subterm))
     return tuple(blocks)
+
+
+def _check_sizes(terms: tuple[Term, ...], factors: dict[str, Factor]) -> None:
+    """Refuse what is too large however patsy codes it, before patsy does."""
+    columns = 0
+    for term in terms:
+        shapes = [_least_shape(factors[code]) for code in term]
+        least = math.prod(columns for _, columns in shapes)
+        _check_points(math.prod(points for points, _ in shapes) * least, ":".join(term))
+        columns += least
+    _check_columns(columns)
+
+
+def _least_shape(factor: Factor) -> tuple[int, int]:
+    match factor:
+        case Real():
+            return 2, 1
+        case Basis(vertices=vertices):
+            return vertices.shape[0], vertices.shape[1]
+    return len(factor.levels), len(factor.levels) - 1
+
+
+def _check_points(size: int, text: str) -> None:
+    if size > MAX_POINTS:
+        raise FormulaError(
+            f"{shorten(text)!r} has too many combinations of levels; use fewer levels or fewer "
+            "factors"
+        )
+
+
+def _check_columns(count: int) -> None:
+    if count > MAX_COLUMNS:
+        raise FormulaError(
+            f"formula codes to {count:,} columns; at most {MAX_COLUMNS:,} are supported. Use "
+            "fewer levels or fewer interactions"
+        )
 
 
 def _block(names: tuple[str, ...], subterm: Any) -> Block:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import patsy
 
-from dpmodels.codebook import Categorical, Numeric
+from dpmodels.codebook import Categorical, Numeric, shorten
 from dpmodels.codebook import Variable as Declared
 from dpmodels.errors import FormulaError, UnknownVariable
-from dpmodels.formula.functions import FUNCTIONS, INSTEAD, power
+from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
+from dpmodels.formula.syntax import names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
     Columns,
@@ -27,6 +28,7 @@ from dpmodels.formula.values import (
     Real,
     Truth,
     Value,
+    Varying,
     as_real,
     number,
 )
@@ -45,34 +47,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[..., Floats]] = {
 }
 
 
-def shorten(text: str, width: int = 60) -> str:
-    """Return text fit for an error message."""
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
-
-
-def syntax(code: str) -> ast.expr:
-    """Parse the text of a factor; nothing is evaluated."""
-    try:
-        return ast.parse(code.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        raise FormulaError(f"{shorten(code)!r} in the formula is not an expression") from None
-
-
-def variables_in(code: str) -> tuple[str, ...]:
-    """Return the names a factor reads: variables, quoted or bare, not functions."""
-    tree = syntax(code)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and id(node) not in called and node.id not in CONTRASTS:
-            names.append(node.id)
-        quoted = _quoted(node)
-        if quoted is not None:
-            names.append(quoted)
-    return tuple(dict.fromkeys(names))
-
-
-def compile_factor(code: str, book: Book) -> Value:
+def compile_factor(code: str, book: Book) -> Varying:
     """Turn the text of a factor into a value with its public range.
 
     Parameters
@@ -89,11 +64,12 @@ def compile_factor(code: str, book: Book) -> Value:
     UnknownVariable
         If it names a variable the codebook does not declare.
     """
+    tree = syntax(code)
     try:
-        value = _compile(syntax(code), book)
+        value = _compile(tree, book)
     except RecursionError:
         raise FormulaError(f"{shorten(code)!r} in the formula is nested too deeply") from None
-    if isinstance(value, Constant):
+    if isinstance(value, Constant) or not names_in(tree):
         raise FormulaError(
             f"{shorten(code)!r} in the formula is a constant; terms are made of variables"
         )
@@ -118,7 +94,7 @@ def _compile(node: ast.expr, book: Book) -> Value:
             return _arithmetic(node, book)
         case ast.Compare():
             return _comparison(node, book)
-    raise FormulaError(f"{_text(node)!r} in the formula is {_REFUSED.get(type(node), _OTHER)}")
+    raise FormulaError(f"{text_of(node)!r} in the formula is {_REFUSED.get(type(node), _OTHER)}")
 
 
 _OTHER = (
@@ -140,21 +116,21 @@ def _constant(node: ast.Constant) -> Constant:
     if isinstance(value, bool | int | float):
         try:
             if math.isfinite(float(value)):
-                return Constant(_text(node), float(value))
+                return Constant(text_of(node), float(value))
         except OverflowError:
             pass
-        raise FormulaError(f"{_text(node)!r} in the formula is too large a number")
+        raise FormulaError(f"{text_of(node)!r} in the formula is too large a number")
     if isinstance(value, str):
-        return Constant(_text(node), value)
-    raise FormulaError(f"{_text(node)!r} in the formula is neither a number nor a level")
+        return Constant(text_of(node), value)
+    raise FormulaError(f"{text_of(node)!r} in the formula is neither a number nor a level")
 
 
 def _list(node: ast.List | ast.Tuple, book: Book) -> Constant:
     items = [_compile(item, book) for item in node.elts]
     plain = [item.value for item in items if isinstance(item, Constant)]
     if len(plain) != len(items) or any(isinstance(value, tuple) for value in plain):
-        raise FormulaError(f"{_text(node)!r} in the formula: a list holds numbers only")
-    return Constant(_text(node), tuple(v for v in plain if not isinstance(v, tuple)))
+        raise FormulaError(f"{text_of(node)!r} in the formula: a list holds numbers only")
+    return Constant(text_of(node), tuple(v for v in plain if not isinstance(v, tuple)))
 
 
 def _variable(name: str, book: Book) -> Value:
@@ -165,6 +141,7 @@ def _variable(name: str, book: Book) -> Value:
                 float(lower),
                 float(upper),
                 lambda columns: np.clip(columns[name], lower, upper),
+                variable=name,
             )
         case Categorical(levels=levels):
             return Category(name, levels, lambda columns: columns[name])
@@ -172,58 +149,60 @@ def _variable(name: str, book: Book) -> Value:
     hint = f"did you mean {known[0]!r}? " if known else ""
     entry = f"{name}=(lower, upper)" if name.isidentifier() else f"{{{name!r}: (lower, upper)}}"
     raise UnknownVariable(
-        f"variable {shorten(name)!r} is not in the codebook; {hint}Declare it with public bounds or "
-        f'levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+        f"variable {shorten(name)!r} is not in the codebook; {hint}Declare it with public bounds "
+        f'or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
     )
 
 
-def _quoted(node: ast.AST) -> str | None:
-    """Return the name inside ``Q("name")``."""
-    match node:
-        case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str() as name)], keywords=[]):
-            return name
-    return None
-
-
 def _call(node: ast.Call, book: Book) -> Value:
-    quoted = _quoted(node)
+    quoted = quoted_name(node)
     if quoted is not None:
         return _variable(quoted, book)
+    if isinstance(node.func, ast.Attribute):
+        raise FormulaError(
+            f"{text_of(node.func)!r} in the formula is attribute access, which is not allowed; "
+            f"{_instead(node.func.attr)}"
+        )
     if not isinstance(node.func, ast.Name):
         raise FormulaError(
-            f"{_text(node.func)!r} in the formula is {_REFUSED.get(type(node.func), _OTHER)}"
+            f"{text_of(node.func)!r} in the formula is {_REFUSED.get(type(node.func), _OTHER)}"
         )
     name = node.func.id
     if any(isinstance(arg, ast.Starred) for arg in node.args) or any(
         word.arg is None for word in node.keywords
     ):
-        raise FormulaError(f"{_text(node)!r} in the formula: * and ** are not allowed in a call")
+        raise FormulaError(f"{text_of(node)!r} in the formula: * and ** are not allowed in a call")
     if name == "C":
         return _contrast(node, book)
     if name not in FUNCTIONS:
         raise FormulaError(
-            f"function {shorten(name)!r} is not allowed in a formula; "
-            f"{INSTEAD.get(name, 'the functions are ' + ', '.join(sorted(FUNCTIONS)))}"
+            f"function {shorten(name)!r} is not allowed in a formula; {_instead(name)}"
         )
     args = [_compile(arg, book) for arg in node.args]
     options = {str(word.arg): _compile(word.value, book) for word in node.keywords}
-    return FUNCTIONS[name](_text(node), args, options)
+    return FUNCTIONS[name](text_of(node), args, options)
+
+
+def _instead(name: str) -> str:
+    if name in FUNCTIONS:
+        return f"write {name}()"
+    return INSTEAD.get(name, "the functions are " + ", ".join(sorted(FUNCTIONS)))
 
 
 def _contrast(node: ast.Call, book: Book) -> Category:
     """Return a category with the contrast asked for: ``C(x, Treatment("b"))``."""
-    code = _text(node)
+    code = text_of(node)
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise FormulaError(
             f"{code!r}: expected C(variable) or C(variable, contrast); levels are declared in "
             "the codebook"
         )
     value = as_category(_compile(node.args[0], book), code)
-    contrast = _contrast_object(node.args[1], value) if len(node.args) == 2 else None
+    contrast = _contrast_object(node.args[1], value, book) if len(node.args) == 2 else None
     return Category(code, value.levels, value.evaluate, contrast)
 
 
-def _contrast_object(node: ast.expr, value: Category) -> object:
+def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
     """Build a patsy contrast from ``Sum``, ``Sum()`` or ``Treatment("level")``."""
     name, args = (node.func, node.args) if isinstance(node, ast.Call) else (node, [])
     words = node.keywords if isinstance(node, ast.Call) else []
@@ -235,18 +214,18 @@ def _contrast_object(node: ast.expr, value: Category) -> object:
         or len(args) > (name.id == "Treatment")
     ):
         raise FormulaError(
-            f"contrast {_text(node)!r}: expected one of {', '.join(CONTRASTS)}, "
+            f"contrast {text_of(node)!r}: expected one of {', '.join(CONTRASTS)}, "
             'or Treatment("reference level")'
         )
     if not args:
         return CONTRASTS[name.id]()
-    reference = args[0].value if isinstance(args[0], ast.Constant) else None
-    if reference not in value.levels:
+    reference = _compile(args[0], book)
+    if not isinstance(reference, Constant) or reference.value not in value.levels:
         raise FormulaError(
-            f"contrast {_text(node)!r}: the reference is not one of the declared levels "
-            f"{list(value.levels)!r}"
+            f"contrast {text_of(node)!r}: the reference is not one of the declared levels "
+            f"{value.listed()}"
         )
-    return patsy.Treatment(reference=reference)
+    return patsy.Treatment(reference=reference.value)
 
 
 def as_category(value: Value, code: str) -> Category:
@@ -263,7 +242,7 @@ def as_category(value: Value, code: str) -> Category:
 
 def _unary(node: ast.UnaryOp, book: Book) -> Value:
     operand = _compile(node.operand, book)
-    code = _text(node)
+    code = text_of(node)
     if isinstance(node.op, ast.Invert | ast.Not):
         holds = _truth(operand)
         return Truth(code, lambda columns: 1.0 - holds.evaluate(columns))
@@ -278,13 +257,17 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
 def _truth(value: Value) -> Truth:
     if isinstance(value, Truth):
         return value
-    raise FormulaError(f"{value.code!r} in the formula is not a comparison; write for example x > 1")
+    raise FormulaError(
+        f"{value.code!r} in the formula is not a comparison; write for example x > 1"
+    )
 
 
 def _both(node: ast.BinOp, book: Book) -> Truth:
     left, right = (_truth(_compile(side, book)) for side in (node.left, node.right))
     join = np.minimum if isinstance(node.op, ast.BitAnd) else np.maximum
-    return Truth(_text(node), lambda columns: join(left.evaluate(columns), right.evaluate(columns)))
+    return Truth(
+        text_of(node), lambda columns: join(left.evaluate(columns), right.evaluate(columns))
+    )
 
 
 _PLAIN: dict[type[ast.operator], Callable[..., Floats]] = {
@@ -296,10 +279,11 @@ _PLAIN: dict[type[ast.operator], Callable[..., Floats]] = {
 
 
 def _arithmetic(node: ast.BinOp, book: Book) -> Value:
-    code = _text(node)
+    code = text_of(node)
     left, right = _compile(node.left, book), _compile(node.right, book)
     if isinstance(node.op, ast.Pow):
-        return power(code, as_real(left), number(right, f"{code!r}: the exponent"))
+        raised = power(code, as_real(left), number(right, f"{code!r}: the exponent"))
+        return Constant(code, raised.lower) if isinstance(left, Constant) else raised
     apply = _PLAIN.get(type(node.op))
     if apply is None:
         raise FormulaError(f"{code!r} in the formula: the operators are + - * / ** and comparisons")
@@ -307,7 +291,7 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
     if isinstance(node.op, ast.Div) and b.lower <= 0.0 <= b.upper:
         raise FormulaError(
             f"{code!r}: {b.code} reaches 0 within the declared ranges, so the quotient is not "
-            f"bounded; add a positive constant, for example ({b.code} + 1)"
+            f"bounded; keep it away from 0, for example ({positive(b)} + 1)"
         )
     ends = _corner_values(apply, a, b)
     if isinstance(left, Constant) and isinstance(right, Constant):
@@ -326,7 +310,7 @@ def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float
 
 
 def _comparison(node: ast.Compare, book: Book) -> Truth:
-    code = _text(node)
+    code = text_of(node)
     if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
         raise FormulaError(
             f"{code!r} in the formula: compare two things at a time with < <= > >= == !=, "
@@ -352,9 +336,9 @@ def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Tr
         raise FormulaError(f"{code!r}: a category is compared with one of its levels, by == or !=")
     if other.value not in factor.levels:
         raise FormulaError(
-            f"{code!r}: {other.code} is not one of the declared levels {list(factor.levels)!r}"
+            f"{code!r}: {other.code} is not one of the declared levels {factor.listed()}"
         )
-    wanted = float(factor.levels.index(other.value))  # type: ignore[arg-type]
+    wanted = float(factor.levels.index(other.value))
     same = isinstance(op, ast.Eq)
 
     def holds(columns: Columns) -> Floats:
@@ -362,7 +346,3 @@ def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Tr
         return np.where(np.isnan(codes), np.nan, (codes == wanted) == same)
 
     return Truth(code, holds)
-
-
-def _text(node: ast.AST) -> str:
-    return shorten(ast.unparse(node), 200)

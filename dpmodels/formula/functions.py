@@ -33,9 +33,11 @@ from dpmodels.formula.values import (
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 
 
-def clamped(x: Real) -> Callable[[Columns], Floats]:
-    """Return the evaluation of ``x`` held inside its range against rounding."""
-    return lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
+def held(x: Real) -> Real:
+    """Return ``x`` held inside its range: libraries do not round monotonically."""
+    return Real(
+        x.code, x.lower, x.upper, lambda columns: np.clip(x.evaluate(columns), x.lower, x.upper)
+    )
 
 
 def _increasing_function(function: Callable[..., Floats], lowest: float, instead: str) -> Builder:
@@ -51,8 +53,7 @@ def _increasing_function(function: Callable[..., Floats], lowest: float, instead
             )
         with np.errstate(over="ignore"):
             lower, upper = float(function(x.lower)), float(function(x.upper))
-        inner = clamped(x)
-        return Real(code, lower, upper, lambda columns: function(inner(columns)))
+        return held(Real(code, lower, upper, lambda columns: function(x.evaluate(columns))))
 
     return build
 
@@ -97,12 +98,14 @@ def _absolute(code: str, args: Sequence[Value], options: Mapping[str, Value]) ->
 
 def power(code: str, x: Real, exponent: float) -> Real:
     """Return ``x ** exponent`` for a constant exponent, with its range."""
-    if not abs(exponent) <= 20:
-        raise FormulaError(f"{code!r}: the exponent {exponent:g} is beyond 20 in size")
+    if not 0 < abs(exponent) <= 20:
+        raise FormulaError(
+            f"{code!r}: the exponent is {exponent:g}; expected a number from -20 to 20, not 0"
+        )
     if exponent < 0 and x.lower <= 0.0 <= x.upper:
         raise FormulaError(
             f"{code!r}: {x.code} reaches 0 within the declared ranges, where a negative power "
-            f"is not bounded; add a positive constant, for example ({x.code} + 1)"
+            f"is not bounded; keep it away from 0, for example ({positive(x)} + 1)"
         )
     if exponent != int(exponent) and x.lower < 0:
         raise FormulaError(
@@ -113,8 +116,12 @@ def power(code: str, x: Real, exponent: float) -> Real:
         ends = [float(np.power(bound, exponent)) for bound in (x.lower, x.upper)]
     if exponent > 0 and x.lower < 0.0 < x.upper:
         ends.append(0.0)
-    inner = clamped(x)
-    return Real(code, min(ends), max(ends), lambda columns: np.power(inner(columns), exponent))
+    return held(Real(code, min(ends), max(ends), lambda cols: np.power(x.evaluate(cols), exponent)))
+
+
+def positive(x: Real) -> str:
+    """Return the text of what to add a constant to, to keep ``x`` away from 0."""
+    return f"abs({x.code})" if x.lower < 0 else x.code
 
 
 def _power_call(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
@@ -136,7 +143,7 @@ def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Valu
     given = _bind(code, args, options, ("x", "breaks"), 2)
     x = as_real(given["x"])
     breaks = np.array(increasing(given["breaks"], f"{code!r}: breaks", 3))
-    ends = [f"{number:g}" for number in breaks]
+    ends = [_short(number) for number in breaks]
     levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
     levels = ("[" + levels[0][1:], *levels[1:])
 
@@ -147,6 +154,12 @@ def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Valu
         return np.where(inside, cell, np.nan)
 
     return Category(code, levels, codes)
+
+
+def _short(number: float) -> str:
+    """Return a number in its usual short form if that is exact."""
+    text = f"{number:g}"
+    return text if float(text) == number else repr(float(number))
 
 
 def _polynomial(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:

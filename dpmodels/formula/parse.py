@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import keyword
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from patsy import EvalFactor, PatsyError
+from patsy import PatsyError
 from patsy.parse_formula import ParseNode, parse_formula
 
+from dpmodels.codebook import shorten
 from dpmodels.errors import FormulaError
-from dpmodels.formula.expression import shorten, variables_in
+from dpmodels.formula.syntax import quoted_name, syntax, variables_in
 
 Term = tuple[str, ...]
 """The factors of one term as normalised text; the empty term is the intercept."""
@@ -25,10 +27,11 @@ Terms = dict[frozenset[str], Term]
 
 INTERCEPT: frozenset[str] = frozenset()
 
-MAX_LENGTH = 100_000
+MAX_LENGTH = 20_000
+MAX_OPERATORS = 5_000
 MAX_DEPTH = 40
 MAX_TERMS = 5_000
-MAX_POWER = 10
+MAX_ORDER = 8
 
 
 @dataclass(frozen=True)
@@ -68,20 +71,34 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
         than a formula may be.
     """
     check_size(text)
-    try:
-        tree = parse_formula(text)
-    except PatsyError as error:
-        reason = str(error).splitlines()[0]
-        raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}") from None
+    tree = _tree(" ".join(text.splitlines()))
     sides = tree.args
     response = _expand(sides[0], (), 0) if len(sides) == 2 else {}
     response.pop(INTERCEPT, None)
+    if len(sides) == 2 and not response:
+        left = text.split("~")[0].strip()
+        raise FormulaError(
+            f"the left side of the formula, {shorten(left)!r}, names no variable; write "
+            "response ~ predictors, or ~ predictors"
+        )
     used = {name for term in response.values() for code in term for name in variables_in(code)}
     dot = tuple(quote(name) for name in names if name not in used)
     predictors = _sum(sides[-1], dot, 0, _terms(()))
     intercept = predictors.pop(INTERCEPT, None) is not None
     tidy = " ".join(text.split())
     return ParsedFormula(tidy, tuple(response.values()), tuple(predictors.values()), intercept)
+
+
+def _tree(text: str) -> ParseNode:
+    try:
+        return parse_formula(text)
+    except PatsyError as error:
+        place = error.origin.relevant_code() if error.origin else ""
+        reason = f"{error.message} at {shorten(place)!r}" if place else error.message
+    # What the tokenizer makes of half characters and open triple quotes, by Python's version.
+    except (AssertionError, IndexError, SyntaxError, UnicodeError):
+        reason = "it is not made of names, numbers and operators"
+    raise FormulaError(f"formula {shorten(text)!r} cannot be read: {reason}")
 
 
 def check_size(text: str) -> None:
@@ -92,6 +109,12 @@ def check_size(text: str) -> None:
         raise FormulaError(
             f"formula {shorten(text)!r} has {len(text):,} characters; at most {MAX_LENGTH:,} are "
             'read. Use "~ ." for all codebook variables'
+        )
+    operators = sum(map(text.count, "+-*/:"))
+    if operators > MAX_OPERATORS:
+        raise FormulaError(
+            f"formula {shorten(text)!r} has {operators:,} operators; at most {MAX_OPERATORS:,} "
+            'are read. Use "~ ." for all codebook variables'
         )
     depth = 0
     for position, character in enumerate(text):
@@ -105,7 +128,9 @@ def check_size(text: str) -> None:
 
 def quote(name: str) -> str:
     """Return the factor that names a variable: itself, or ``Q("...")``."""
-    if name.isidentifier() and not keyword.iskeyword(name):
+    # Python reads identifiers in the NFKC form, so other names need quotes.
+    plain = name.isidentifier() and not keyword.iskeyword(name)
+    if plain and unicodedata.normalize("NFKC", name) == name:
         return name
     return f"Q({json.dumps(name, ensure_ascii=False)})"
 
@@ -128,6 +153,9 @@ def _sum(node: ParseNode, dot: Sequence[str], depth: int, terms: Terms) -> Terms
         adds = sign == "+"
         if operand.type in ("ZERO", "ONE"):
             found, adds = _terms(()), adds == (operand.type == "ONE")
+        elif adds and operand.type in ("+", "-"):
+            found = _sum(operand, dot, depth + 1, _intercept(terms))
+            terms.pop(INTERCEPT, None)
         else:
             found = _expand(operand, dot, depth + 1)
         for key, term in found.items():
@@ -137,6 +165,11 @@ def _sum(node: ParseNode, dot: Sequence[str], depth: int, terms: Terms) -> Terms
                 terms.pop(key, None)
         _check_count(len(terms))
     return terms
+
+
+def _intercept(terms: Terms) -> Terms:
+    """Return the intercept if it is among the terms, for a bracket to keep or take off."""
+    return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
 def _expand(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
@@ -157,25 +190,24 @@ def _expand(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
             return _terms(())
         case "~":
             raise FormulaError("formula has more than one '~'; write response ~ predictors")
-    offender = node.token.extra if node.token is not None else node.type
     raise FormulaError(
-        f"formula has a bare {shorten(str(offender))!r}; only 0 and 1 stand alone (the "
-        "intercept). Arithmetic goes inside I(), for example I(2 * x)"
+        f"formula has a bare {shorten(node.origin.relevant_code())!r}; only 0 and 1 stand alone "
+        "(the intercept). Arithmetic goes inside I(), for example I(2 * x)"
     )
 
 
 def _factor(code: str, dot: Sequence[str]) -> Terms:
     """Return the one-factor term of a piece of text, or what ``.`` stands for."""
-    if code.strip() == ".":
+    if code == ".":
         return _terms(*((name,) for name in dot))
-    try:
-        return _terms((EvalFactor(code).code,))
-    except PatsyError:
-        raise FormulaError(f"{shorten(code)!r} in the formula cannot be read") from None
+    name = quoted_name(syntax(code))
+    return _terms((code if name is None else quote(name),))
 
 
 def _product(operator: str, left: Terms, right: Terms) -> Terms:
     """Return ``a:b``, ``a*b = a + b + a:b`` or ``a/b = a + a:b``."""
+    if INTERCEPT in left or INTERCEPT in right:
+        raise FormulaError("formula crosses the intercept, 1, with other terms; leave the 1 out")
     if operator == ":":
         return _interact(left, right)
     if operator == "*":
@@ -186,25 +218,32 @@ def _product(operator: str, left: Terms, right: Terms) -> Terms:
 
 def _power(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
     base, exponent = node.args
-    offender = str(getattr(exponent.token, "extra", exponent.type))
-    if not (offender.isdigit() and len(offender) < 4 and 1 <= int(offender) <= MAX_POWER):
+    written = exponent.origin.relevant_code()
+    if written not in map(str, range(1, MAX_ORDER + 1)):
         raise FormulaError(
-            f"'**' is followed by {shorten(offender)!r}; expected a whole number from 1 to "
-            f"{MAX_POWER} (interactions up to that order). A variable's power is I(x ** 2)"
+            f"'**' is followed by {shorten(written)!r}; expected a whole number from 1 to "
+            f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
     terms = _expand(base, dot, depth + 1)
     result = terms
-    for _ in range(int(offender) - 1):
-        result = _merge(result, _interact(result, terms))
+    for _ in range(int(written) - 1):
+        result = _product("*", result, terms)
     return result
 
 
 def _interact(left: Terms, right: Terms) -> Terms:
-    _check_count(len(left) * len(right))
+    # Of two equal sets half the pairs coincide.
+    _check_count(len(left) * len(right) // 2)
     pairs = (tuple(dict.fromkeys(a + b)) for a in left.values() for b in right.values())
     merged: Terms = {}
     for term in pairs:
+        if len(term) > MAX_ORDER:
+            raise FormulaError(
+                f"{shorten(':'.join(term))!r} is an interaction of {len(term)} factors; at most "
+                f"{MAX_ORDER} are supported"
+            )
         merged.setdefault(frozenset(term), term)
+    _check_count(len(merged))
     return merged
 
 
@@ -218,7 +257,8 @@ def _merge(*parts: Terms) -> Terms:
 
 
 def _check_count(count: int) -> None:
-    if count > MAX_TERMS:
+    # The intercept is not counted.
+    if count > MAX_TERMS + 1:
         raise FormulaError(
             f"formula expands to more than {MAX_TERMS:,} terms; lower the power or name the "
             "interactions you want"

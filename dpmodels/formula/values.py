@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Level
+from dpmodels.codebook import Level, shorten
 from dpmodels.errors import FormulaError
 
 Floats = NDArray[np.float64]
@@ -36,12 +37,17 @@ class Constant:
 
 @dataclass(frozen=True)
 class Real:
-    """A number in a public interval; evaluates to shape (rows,)."""
+    """A number in a public interval; evaluates to shape (rows,).
+
+    ``variable`` names the column where the number is a variable as it stands,
+    held in its bounds.
+    """
 
     code: str
     lower: float
     upper: float
     evaluate: Evaluate = field(repr=False)
+    variable: str | None = None
 
     def __post_init__(self) -> None:
         for bound in (self.lower, self.upper):
@@ -73,6 +79,10 @@ class Category:
     evaluate: Evaluate = field(repr=False)
     contrast: object = None
 
+    def listed(self) -> str:
+        """Return the levels as text fit for an error message."""
+        return shorten(repr(list(self.levels)), 200)
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -86,7 +96,8 @@ class Basis:
     evaluate: Evaluate = field(repr=False)
 
 
-Value = Constant | Real | Truth | Category | Basis
+Varying = Real | Truth | Category | Basis
+Value = Constant | Varying
 
 
 def as_real(value: Value) -> Real:
@@ -136,6 +147,6 @@ def increasing(value: Value, what: str, least: int) -> tuple[float, ...]:
             f"not {value.code!r}: numbers found in the data would leak"
         )
     numbers = tuple(float(one) for one in given)
-    if len(numbers) < least or any(a >= b for a, b in zip(numbers, numbers[1:], strict=False)):
+    if len(numbers) < least or any(a >= b for a, b in pairwise(numbers)):
         raise FormulaError(f"{what} is {value.code}; expected at least {least}, increasing")
     return numbers

@@ -25,8 +25,9 @@ _LONGEST: Final = (1 << 31) - 1
 class DelimitedRows:
     """The rows of a CSV file: comma, double quote, UTF-8, names in the first line.
 
-    No line raises. Short lines have empty cells at the end, surplus cells are ignored,
-    blank lines are skipped, undecodable bytes become U+FFFD. All cells are text: nothing
+    No line raises. Short lines have empty cells at the end, surplus cells are ignored, a
+    blank line is a row of empty cells (were it none, a row could change how many there
+    are), undecodable bytes become U+FFFD. All cells are text: nothing
     is inferred from a column. A quoted cell may hold line breaks; a stray quote is kept
     to its line, unless a second stray quote below makes one well-formed row of both,
     which no reader can tell from a row that was meant.
@@ -88,7 +89,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _records(lines: Iterator[str], width: int | None) -> Iterator[list[str]]:
-    """Split lines into the cells of each row; blank lines are no rows.
+    """Split lines into the cells of each row; a blank line has none.
 
     A row with quotes ends where the quotes are closed, as RFC 4180 has it, if that
     takes it no further than its line or makes it a row of `width` cells (any number
@@ -106,8 +107,7 @@ def _records(lines: Iterator[str], width: int | None) -> Iterator[list[str]]:
             record = source.first_alone()
         if len(source.taken) > 1 and width not in (None, len(record)):
             record = source.first_alone()
-        if record:
-            yield record
+        yield record
 
 
 class _Lines(Iterator[str]):

@@ -1,9 +1,13 @@
-"""Reading a noisy spectrum: noise floor, debiased eigenvalues, cosines, intervals.
+"""Reading a noisy spectrum: debiased eigenvalues, cosines, intervals.
 
 All of it is post-processing of one released symmetric matrix whose noise law
 is known. ``y`` are released eigenvalues, ``V`` released eigenvectors and
 ``v_ij`` the noise variance of the entry (i, j) in the basis ``V``, so that
-``√v_ii`` is the noise sd of ``y_i``.
+``√v_ii`` is the noise sd of ``y_i``. Components that noise cannot tell apart
+are read as a group, see :func:`dpmodels.inference.groups.alike`; all others
+push each other: to second order noise raises ``y_i`` by ``Σ_j v_ij/(y_i - y_j)``,
+which for one eigenvalue above a bulk of noise is the limit of [1]_, and turns
+its eigenvector by ``Σ_j v_ij/(y_i - y_j)²``.
 
 References
 ----------
@@ -12,25 +16,27 @@ References
    Advances in Mathematics 227(1), 494-521.
 .. [2] Lawley, D. N. (1956). "Tests of significance for the latent roots of
    covariance and correlation matrices." Biometrika 43, 128-136.
+.. [3] Stein, C. M. (1981). "Estimation of the mean of a multivariate normal
+   distribution." Annals of Statistics 9(6), 1135-1151.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ive, ndtri
 
-from dpmodels.postprocess import Covariance, Eigen
+from dpmodels.inference.groups import alike, reach_of_noise
 
 Floats = NDArray[np.float64]
 
-# 95 % quantile of the Tracy-Widom law for real symmetric matrices.
-TRACY_WIDOM_95 = 0.9793
-# Above this multiple of the bulk's edge the second-order correction holds.
-FAR = 1.3
+_TINY = 1e-200
+
+# Up to this multiple of the reach of noise, intervals treat components as alike.
+NEAR = 1.3
 
 
 @dataclass(frozen=True)
@@ -45,72 +51,103 @@ class Spectrum:
         Noise variance ``v_ij`` in the eigenvector basis.
     count_sd : ndarray, shape (components,)
         Noise sd each eigenvalue owes to the noisy number of rows.
-    bulk : float
-        Radius ``s`` of the noise spectrum: pure noise fills [-2s, 2s].
-    floor : float
-        95 % quantile of the largest eigenvalue of pure noise; a component
-        below it is not distinguishable from noise.
+    entry_sd : float
+        Root mean square noise sd of the matrix' off-diagonal entries.
     """
 
     values: Floats
     pair_variance: Floats
     count_sd: Floats
-    bulk: float
-    floor: float
+    entry_sd: float
 
     @property
     def sd(self) -> Floats:
-        """Noise standard deviation of each eigenvalue, shape (components,)."""
+        """Noise sd of each eigenvalue that stands alone, shape (components,).
+
+        Eigenvalues in a group push each other and vary less.
+        """
         return np.sqrt(np.diagonal(self.pair_variance) + self.count_sd**2)
+
+    @cached_property
+    def floor(self) -> Floats:
+        """Noise floor of each component, shape (components,).
+
+        95 % quantile of the largest eigenvalue of pure noise; a component at
+        or below its own is not distinguishable from noise.
+        """
+        return reach_of_noise(self.pair_variance, np.ones_like(self.pair_variance, dtype=bool))
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
         """Whether each component stands above the noise floor."""
         return self.values > self.floor
 
-    def debiased(self) -> Floats:
-        """Return the eigenvalues before noise, nan at or below the floor.
+    @cached_property
+    def alike(self) -> NDArray[np.bool_]:
+        """Whether noise leaves two components indistinguishable from one another."""
+        return alike(self.values, self.pair_variance)
 
-        A spike ``ℓ`` above noise of radius ``s`` is released near
-        ``y = ℓ + s²/ℓ``; solved for ``ℓ``.
+    def debiased(self) -> Floats:
+        """Return the eigenvalues before noise, at least 0, nan at or below the floor.
+
+        Groups are contracted to the spread they are expected to have had.
         """
-        y = np.where(self.distinct, self.values, np.nan)
-        return np.asarray((y + np.sqrt(y**2 - 4 * self.bulk**2)) / 2)
+        mean, kept = self._contracted()
+        middle = mean + np.sqrt(kept) * (self.values - mean) - self._push()
+        return np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
+
+    def captured(self) -> Floats:
+        """Return the non-private variance along each released component.
+
+        Notes
+        -----
+        By Stein's identity [3]_ ``y_i - 2 Σ_j v_ij/(y_i - y_j)`` is unbiased;
+        within a group it is the deviations from the group's mean that are
+        contracted. Over all components it adds up to the released trace.
+        """
+        mean, kept = self._contracted()
+        return mean + kept * (self.values - mean) - 2 * self._push()
+
+    def share_sd(self, total: float, total_sd: float) -> Floats:
+        """Return the noise sd of ``captured() / total``, shape (components,).
+
+        Parameters
+        ----------
+        total, total_sd : float
+            The released trace and its noise sd, but for the number of rows,
+            whose noise cancels.
+        """
+        own = np.diagonal(self.pair_variance)
+        squared = (self.pair_variance * self._inverse_gaps(self.alike)) ** 2
+        share = self.captured() / total
+        common = total_sd**2 * (share**2 - 2 * share * own / max(own.sum(), _TINY))
+        variance = np.maximum(own + 4 * squared.sum(axis=1) + common, 0.0)
+        return np.asarray(np.sqrt(variance) / total)
 
     def expected_cos2(self) -> Floats:
         """Return the expected squared cosine with the non-private component.
 
         Notes
         -----
-        A pair of components at released distance ``g`` is turned by an angle
-        whose double has, given ``g``, the von Mises law of concentration
-        ``κ = gδ/(4v)``, ``δ² = g² - 8v`` estimating the squared distance
-        before noise; its expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``.
-        Pairs combine as ``1/(1 + Σ P/(1 - P))``, which for one spike above a
-        noise bulk is the limit ``1 - s²/ℓ²`` of [1]_. Below the floor: nan.
+        Components outside the group turn an eigenvector by the sum of
+        ``v_ij/(y_i - y_j)²``. A pair inside, at released distance ``g``, is
+        turned by an angle whose double has, given ``g``, the von Mises law of
+        concentration ``κ = gδ/(4v)`` with ``δ`` the distance before noise; its
+        expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
+        ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two
+        components of any true distance its mean is within 0.13 of the mean
+        squared cosine; no function of ``g`` does better than 0.106.
         """
-        gaps = np.abs(self.values[:, None] - self.values[None, :])
-        variance = np.maximum(self.pair_variance, np.finfo(float).tiny)
-        kappa = gaps * np.sqrt(np.maximum(gaps**2 - 8 * variance, 0)) / (4 * variance)
-        turned = np.where(kappa < 1e6, (1 - ive(1, kappa) / ive(0, kappa)) / 2, 1 / (4 * kappa + 1))
-        np.fill_diagonal(turned, 0.0)
-        return np.where(self.distinct, 1 / (1 + (turned / (1 - turned)).sum(axis=1)), np.nan)
-
-    def captured(self) -> Floats:
-        """Return the non-private variance along each released component, unbiased.
-
-        By Stein's identity ``y_i - 2 Σ_j v_ij / (y_i - y_j)``; over all
-        components it adds up to the released trace.
-        """
-        return self.values - 2 * self._repulsion()
-
-    def _repulsion(self) -> Floats:
-        """Return ``Σ_j v_ij / (y_i - y_j)`` over the pairs that are apart."""
+        _, kept = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]
-        apart = np.abs(gaps) > np.sqrt(self.pair_variance / 2)
-        np.fill_diagonal(apart, False)
-        terms = np.divide(self.pair_variance, gaps, out=np.zeros_like(gaps), where=apart)
-        return np.asarray(terms.sum(axis=1))
+        variance = np.where(self.alike, np.maximum(self.pair_variance, _TINY), np.inf)
+        kappa = np.minimum(gaps**2 * np.sqrt(kept)[:, None] / (4 * variance), 1e8)
+        sine2 = (1 - ive(1, kappa) / ive(0, kappa)) / 2
+        inside = np.where(self.alike, sine2 / (1 - sine2), 0.0)
+        np.fill_diagonal(inside, 0.0)
+        outside = self.pair_variance * self._inverse_gaps(self.alike) ** 2
+        turned = (inside + outside).sum(axis=1)
+        return np.where(self.distinct, 1 / (1 + turned), np.nan)
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the non-private eigenvalues of these rows.
@@ -123,17 +160,11 @@ class Spectrum:
         Returns
         -------
         lower, upper : ndarray, shape (components,)
-            Second-order corrected normal intervals where the eigenvalue is
-            above 1.3 times the noise edge, Weyl's (wider) between there and
-            the floor, nan below the floor. Privacy noise only.
+            Second-order corrected normal intervals for components that stand
+            apart from the others; for those that do not, as wide as noise in
+            their group reaches (Weyl); nan below the floor. Privacy noise only.
         """
-        width = float(ndtri((1 + level) / 2))
-        far = self.values > FAR * 2 * self.bulk
-        middle = np.where(far, self.values - self._repulsion(), self.values)
-        weyl = np.hypot(self.floor, width * self.count_sd)
-        half = np.where(far, width * self.sd, weyl)
-        lower = np.where(self.distinct, middle - half, np.nan)
-        return np.maximum(lower, 0.0), np.where(self.distinct, middle + half, np.nan)
+        return self._interval(self.pair_variance, level)
 
     def confidence_interval(self, rows: float, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the population's eigenvalues: noise and sampling.
@@ -147,62 +178,46 @@ class Spectrum:
 
         Notes
         -----
-        Subtracts Lawley's bias [2]_ and adds the sampling variance ``2ℓ²/n``
-        of near-Gaussian rows; nan where the noise interval is not the
-        second-order one.
+        Rows that are near Gaussian add ``ℓ_i ℓ_j/n`` to the variance of the
+        entry (i, j), twice that on the diagonal; the same correction as for
+        noise then takes off Lawley's bias [2]_.
         """
+        size = np.maximum(np.nan_to_num(self.debiased()), 0.0)
+        sampling = np.outer(size, size) * (1 + np.eye(len(size))) / rows
+        return self._interval(self.pair_variance + sampling, level)
+
+    def _interval(self, variance: Floats, level: float) -> tuple[Floats, Floats]:
+        near = alike(self.values, variance, NEAR)
+        apart = self._inverse_gaps(near)
+        stretched = 1 + (variance * apart**2).sum(axis=1)
         width = float(ndtri((1 + level) / 2))
-        far = self.distinct & (self.values > FAR * 2 * self.bulk)
-        spike = np.where(far, self.debiased(), np.nan)
-        others = np.where(np.isnan(spike), np.maximum(self.values, 0), spike)
-        gaps = spike[:, None] - others[None, :]
-        apart = np.abs(gaps) > np.sqrt(self.pair_variance / 2)
-        np.fill_diagonal(apart, False)
-        ratios = np.divide(others[None, :], gaps, out=np.zeros_like(gaps), where=apart)
-        middle = self.values - self._repulsion() - spike / rows * ratios.sum(axis=1)
-        half = width * np.sqrt(self.sd**2 + 2 * spike**2 / rows)
-        return np.maximum(middle - half, 0.0), middle + half
+        alone = width * np.sqrt(np.diagonal(variance) * stretched + self.count_sd**2)
+        reach = reach_of_noise(variance, near, level) * np.sqrt(stretched)
+        grouped = np.maximum(alone, np.hypot(reach, width * self.count_sd))
+        half = np.where(near.sum(axis=1) > 1, grouped, alone)
+        middle = self.values - (variance * apart).sum(axis=1)
+        middle = np.where(self.distinct, middle, np.nan)
+        return np.maximum(middle - half, 0.0), np.maximum(middle + half, 0.0)
 
+    def _inverse_gaps(self, together: NDArray[np.bool_]) -> Floats:
+        """Return ``1/(y_i - y_j)`` between components of different groups, else 0."""
+        gaps = self.values[:, None] - self.values[None, :]
+        return np.divide(1.0, gaps, out=np.zeros_like(gaps), where=~together)
 
-def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
-    """Bring the noise law of a released matrix into its own eigenvector basis.
+    def _push(self) -> Floats:
+        """Return how far the components of other groups have raised each eigenvalue."""
+        return np.asarray((self.pair_variance * self._inverse_gaps(self.alike)).sum(axis=1))
 
-    Parameters
-    ----------
-    cov : Covariance
-        The released matrix and its noise scales.
-    decomposed : Eigen
-        Its eigenvalues and eigenvectors.
-    """
-    size = len(decomposed.values)
-    weighted = decomposed.vectors / cov.divisor[:, None]
-    gram = weighted.T @ weighted
-    along = cov.mean @ weighted
-    lengths = np.diagonal(gram)
-    variance = cov.noise.off**2 * (np.outer(lengths, lengths) + gram**2)
-    turned = np.outer(along**2, lengths)
-    variance += cov.noise.mean**2 * (turned + turned.T + 2 * np.outer(along, along) * gram)
-    count_sd = np.zeros(size)
-    if np.all(cov.divisor == 1.0):
-        count_sd = np.abs(decomposed.values - along**2) * cov.noise.count
-    else:
-        _normalised(variance, cov, decomposed, weighted)
-    inverse = 1 / cov.divisor**2
-    bulk = cov.noise.off * math.sqrt(inverse.max() * inverse.sum())
-    by_mean = cov.noise.mean * math.sqrt(inverse.sum()) * float(np.linalg.norm(cov.mean / cov.divisor))
-    spike = max(bulk, by_mean)
-    floor = spike + bulk**2 / spike + TRACY_WIDOM_95 * bulk * size ** (-2 / 3)
-    return Spectrum(decomposed.values, variance, count_sd, bulk, floor)
+    def _contracted(self) -> tuple[Floats, Floats]:
+        """Return each group's mean and the share of its spread that is not noise.
 
-
-def _normalised(variance: Floats, cov: Covariance, decomposed: Eigen, weighted: Floats) -> None:
-    """Correct the eigenvalues' variances for the noise in a correlation's divisors.
-
-    To first order ``dλ = uᵀEu - λ Σ v_i² E_ii / D_i²`` with ``u = v / D``.
-    """
-    values, squares = decomposed.values, decomposed.vectors**2 / cov.divisor[:, None] ** 2
-    diagonal = cov.noise.diagonal**2 + 4 * (cov.mean * cov.noise.mean) ** 2
-    own = values**2 * (diagonal[:, None] * squares**2).sum(axis=0)
-    shared = values * (diagonal[:, None] * squares * weighted**2).sum(axis=0)
-    corrected = np.diagonal(variance) + own - 2 * shared
-    np.fill_diagonal(variance, np.maximum(corrected, 0.0))
+        ``m`` equal eigenvalues with noise of variance ``w`` off the diagonal
+        have an expected sum of squared deviations of ``(m - 1)(m + 2)w``.
+        """
+        size = self.alike.sum(axis=1)
+        mean = (self.alike * self.values).sum(axis=1) / size
+        total = (self.alike * (self.values[None, :] - mean[:, None]) ** 2).sum(axis=1)
+        block = ((self.alike @ self.pair_variance) * self.alike).sum(axis=1)
+        noise = (size - 1) * (size + 2) * block / (size * (size + 1))
+        kept = np.where(total > noise, 1 - noise / np.where(total > 0, total, 1.0), 0.0)
+        return mean, kept

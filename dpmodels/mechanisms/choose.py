@@ -28,10 +28,12 @@ def choose(
         If the name is not in the table.
     """
     if not isinstance(mechanism, str):
-        if all(callable(getattr(mechanism, method, None)) for method in ("plan", "release")):
+        methods = (getattr(mechanism, name, None) for name in ("plan", "release"))
+        if not isinstance(mechanism, type) and all(map(callable, methods)):
             return mechanism
         raise ArgumentError(
-            f"mechanism={mechanism!r}: expected a name or an instance such as dp.mechanisms.Gauss()"
+            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
+            "such as dp.mechanisms.Gauss()"
         )
     name = AUTO if mechanism == "auto" else mechanism
     if name not in table:

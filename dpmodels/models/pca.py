@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from dpmodels.codebook import Codebook
@@ -106,6 +108,8 @@ def dp_pca(
     relation = neighbours(adjacency)
     strategy = choose(mechanism, COVARIANCE)
     design = private_design(formula, data, codebook, scale=scale, center=center, row_norm=row_norm)
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")
     components = _checked_ncomp(ncomp, len(design.public.names))
     facts = Facts(len(design.public.names), relation, centred=center)
     plan = strategy.plan(facts, guarantee)
@@ -134,13 +138,11 @@ def dp_pca(
 def _checked_ncomp(ncomp: int | None, columns: int) -> int:
     if ncomp is None:
         return columns
-    if (
-        isinstance(ncomp, bool)
-        or not isinstance(ncomp, int | np.integer)
-        or not (1 <= ncomp <= columns)
-    ):
+    whole = isinstance(ncomp, int | np.integer) and not isinstance(ncomp, bool)
+    if not whole or not 1 <= ncomp <= columns:
+        said = repr(ncomp) if isinstance(ncomp, Real | str) else type(ncomp).__name__
         raise ArgumentError(
-            f"ncomp={ncomp!r}: expected a whole number from 1 to {columns}, the number of coded "
+            f"ncomp={said}: expected a whole number from 1 to {columns}, the number of coded "
             "columns of the formula, or None for all"
         )
     return int(ncomp)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from dpmodels.released import MomentNoise
 
 Floats = NDArray[np.float64]
+
+# A variance known to less than this many of its noise sds is not divided by.
+WEAK = 4.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class Covariance:
     divisor : ndarray, shape (columns,)
         D⁻¹: ones, or standard deviations for a correlation matrix.
     weak : ndarray of bool, shape (columns,)
-        Columns whose own variance is not distinguishable from noise.
+        Columns whose own variance is not known well enough to divide by.
+    standardised : bool
+        Whether the matrix was divided by released standard deviations.
     """
 
     matrix: Floats
@@ -44,6 +50,29 @@ class Covariance:
     noise: MomentNoise
     divisor: Floats
     weak: NDArray[np.bool_]
+    standardised: bool = False
+
+    @property
+    def variance_sd(self) -> Floats:
+        """Noise sd of each column's own variance before division, shape (columns,)."""
+        return np.hypot(self.noise.diagonal, 2 * self.mean * self.noise.mean)
+
+    @property
+    def diagonal_sd(self) -> Floats:
+        """Noise sd of the diagonal, but for what the number of rows adds, shape (columns,).
+
+        The diagonal of a correlation matrix has no noise but for weak columns.
+        """
+        noisy = self.weak if self.standardised else np.ones_like(self.weak)
+        return np.where(noisy, self.variance_sd / self.divisor**2, 0.0)
+
+    @property
+    def trace(self) -> tuple[float, float]:
+        """The sum of the diagonal and the sd of its noise."""
+        total = float(np.trace(self.matrix))
+        by_count = 0.0 if self.standardised else total - float(self.mean @ self.mean)
+        noise = float((self.diagonal_sd**2).sum()) + (by_count * self.noise.count) ** 2
+        return total, math.sqrt(noise)
 
 
 def covariance(
@@ -73,7 +102,9 @@ def covariance(
     -----
     With a mean the divisor of the second moment is the number of rows less
     one, as in ``prcomp``; without, it is the number of rows. The noisy number
-    of rows is held in [1, most], the mean in the public box.
+    of rows is held in [1, most], the mean in the public box. The square of a
+    noisy mean is too large by its noise variance, which is given back to the
+    diagonal, but for means at the edge of the box.
     """
     rows = max(count if most is None else min(count, most), 1.0)
     centred = total is not None
@@ -82,7 +113,9 @@ def covariance(
     mean = np.zeros(len(second))
     if total is not None:
         mean = np.clip(total * row_norm / rows, *box)
-        second = second - np.outer(mean, mean) * (rows / divisor)
+        inside = (mean > box[0]) & (mean < box[1])
+        given_back = np.diag(inside * (noise.mean * row_norm / rows) ** 2)
+        second = second - (np.outer(mean, mean) - given_back) * (rows / divisor)
     scaled = MomentNoise(
         count=noise.count / rows,
         mean=noise.mean * row_norm / rows if centred else 0.0,
@@ -96,13 +129,15 @@ def covariance(
 def correlation(cov: Covariance) -> Covariance:
     """Divide by released standard deviations.
 
-    A column whose released variance is below twice its noise is divided by
-    that bound instead and marked as weak: its correlations are understated,
-    never inflated.
+    A column whose released variance is below four times its noise sd is
+    divided by that bound instead and marked as weak: its correlations are
+    understated, never inflated. What is said of the noise then refers to the
+    matrix with the same bounds; it is first-order, and where many columns are
+    close to their bounds the choice between the two biases eigenvalues down.
     """
     variances = np.diagonal(cov.matrix)
-    floor = 2 * np.sqrt(cov.noise.diagonal**2 + 4 * cov.mean**2 * cov.noise.mean**2)
-    weak = variances < floor
-    divisor = np.sqrt(np.where(weak, floor, variances))
+    bound = WEAK * cov.variance_sd
+    weak = variances < bound
+    divisor = np.sqrt(np.where(weak, bound, variances))
     matrix = cov.matrix / np.outer(divisor, divisor)
-    return Covariance(matrix, cov.mean, cov.count, cov.noise, divisor, weak)
+    return replace(cov, matrix=matrix, divisor=divisor, weak=weak, standardised=True)

@@ -42,7 +42,8 @@ def finite_number(name: str, value: object, write: str) -> float:
         If `value` is not a finite real number.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise BudgetError(f"{name}={value!r} is not a number: {write}.")
+        said = repr(value) if isinstance(value, bool | str | None) else type(value).__name__
+        raise BudgetError(f"{name}={said} is not a number: {write}.")
     try:
         number = float(value)
     except OverflowError:

@@ -48,8 +48,9 @@ class Adjacency:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in _DESCRIPTIONS:
+            said = repr(self.name) if isinstance(self.name, str) else type(self.name).__name__
             raise ArgumentError(
-                f"adjacency={self.name!r} is not known: write adjacency='replace' (one row is "
+                f"adjacency={said} is not known: write adjacency='replace' (one row is "
                 "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
                 "private)."
             )

@@ -113,9 +113,13 @@ class PCAResult:
     @property
     def total_variance(self) -> float:
         """Released sum of all variances, nan where it does not stand out from its noise."""
-        total = float(np.trace(self._covariance.matrix))
-        noise = float(np.sqrt(np.diagonal(self.spectrum.pair_variance).sum()))
+        total, noise = self._covariance.trace
         return total if total > 2 * noise else float("nan")
+
+    @property
+    def total_variance_sd(self) -> float:
+        """Noise sd of the released sum of all variances."""
+        return self._covariance.trace[1]
 
     @property
     def explained_variance_ratio(self) -> xr.DataArray:
@@ -126,6 +130,13 @@ class PCAResult:
         """
         ratio = self.spectrum.captured() / self.total_variance
         return self._by_component(ratio, "explained_variance_ratio")
+
+    @property
+    def explained_variance_ratio_sd(self) -> xr.DataArray:
+        """Noise sd of each share, to first order."""
+        sd = float(np.linalg.norm(self._covariance.diagonal_sd))
+        values = self.spectrum.share_sd(self.total_variance, sd)
+        return self._by_component(values, "explained_variance_ratio_sd")
 
     @property
     def center(self) -> xr.DataArray | None:
@@ -155,17 +166,24 @@ class PCAResult:
     @property
     def noise_sd(self) -> float:
         """Noise sd of a typical off-diagonal entry of the analysed matrix."""
-        size = len(self.call.names)
-        return self.spectrum.bulk / float(np.sqrt(size))
+        return self.spectrum.entry_sd
 
     @property
     def noise_floor(self) -> float:
-        """Variance below which a component is not distinguishable from noise."""
-        return self.spectrum.floor
+        """Variance below which a component is not distinguishable from noise.
+
+        Where the noise is not the same for all components, that of the first
+        one below its own; each one's own is in :meth:`noise`.
+        """
+        below = np.flatnonzero(~self.spectrum.distinct)
+        return float(self.spectrum.floor[below[0] if below.size else -1])
 
     @property
     def weak_variables(self) -> str:
-        """Columns whose variance is not distinguishable from noise (scale="sd" only)."""
+        """Columns whose variance is too noisy to divide by (scale="sd" only).
+
+        They are divided by the root of four noise sds of their variance.
+        """
         weak = np.flatnonzero(self._covariance.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
@@ -183,11 +201,11 @@ class PCAResult:
         -------
         DataFrame
             Per component: the released ``eigenvalue``, its ``noise_sd``, the
-            95 % noise interval ``lower, upper`` for the non-private eigenvalue
-            of these rows, the ``debiased`` eigenvalue, the expected squared
-            cosine ``cos2`` with the non-private component, and whether it is
-            ``distinct`` from noise. Columns other than the first two are nan
-            where it is not.
+            noise ``floor`` and whether the eigenvalue is above it, ``distinct``
+            from noise; and, nan where it is not, the ``debiased`` eigenvalue,
+            the 95 % noise interval ``lower, upper`` for the non-private
+            eigenvalue of these rows and the expected squared cosine ``cos2``
+            with the non-private component.
         """
         return pca_frames.noise(self)
 
@@ -277,12 +295,14 @@ class PCAResult:
         from dpmodels.plots import scree
 
         panel = self.noise()
+        names = component_names(self.ncomp)
+        starred = np.where(panel["distinct"], names, [f"{name} *" for name in names])
         return scree(
             self.eigenvals.to_numpy(),
             lower=panel["lower"].to_numpy(),
             upper=panel["upper"].to_numpy(),
             floor=self.noise_floor,
-            labels=component_names(self.ncomp),
+            labels=starred.tolist(),
             ax=ax,
             stamp=self._stamp,
         )

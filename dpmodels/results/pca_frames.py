@@ -23,11 +23,12 @@ def noise(fit: PCAResult) -> pd.DataFrame:
     table = {
         "eigenvalue": spectrum.values,
         "noise_sd": spectrum.sd,
+        "floor": spectrum.floor,
+        "distinct": spectrum.distinct,
+        "debiased": spectrum.debiased(),
         "lower": lower,
         "upper": upper,
-        "debiased": spectrum.debiased(),
         "cos2": spectrum.expected_cos2(),
-        "distinct": spectrum.distinct,
     }
     index = pd.Index(component_names(len(spectrum.values)), name="component")
     return pd.DataFrame(table, index=index).iloc[: fit.ncomp]
@@ -80,7 +81,7 @@ def dataset(fit: PCAResult) -> xr.Dataset:
         "eigenvals": fit.eigenvals,
         "explained_variance_ratio": fit.explained_variance_ratio,
     }
-    for name in ("noise_sd", "lower", "upper", "debiased", "cos2", "distinct"):
+    for name in ("noise_sd", "floor", "distinct", "debiased", "lower", "upper", "cos2"):
         parts[name] = ("component", panel[name].to_numpy())
     if fit.center is not None:
         parts["center"] = fit.center

@@ -40,12 +40,12 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     size = lattice.columns + 1
     total: NDArray[Any] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
-    rows = blocks = 0
-    for product, count in design.blocks(lambda z: z @ z.T, lattice, count_public=count_public):
+    rows = 0
+    products = design.blocks(lambda z: z @ z.T, lattice, count_public=count_public)
+    for block, (product, count) in enumerate(products, start=1):
         pending += product.astype(np.int64)
         rows += count
-        blocks += 1
-        if blocks % BLOCKS_PER_CARRY == 0:
+        if block % BLOCKS_PER_CARRY == 0:
             total = total + pending
             pending[:] = 0
     return Statistic("augmented moments", total + pending, rows)

@@ -24,7 +24,7 @@ def _cells(tmp_path, content: bytes, name="b", rows=2):
         (b"a,b\r\n1,2\r\n3,4", ["2", "4"]),
         (b"a,b\r1,2\r3,4\r", ["2", "4"]),
         (b"\xef\xbb\xbfb,a\n1,2\n", ["1"]),
-        (b"\n\na,b\n\n1,2\n\n", ["2"]),
+        (b"a,b\n\n1,2\n\n", ["", "2", ""]),
         (b"a,b\n1\n3,4,5,6\n,\n", ["", "4", ""]),
         (b'a,b\n1,"x, ""y"""\n3,4\n', ['x, "y"', "4"]),
         (b'a,b\n1,"x\ny"\n3,4\n', ["x\ny", "4"]),
@@ -75,3 +75,12 @@ def test_a_file_may_be_read_twice(tmp_path):
     source = open_rows(path)
     for _ in range(2):
         np.testing.assert_array_equal(next(source.chunks(("a",), 5))["a"], ["1"])
+
+
+def test_an_empty_cell_in_a_file_of_one_column_is_still_a_row(tmp_path):
+    counts = []
+    for cell in (b"5", b""):
+        path = tmp_path / "t.csv"
+        path.write_bytes(b"\n".join([b"b", b"1", cell, b"3", b""]))
+        counts.append(sum(len(chunk["b"]) for chunk in open_rows(path).chunks(("b",), 2)))
+    assert counts == [3, 3]

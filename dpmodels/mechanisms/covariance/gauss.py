@@ -38,9 +38,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.mechanisms.protocol import Facts, MomentsPlan
 from dpmodels.noise import Entropy, discrete_gaussian, simulating
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.mechanisms.protocol import Facts, MomentsPlan
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moment_sensitivity, moment_weights
@@ -122,8 +122,8 @@ class Gauss:
 
 def _noised(exact: NDArray[Any], scale: float, entropy: Entropy) -> NDArray[np.float64]:
     """Add discrete Gaussian noise to Python integers; float only after the sum."""
-    noise = discrete_gaussian(scale, exact.size, entropy).astype(object)
-    return (exact + noise).astype(np.float64)
+    noised: NDArray[Any] = exact + discrete_gaussian(scale, exact.size, entropy).astype(object)
+    return noised.astype(np.float64)
 
 
 def _noised_symmetric(

@@ -1,0 +1,76 @@
+"""The noise law of a released matrix in its own eigenvector basis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.inference.spectrum import Spectrum
+from dpmodels.postprocess import Covariance, Eigen
+
+Floats = NDArray[np.float64]
+
+
+def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
+    """Bring the noise law of a released matrix into its own eigenvector basis.
+
+    Parameters
+    ----------
+    cov : Covariance
+        The released matrix and its noise scales.
+    decomposed : Eigen
+        Its eigenvalues and eigenvectors.
+
+    Notes
+    -----
+    To first order the noise of ``D⁻¹(S - m mᵀ)D⁻¹`` is ``D⁻¹ E D⁻¹`` with
+    ``E = G - m eᵀ - e mᵀ`` for noise ``G`` in S and ``e`` in m, less
+    ``½(δR + Rδ)``, ``δ = diag(E)/D²``, where D is released too; an error of the
+    relative size ``c`` in the number of rows adds ``-c(S - 2m mᵀ)``.
+    """
+    values, vectors = decomposed.values, decomposed.vectors
+    weighted = vectors / cov.divisor[:, None]
+    gram = weighted.T @ weighted
+    along = cov.mean @ weighted
+    lengths = np.diagonal(gram)
+    variance = cov.noise.off**2 * (np.outer(lengths, lengths) + gram**2)
+    turned = np.outer(along**2, lengths)
+    variance += cov.noise.mean**2 * (turned + turned.T + 2 * np.outer(along, along) * gram)
+    by_count = along**2 - values
+    if cov.standardised:
+        variance = _standardised(variance, cov, decomposed, along)
+        by_count = along**2 - values * ((cov.mean / cov.divisor) ** 2 @ vectors**2)
+    return Spectrum(
+        values,
+        variance,
+        np.abs(by_count) * cov.noise.count,
+        _entry_sd(variance, cov),
+    )
+
+
+def _standardised(variance: Floats, cov: Covariance, decomposed: Eigen, along: Floats) -> Floats:
+    """Take off what the released divisors share with the matrix they divide.
+
+    The diagonal of a correlation matrix has no noise; eigenvectors ``v_i,
+    v_j`` see ``½(λ_i + λ_j) Σ_k v_ik v_jk δ_k`` less of it. Weak columns are
+    divided by a bound, which shares nothing.
+    """
+    vectors, squares = decomposed.vectors, decomposed.vectors**2
+    half = (decomposed.values[:, None] + decomposed.values[None, :]) / 2
+    diagonal = np.where(cov.weak, 0.0, cov.noise.diagonal / cov.divisor**2) ** 2
+    mean = np.where(cov.weak, 0.0, cov.mean * cov.noise.mean**2 / cov.divisor**3)
+    own = squares.T @ ((diagonal + 4 * mean * cov.mean / cov.divisor)[:, None] * squares)
+    crossed = along[:, None] * (vectors.T @ (mean[:, None] * squares))
+    shared = squares.T @ (diagonal[:, None] * squares) + 2 * (crossed + crossed.T)
+    return np.maximum(variance + half**2 * own - 2 * half * shared, 0.0)
+
+
+def _entry_sd(variance: Floats, cov: Covariance) -> float:
+    """Return the root mean square noise sd off the diagonal; of one column ``√½`` its own."""
+    size = len(variance)
+    if size == 1:
+        return math.sqrt(float(variance[0, 0]) / 2)
+    off = float(variance.sum() - (cov.diagonal_sd**2).sum())
+    return math.sqrt(max(off, 0.0) / (size * (size - 1)))

@@ -1,0 +1,216 @@
+"""The Bingham law on the unit sphere: the exponential mechanism for one direction."""
+
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from dpmodels.errors import ArgumentError
+from dpmodels.noise.normals import normals, uniforms
+from dpmodels.noise.protocol import Entropy
+
+_LARGEST = 1e300
+_LARGEST_BATCH = 2**20
+
+
+def bingham_vector(concentration: NDArray[np.float64], entropy: Entropy) -> NDArray[np.float64]:
+    """Draw a unit vector x with density proportional to exp(x' A x).
+
+    The density is with respect to the uniform measure on the sphere, and only
+    differences of eigenvalues of A matter. The draw is by rejection, so its
+    law is the law itself and no limit of a chain, up to floating point (see
+    `dpmodels.noise.normals`). How long it takes depends on A: an observer who
+    can time the call is outside this statement.
+
+    Parameters
+    ----------
+    concentration : ndarray of float64, shape (d, d)
+        The symmetric matrix A, of any signature; the lower triangle is read.
+    entropy : Entropy
+        Where the random words come from: `dpmodels.noise.source`.
+
+    Returns
+    -------
+    ndarray of float64, shape (d,)
+        Of length 1; x and -x are equally likely.
+
+    Raises
+    ------
+    ArgumentError
+        If `concentration` is not a square matrix of finite numbers.
+
+    References
+    ----------
+    Kent, Ganeiber, Mardia (2018), A New Unified Approach for the Simulation
+    of a Wide Class of Directional Distributions, Journal of Computational and
+    Graphical Statistics 27(2), 291-301.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> draw = bingham_vector(np.diag([1e6, 0.0, 0.0]), seeded(1))
+    >>> bool(abs(draw[0]) > 0.999)
+    True
+    """
+    values, vectors = np.linalg.eigh(checked_matrix(concentration))
+    return bingham_from_eigen(values, vectors, entropy)
+
+
+def bingham_from_eigen(
+    values: NDArray[np.float64], vectors: NDArray[np.float64], entropy: Entropy
+) -> NDArray[np.float64]:
+    """Draw as `bingham_vector` does, where the eigenvalues are known already.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (d,)
+        Eigenvalues of A, in any order.
+    vectors : ndarray of float64, shape (p, d)
+        Orthonormal eigenvectors, one per column. With p > d the draw is a
+        unit vector in their span.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (p,)
+
+    Raises
+    ------
+    ArgumentError
+        If `values` are not numbers from -1e300 to 1e300.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> bingham_from_eigen(np.array([5.0, 1.0]), np.eye(3)[:, :2], seeded(1)).shape
+    (3,)
+    """
+    direction: NDArray[np.float64] = vectors @ bingham_coordinates(values, 1, entropy)[0]
+    return direction
+
+
+def bingham_coordinates(
+    values: NDArray[np.float64], draws: int, entropy: Entropy
+) -> NDArray[np.float64]:
+    """Draw independent vectors in the coordinates of the eigenvectors.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (d,)
+        Eigenvalues of the concentration, in any order.
+    draws : int
+        How many, at least 1.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (draws, d)
+
+    Raises
+    ------
+    ArgumentError
+        If `values` are not numbers from -1e300 to 1e300.
+    """
+    if not np.abs(values).max() <= _LARGEST:
+        raise ArgumentError(
+            "The eigenvalues of the concentration are not numbers from -1e300 to 1e300; bound the "
+            "statistic and the budget it is multiplied by."
+        )
+    deficits = values.max() - values
+    spread = envelope_spread(deficits)
+    # The acceptance is about 0.86 / sqrt(d) at its lowest.
+    batch = 2 * draws * (isqrt(values.size) + 1)
+    batch = max(1, min(batch, _LARGEST_BATCH // values.size))
+    kept: list[NDArray[np.float64]] = []
+    missing = draws
+    while missing > 0:
+        kept.append(accepted(deficits, spread, batch, entropy))
+        missing -= len(kept[-1])
+    return np.concatenate(kept)[:draws]
+
+
+def accepted(
+    deficits: NDArray[np.float64], spread: float, proposals: int, entropy: Entropy
+) -> NDArray[np.float64]:
+    """Make proposals and give those that are kept.
+
+    The proposals are angular central Gaussian, N(0, Omega^-1) scaled to
+    length 1 with Omega = I + 2 Lambda / b, whose density is proportional to
+    (x' Omega x)^(-d/2). The ratio of the densities is a function of
+    u = x' Lambda x alone, exp(-u) (1 + 2u/b)^(d/2), and largest at
+    u = (d - b)/2: dividing the envelope out *multiplies* by the power.
+
+    Parameters
+    ----------
+    deficits : ndarray of float64, shape (d,)
+        The diagonal of Lambda: how far each eigenvalue is below the largest.
+    spread : float
+        b, from 1 to d: what `envelope_spread` gives.
+    proposals : int
+        How many.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (kept, d)
+    """
+    dimension = deficits.size
+    cloud = normals(proposals * dimension, entropy).reshape(proposals, dimension)
+    cloud /= np.sqrt(1 + 2 * deficits / spread)
+    cloud /= np.linalg.norm(cloud, axis=1, keepdims=True)
+    losses = cloud**2 @ deficits
+    log_ratio = (dimension - spread) / 2 - losses
+    log_ratio += dimension / 2 * np.log((spread + 2 * losses) / dimension)
+    kept: NDArray[np.float64] = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
+    return kept
+
+
+def envelope_spread(deficits: NDArray[np.float64]) -> float:
+    """Solve sum 1 / (b + 2 lambda_i) = 1, which makes the envelope tightest.
+
+    Parameters
+    ----------
+    deficits : ndarray of float64, shape (d,)
+        The lambda_i: eigenvalues below the largest, the smallest of them 0.
+
+    Returns
+    -------
+    float
+        b, from 1 to d.
+    """
+    root: float = brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, deficits.size + 1)
+    return root
+
+
+def checked_matrix(concentration: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the concentration as it is, or refuse it.
+
+    Parameters
+    ----------
+    concentration : ndarray
+        What the caller wrote.
+
+    Returns
+    -------
+    ndarray of float64, shape (d, d)
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a square matrix of finite numbers.
+    """
+    matrix = np.asarray(concentration, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ArgumentError(
+            f"concentration has the shape {matrix.shape}; give a square matrix, (d, d)."
+        )
+    if not np.isfinite(matrix).all():
+        raise ArgumentError(
+            "concentration holds something that is not a finite number; bound the statistic and "
+            "the budget it is multiplied by."
+        )
+    return matrix

@@ -1,0 +1,259 @@
+"""Orthonormal frames: the exponential mechanism for a subspace, at once or column by column.
+
+Both draw k orthonormal columns. `matrix_bingham` has the density
+exp(tr V' A V), one exponential mechanism for all of V, and for 1 < k < d - 1
+is the state of a Markov chain. `sequential_bingham` is k exponential
+mechanisms, one for each column, and has its law exactly. The columns of the
+one spend one budget together, those of the other one budget each.
+"""
+
+import operator
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dpmodels.errors import ArgumentError
+from dpmodels.noise.bingham import bingham_vector, checked_matrix
+from dpmodels.noise.bingham_rotations import rounds, sweep
+from dpmodels.noise.normals import normals
+from dpmodels.noise.protocol import Entropy
+
+# Public, and the same for every matrix. `dpmodels.noise.bingham_mixing` measures what it buys.
+SWEEPS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """What is public about how a frame was drawn.
+
+    Nothing here, and nothing about the number of steps taken, depends on the
+    concentration. A convergence diagnostic of the run itself (R-hat,
+    effective draws) would be a second function of the private matrix beyond
+    the frame that was paid for, and stopping by one would bend the law of the
+    frame. So the length of the chain is fixed beforehand, and whether it is
+    long enough is measured on public spectra, by
+    `dpmodels.noise.bingham_mixing.mixing`.
+
+    Attributes
+    ----------
+    sweeps : int
+        Passes over all planes of two eigenvectors; 0 for an exact draw.
+    rotations : int
+        Random rotations made in all; 0 for an exact draw.
+    """
+
+    sweeps: int
+    rotations: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the frame has its law without the limit of a chain."""
+        return self.sweeps == 0
+
+    def __str__(self) -> str:
+        if self.exact:
+            return "exact draw"
+        return (
+            f"in the limit of the chain ({self.sweeps:,} sweeps, {self.rotations:,} rotations, "
+            f"from a uniform frame)"
+        )
+
+
+def matrix_bingham(
+    concentration: NDArray[np.float64], k: int, entropy: Entropy
+) -> tuple[NDArray[np.float64], Convergence]:
+    """Draw k orthonormal columns V with density proportional to exp(tr V' A V).
+
+    The density is with respect to the uniform measure on frames. It does not
+    change when V is multiplied from the right by an orthogonal matrix: the
+    draw is a random subspace with a random basis, and no column comes first.
+
+    For k = 1, d - 1 and d the law is that of one Bingham vector, of the
+    vector orthogonal to the frame (concentration -A), and uniform: exact
+    draws. For other k the frame is the end of a chain of 128 sweeps of random
+    plane rotations (`dpmodels.noise.bingham_rotations`) that starts at a
+    uniform frame, and any privacy guarantee holds in the limit of that chain.
+    What is known of the distance is measured, not proved: the uniform start
+    was forgotten within 20 sweeps at a concentration of 1e6 and within 44 at
+    1e12, and from there on six sweeps or fewer were worth one independent
+    draw on every spectrum tried (over 500, ranges 0.1 to 1e8, d up to 116).
+
+    Parameters
+    ----------
+    concentration : ndarray of float64, shape (d, d)
+        The symmetric matrix A; the lower triangle is read.
+    k : int
+        Number of columns, 1 to d.
+    entropy : Entropy
+        Where the random words come from: `dpmodels.noise.source`.
+
+    Returns
+    -------
+    frame : ndarray of float64, shape (d, k)
+        Orthonormal columns.
+    convergence : Convergence
+        Whether the draw is exact, and how long the chain was. Public.
+
+    Raises
+    ------
+    ArgumentError
+        If `concentration` is not a square matrix of finite numbers, or `k`
+        not an integer from 1 to d.
+
+    References
+    ----------
+    McSherry, Talwar (2007), Mechanism Design via Differential Privacy.
+    Chaudhuri, Sarwate, Sinha (2013), A Near-Optimal Algorithm for
+    Differentially-Private Principal Components, Journal of Machine Learning
+    Research 14, 2905-2943.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> matrix = np.diag([1e4, 1e4, 0.0, 0.0, 0.0])
+    >>> frame, convergence = matrix_bingham(matrix, 2, seeded(1))
+    >>> frame.shape, bool(np.trace(frame.T @ matrix @ frame) > 1.99e4)
+    ((5, 2), True)
+    >>> print(convergence)
+    in the limit of the chain (128 sweeps, 1,280 rotations, from a uniform frame)
+    """
+    matrix = checked_matrix(concentration)
+    dimension, count = len(matrix), _checked_count(k, len(matrix))
+    with threadpool_limits(1, "blas"):
+        if count == 1:
+            return bingham_vector(matrix, entropy)[:, None], Convergence(0, 0)
+        if count == dimension:
+            return uniform_frames(dimension, 1, count, entropy)[:, 0], Convergence(0, 0)
+        if count == dimension - 1:
+            return _orthogonal_frame(bingham_vector(-matrix, entropy), entropy), Convergence(0, 0)
+        frame = _chain_end(matrix, count, entropy)
+    return frame, Convergence(SWEEPS, SWEEPS * dimension * (dimension - 1) // 2)
+
+
+def sequential_bingham(
+    concentration: NDArray[np.float64], k: int, entropy: Entropy
+) -> NDArray[np.float64]:
+    """Draw orthonormal columns one after another, each an exact Bingham vector.
+
+    Column j has density exp(x' A x) on the unit sphere of the orthogonal
+    complement of columns 1 to j - 1. Each column is an exponential mechanism
+    of its own, so A is to carry one column's share of the budget. For k = d
+    the last column is determined but for its sign and costs nothing.
+
+    Parameters
+    ----------
+    concentration : ndarray of float64, shape (d, d)
+        The symmetric matrix A; the lower triangle is read.
+    k : int
+        Number of columns, 1 to d.
+    entropy : Entropy
+        Where the random words come from: `dpmodels.noise.source`.
+
+    Returns
+    -------
+    ndarray of float64, shape (d, k)
+        Orthonormal columns in the order of drawing.
+
+    Raises
+    ------
+    ArgumentError
+        If `concentration` is not a square matrix of finite numbers, or `k`
+        not an integer from 1 to d.
+
+    References
+    ----------
+    Amin, Dick, Kulesza, Munoz, Vassilvitskii (2019), Differentially Private
+    Covariance Estimation.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> frame = sequential_bingham(np.diag([2e4, 1e4, 0.0, 0.0]), 2, seeded(1))
+    >>> bool(abs(frame[0, 0]) > 0.99), bool(abs(frame[1, 1]) > 0.99)
+    (True, True)
+    """
+    rest = checked_matrix(concentration)
+    basis = np.eye(len(rest))
+    columns: list[NDArray[np.float64]] = []
+    with threadpool_limits(1, "blas"):
+        for _ in range(_checked_count(k, len(rest))):
+            direction = bingham_vector(rest, entropy)
+            columns.append(basis @ direction)
+            others = _complement(direction)
+            rest, basis = others.T @ rest @ others, basis @ others
+    return _straightened(np.stack(columns, axis=1))
+
+
+def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Draw independent frames from the uniform (Haar) measure.
+
+    Parameters
+    ----------
+    dimension, chains, k : int
+        Length of a column, number of frames, number of columns.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (dimension, chains, k)
+
+    References
+    ----------
+    Mezzadri (2007), How to Generate Random Matrices from the Classical
+    Compact Groups, Notices of the AMS 54(5), 592-604.
+    """
+    cloud = normals(chains * dimension * k, entropy).reshape(chains, dimension, k)
+    return _oriented(cloud).transpose(1, 0, 2).copy()
+
+
+def _chain_end(matrix: NDArray[np.float64], k: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Run the chain from a uniform frame and give the frame it ends at."""
+    values, vectors = np.linalg.eigh(matrix)
+    frames = uniform_frames(len(matrix), 1, k, entropy)
+    schedule = rounds(len(matrix))
+    for _ in range(SWEEPS):
+        sweep(frames, values[::-1], schedule, entropy)
+    return _straightened(vectors[:, ::-1] @ frames[:, 0])
+
+
+def _orthogonal_frame(direction: NDArray[np.float64], entropy: Entropy) -> NDArray[np.float64]:
+    """Draw a uniform basis of the hyperplane orthogonal to a unit vector."""
+    dimension = direction.size
+    frame = uniform_frames(dimension - 1, 1, dimension - 1, entropy)[:, 0]
+    return _straightened(_complement(direction) @ frame)
+
+
+def _oriented(cloud: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make normal columns orthonormal; the signs make the result uniform."""
+    frames, triangles = np.linalg.qr(cloud)
+    signs = np.sign(np.diagonal(triangles, axis1=-2, axis2=-1))
+    oriented: NDArray[np.float64] = frames * signs[..., None, :]
+    return oriented
+
+
+def _complement(direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give a basis, (m, m - 1), orthogonal to a unit vector: a reflection less its first column."""
+    normal = direction.copy()
+    normal[0] += np.copysign(1.0, direction[0])
+    basis: NDArray[np.float64] = np.eye(direction.size)[:, 1:]
+    return basis - np.outer(normal, normal[1:] / abs(normal[0]))
+
+
+def _straightened(frame: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Undo rounding with a Newton step to the nearest frame, which prefers no column."""
+    straight: NDArray[np.float64] = 1.5 * frame - 0.5 * frame @ (frame.T @ frame)
+    return straight
+
+
+def _checked_count(k: SupportsIndex, dimension: int) -> int:
+    try:
+        count = operator.index(k)
+    except TypeError:
+        raise ArgumentError(f"k is of type {type(k).__name__}; write an integer.") from None
+    if not 1 <= count <= dimension:
+        raise ArgumentError(f"k is {count}; write a number of columns from 1 to {dimension}.")
+    return count

@@ -1,0 +1,68 @@
+"""Uniform and normal floats: idealised, not exact.
+
+The integer samplers of this folder have their laws exactly. The laws on a
+sphere have no lattice to live on; they are drawn in floating point from the
+numbers made here, and what is proved of them holds of the real numbers that
+these floats stand for. A uniform is the midpoint of one of 2^52 equal cells,
+a normal its quantile: no draw is infinite, none lies beyond 8.3, and the tail
+left out has probability 2^-52.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpmodels.noise.protocol import Entropy
+
+
+def uniforms(count: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Draw floats uniform on the open interval (0, 1), one word each.
+
+    Parameters
+    ----------
+    count : int
+        How many, at least 0.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (count,)
+        Odd multiples of 2^-53: never 0, never 1.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> draws = uniforms(1000, seeded(1))
+    >>> bool(draws.min() > 0), bool(draws.max() < 1)
+    (True, True)
+    """
+    # With 53 bits the largest midpoint would round to 1.
+    cells: NDArray[np.float64] = (entropy.words(count) >> np.uint64(12)).astype(np.float64)
+    return (cells + 0.5) * 2.0**-52
+
+
+def normals(count: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Draw standard normal floats, one word each.
+
+    Parameters
+    ----------
+    count : int
+        How many, at least 0.
+    entropy : Entropy
+        Where the random words come from.
+
+    Returns
+    -------
+    ndarray of float64, shape (count,)
+        Finite, at most 8.3 in size.
+
+    Examples
+    --------
+    >>> from dpmodels.noise import seeded
+    >>> draws = normals(100_000, seeded(1))
+    >>> bool(abs(draws.std() - 1) < 0.02)
+    True
+    """
+    quantiles: NDArray[np.float64] = ndtri(uniforms(count, entropy))
+    return quantiles

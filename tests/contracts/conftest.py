@@ -1,0 +1,18 @@
+"""Laws are plain functions in modules of their own; their assertions explain themselves too."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "law_answer",
+    "law_arguments",
+    "law_canary",
+    "law_cards",
+    "law_ledger",
+    "law_noise",
+    "law_plan",
+    "law_repeat",
+    "law_rows",
+    "law_secrets",
+    "law_sensitivity",
+    "law_sums",
+)

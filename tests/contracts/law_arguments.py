@@ -1,0 +1,128 @@
+"""Every argument error is typed, names the argument and the fix, and costs nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from contract_cases import BOOK, FORMULA, mined_stream, minefield
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    CodebookError,
+    DPModelsError,
+    FormulaError,
+    FrameError,
+    UnknownVariable,
+)
+
+# One of these words opens what to do instead.
+FIXES = (
+    *("write", "expected", "give", "declare", "rename", "name ", "check", "list ", "use "),
+    *("for example", "the functions are", "subtract", "non-empty"),
+)
+GOOD = {"formula": FORMULA, "codebook": BOOK, "eps": 1.0, "delta": 1e-6}
+NAN, INF = float("nan"), float("inf")
+
+
+def _bad(argument: str, error: type[DPModelsError], *values: Any) -> list[Any]:
+    return [(argument, {argument: value}, error) for value in values]
+
+
+# The argument the message has to name, what is changed, and the type of the error.
+BAD: list[tuple[str, dict[str, Any], type[DPModelsError]]] = [
+    *_bad("eps", BudgetError, 0.0, -1, NAN, INF, 1e300, "1", True, 1j, None, [1.0]),
+    *_bad("delta", BudgetError, 0.0, -1e-9, 1.0, 1.5, NAN, INF, "0", None),
+    ("budget", {"budget": dp.ZCDP(1.0)}, BudgetError),
+    ("budget", {"eps": None, "delta": 0.0, "budget": 0.5}, BudgetError),
+    ("delta", {"eps": None, "budget": dp.ZCDP(1.0)}, BudgetError),
+    ("delta", {"eps": None, "delta": 0.0, "budget": dp.PureDP(1.0)}, BudgetError),
+    ("eps", {"eps": None, "delta": 0.0}, BudgetError),
+    *_bad("ncomp", ArgumentError, 0, -1, 6, 2.5, 2.0, NAN, "2", True, [1]),
+    *_bad("mechanism", ArgumentError, "gaus", "", "Gauss", None, 3, dp.mechanisms.Gauss),
+    *_bad("adjacency", ArgumentError, "add", "", "Replace", None, 1, ["replace"]),
+    *_bad("scale", ArgumentError, "std", "", True, 1.0, ["sd"], np.ones(2), np.array("sd")),
+    *_bad("center", ArgumentError, "yes", None, 1, 0.0, np.zeros(5)),
+    *_bad("row_norm", ArgumentError, 0, -1.0, NAN, INF, "1", True, 1e-300, -(10**400), [1.0]),
+    *_bad("codebook", CodebookError, None, {"age": (0, 100)}, "cb.json", dp.codebook),
+    ("'wage'", {"codebook": dp.codebook(age=(0, 100))}, UnknownVariable),
+    ("'age'", {"codebook": dp.codebook()}, UnknownVariable),
+    ("'height'", {"formula": "~ age + height"}, UnknownVariable),
+    *_bad("formula", FormulaError, "", "~", "~ 1", "age ~ wage", "~ age +", None, 3, ["age"]),
+    *_bad("formula", FormulaError, "~ __import__('os')", "~ mean(age)"),
+    ("log(wage)", {"formula": "~ log(wage)"}, FormulaError),
+    ("center", {"formula": "~ center(age)"}, FormulaError),
+    ("row_norm", {"formula": "~ I(age ** 9) : I(wage ** 20 * 9e60)", "scale": None}, ArgumentError),
+]
+
+BAD_CODEBOOKS: list[tuple[str, dict[str, Any]]] = [
+    ("age", {"age": (100, 0)}),
+    ("age", {"age": (5, 5)}),
+    ("age", {"age": (0, INF)}),
+    ("age", {"age": (NAN, 1)}),
+    ("age", {"age": (0, "100")}),
+    ("age", {"age": (False, True)}),
+    ("age", {"age": (0, 1, 2)}),
+    ("age", {"age": 100}),
+    ("age", {"age": None}),
+    ("sex", {"sex": ["F"]}),
+    ("sex", {"sex": []}),
+    ("sex", {"sex": ["F", "F"]}),
+    ("sex", {"sex": ["F", None]}),
+    ("sex", {"sex": "FM"}),
+    ("name", {" ": (0, 1)}),
+]
+
+# Tables, by what the message has to name.
+TWICE = pd.DataFrame(np.zeros((2, 5)), columns=["age", "wage", "sex", "region", "age"])
+BAD_DATA: list[tuple[str, Any]] = [
+    ("'region'", minefield(("age", "wage", "sex"))),
+    ("'age'", minefield(("Age", "wage", "sex", "region"))),
+    ("'region'", mined_stream(("age", "wage", "sex"))),
+    ("'age'", TWICE),
+    ("data", None),
+    ("data", 3),
+    ("data", b"rows"),
+    ("iterable", [1, 2]),
+    ("iterable", []),
+    ("array", np.zeros((3, 4))),
+    ("Series", pd.Series([1.0])),
+    ("'wage'", {"age": [1], "wage": [1, 2], "sex": ["F"], "region": ["n"]}),
+    ("'wage'", {"age": [1], "wage": "1", "sex": ["F"], "region": ["n"]}),
+    ("rows.txt", "rows.txt"),
+    ("nowhere.csv", Path("nowhere.csv")),
+    (".", Path()),
+]
+
+
+def the_error_is_helpful(error: DPModelsError, argument: str) -> None:
+    text = str(error)
+    assert argument in text, f"{argument} is not named: {text}"
+    assert any(fix in text.lower() for fix in FIXES), f"what to write is not said: {text}"
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+def a_bad_call_is_refused_for_free(
+    argument: str, changes: dict[str, Any], kind: type[DPModelsError]
+) -> None:
+    words = GOOD | {"data": minefield()} | changes
+    formula, data = words.pop("formula"), words.pop("data")
+    ledger = dp.Ledger(10, 1e-5)
+    with pytest.raises(kind) as raised:
+        dp.dp_pca(formula, data, ledger=ledger, **words)
+    the_error_is_helpful(raised.value, argument)
+    assert ledger.entries == (), "a call that is refused was charged"
+
+
+def a_bad_codebook_is_refused(variable: str, declared: dict[str, Any]) -> None:
+    with pytest.raises(CodebookError) as raised:
+        dp.codebook(declared)
+    the_error_is_helpful(raised.value, variable)
+
+
+def bad_data_are_refused_for_free(what: str, data: Any) -> None:
+    a_bad_call_is_refused_for_free(what, {"data": data}, FrameError)

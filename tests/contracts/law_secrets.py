@@ -1,0 +1,90 @@
+"""What is private shows nothing and stays; what is released holds nothing of the rows."""
+
+import copy
+import gc
+import pickle
+import weakref
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+import numpy as np
+import pandas as pd
+from contract_cases import BOOK, FORMULA, Case, table
+
+from dpmodels.design import PrivateDesign, private_design
+from dpmodels.errors import PrivacyError
+from dpmodels.statistics import Statistic
+
+ROWS = 1237
+ANSWER = 90_210_042
+COPIERS: tuple[Callable[[object], object], ...] = (
+    *(lambda value, p=p: pickle.dumps(value, p) for p in range(pickle.HIGHEST_PROTOCOL + 1)),
+    copy.copy,
+    copy.deepcopy,
+)
+
+
+def private_values_show_nothing_and_stay() -> None:
+    data = pd.DataFrame({"age": [ANSWER] * 3, "wage": 1.0, "sex": "F", "region": "n"})
+    design = private_design(FORMULA, data, BOOK)
+    cells = np.full((6, 6), ANSWER, dtype=object)
+    for value in (design, Statistic("moments", cells, ANSWER)):
+        for text in (repr(value), str(value), f"{value}", repr([value]), repr({1: value})):
+            assert str(ANSWER) not in text
+            assert "not" in text
+        refuses_to_be_copied(value)
+        refuses_to_be_copied([value])
+
+
+def refuses_to_be_copied(value: object) -> None:
+    """Fail unless pickle, copy and deepcopy raise; copying a list copies no item."""
+    copiers = [c for c in COPIERS if c is not copy.copy or not isinstance(value, list)]
+    for copier in copiers:
+        try:
+            copier(value)
+        except PrivacyError:
+            continue
+        except TypeError as error:
+            raise AssertionError("the refusal is not the package's own") from error
+        raise AssertionError("a copy was made")
+
+
+def _inside(root: object) -> Iterator[object]:
+    """Walk everything reachable from an object, but for modules and types."""
+    seen: set[int] = set()
+    pending = [root]
+    while pending:
+        one = pending.pop()
+        if id(one) in seen or isinstance(one, ModuleType | type | BuiltinFunctionType):
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, FunctionType):
+            # Not the globals of its module, which hold the whole package.
+            pending += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+        elif isinstance(one, np.ndarray):
+            pending += [one.base, *(one.ravel().tolist() if one.dtype == object else ())]
+        else:
+            pending += gc.get_referents(one)
+
+
+def a_result_holds_nothing_of_the_rows(case: Case) -> None:
+    data = table(ROWS)
+    frame = pd.DataFrame(data)
+    watched = [weakref.ref(one) for one in (frame, *data.values())]
+    case.fit(FORMULA, frame, BOOK)
+    fit = case.fit(FORMULA, data, BOOK)
+    fit.summary().as_text()
+    found = list(_inside(fit))
+    assert any(one is fit.release.second for one in found), "the walk did not reach the release"
+    assert any(one is fit.call.codebook for one in found)
+    for one in found:
+        assert not isinstance(one, PrivateDesign | Statistic), f"a result holds a {type(one)}"
+        assert not hasattr(type(one), "chunks"), f"a result holds a source: {type(one)}"
+        assert ROWS not in getattr(one, "shape", ()), "a result holds an array of the rows' length"
+        if isinstance(one, list | tuple | str | bytes):
+            assert len(one) != ROWS
+    del found, one, data, frame
+    gc.collect()
+    assert all(held() is None for held in watched), "rows are still held somewhere"
+    refuses_to_be_copied(fit)

@@ -1,0 +1,19 @@
+"""Every wrong argument of the verb is refused: typed, helpful, early, free of charge."""
+
+import law_arguments
+import pytest
+
+
+@pytest.mark.parametrize(("argument", "changes", "kind"), law_arguments.BAD)
+def test_a_bad_argument(argument, changes, kind):
+    law_arguments.a_bad_call_is_refused_for_free(argument, changes, kind)
+
+
+@pytest.mark.parametrize(("variable", "declared"), law_arguments.BAD_CODEBOOKS)
+def test_a_bad_codebook(variable, declared):
+    law_arguments.a_bad_codebook_is_refused(variable, declared)
+
+
+@pytest.mark.parametrize(("what", "data"), law_arguments.BAD_DATA)
+def test_bad_data(what, data):
+    law_arguments.bad_data_are_refused_for_free(what, data)

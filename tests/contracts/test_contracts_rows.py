@@ -1,0 +1,98 @@
+"""Odd rows, odd budgets, odd widths: never an exception, never a warning."""
+
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import law_rows
+import numpy as np
+import pandas as pd
+import pytest
+from contract_cases import CASES, FEWER, Case
+
+import dpmodels as dp
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP
+
+INF, NAN = float("inf"), float("nan")
+
+
+class Hostile:
+    """A cell whose every method raises."""
+
+    def _raise(self, *_: object) -> NoReturn:
+        raise RuntimeError
+
+    __float__ = __eq__ = __hash__ = __repr__ = __bool__ = __len__ = __iter__ = _raise
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "no rows": {"a": [], "b": [], "g": []},
+    "one row": {"a": [0.5], "b": [2.0], "g": ["u"]},
+    "two rows": {"a": [0.5, -0.5], "b": [2.0, 3.0], "g": ["u", "v"]},
+    "one odd row": {"a": [INF], "b": [NAN], "g": ["z"]},
+    "no complete row": {"a": [NAN] * 4},
+    "nan": {"a": [NAN, 0.5, NAN, 0.1], "b": [1.0, NAN, NAN, 2.0]},
+    "infinite": {"a": [INF, -INF, 1e308, -1e308], "b": [INF, 0.0, INF, -INF]},
+    "None": {"a": [None] * 4, "b": [None, 1, None, 2], "g": [None, "u", "v", None]},
+    "out of range": {"a": [-7, 7, 1e300, -1e300], "b": [-0.1, 10.1, 1e9, -1e9]},
+    "unlisted levels": {"g": ["z", "U", "u ", ""]},
+    "constant": {"a": [0.0] * 4, "b": [0.0] * 4},
+    "corners": {"a": [-1, 1, -1, 1], "b": [0, 0, 10, 10], "g": ["u", "v", "w", "u"]},
+    "text for numbers": {"a": ["x", "1", "nan", "-inf"], "b": ["1e400", "-0", "", "\x00"]},
+    "numbers for levels": {"g": [1, 2.0, NAN, True]},
+    "dates": {"a": np.array(["2020-01-01"] * 4, "M8[ns]"), "g": [datetime.date(2020, 1, 1)] * 4},
+    "durations": {"a": np.array([1, 2, 3, 4], "m8[s]")},
+    "complex": {"a": np.array([1j, 1, 2, NAN])},
+    "huge integers": {"a": [10**400, -(10**400), 10**30, 0]},
+    "longdouble": {"a": np.array([1, 2, INF, 3], np.longdouble) * np.longdouble(10) ** 4000},
+    "tiny": {"a": [5e-324] * 4, "b": [-0.0, 5e-324, 1e-310, 0]},
+    "decimals": {"a": [Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Fraction(1, 3)]},
+    "pandas' missing": {"a": [pd.NA, pd.NaT, 1, 2], "g": [pd.NA, pd.NaT, "u", "v"]},
+    "containers": {"a": [[1], [2, 3], {}, ()], "g": [[1], {}, set(), ()]},
+    "hostile": {"a": [Hostile()] * 4, "b": [Hostile(), 1, 2, 3], "g": [Hostile()] * 4},
+    "records": {"a": np.zeros(4, dtype=[("field", int)])},
+    "truths": {"a": np.array([True, False, True, True]), "b": [True, False, True, None]},
+    "masked": {"a": np.ma.MaskedArray([0.1, NAN, INF, 0.5], mask=[0, 1, 1, 0])},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("case", FEWER, ids=str)
+def test_odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]):
+    law_rows.odd_rows_pass_in_silence(case, odd)
+
+
+ODD_BOOKS = (
+    dp.codebook(a=(0, 1e-300), b=(0, 1e-305)),
+    dp.codebook(a=(0, 1e-320), b=(-1e-200, 1e-200)),
+    dp.codebook(a=(1e99, 1e100), b=(0, 5e-324)),
+    dp.codebook(a=(-1e100, 1e100), b=(1e99, 1e99 + 1e84)),
+    dp.codebook(a=(1.0, 1.0 + 2.0**-52), b=(-1.0, 1.0)),
+)
+
+
+@pytest.mark.parametrize(
+    "book", ODD_BOOKS, ids=["tiny", "subnormal", "huge and least", "far from zero", "one ulp"]
+)
+@pytest.mark.parametrize("case", FEWER, ids=str)
+def test_odd_declarations_pass_in_silence(case: Case, book: dp.Codebook):
+    law_rows.odd_declarations_pass_in_silence(case, book, scale="range")
+    law_rows.odd_declarations_pass_in_silence(case, book, scale="sd", row_norm=1e-60)
+
+
+BUDGETS = {
+    PureDP: [PureDP(1e-9), PureDP(1e9)],
+    ApproxDP: [ApproxDP(1e-9, 1e-6), ApproxDP(1e9, 1e-6), ApproxDP(1.0, 0.999)],
+    ZCDP: [ZCDP(1e-18), ZCDP(1e9)],
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_any_budget_on_one_column_passes_in_silence(case: Case):
+    law_rows.any_budget_and_width_pass_in_silence(case, 1, BUDGETS[case.kind])
+
+
+@pytest.mark.parametrize("case", [case for case in FEWER if case.centred], ids=str)
+def test_five_hundred_columns_pass_in_silence(case: Case):
+    law_rows.any_budget_and_width_pass_in_silence(case, 500, BUDGETS[case.kind][:1])

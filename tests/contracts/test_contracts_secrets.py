@@ -1,0 +1,42 @@
+"""Private values stay where they are, and are told nowhere."""
+
+import law_canary
+import law_secrets
+import pytest
+from contract_cases import BOOK, CASES, FEWER, FORMULA, Case
+
+WORDS = [pytest.param(words, id=name) for name, words in law_canary.REFUSED_WORDS.items()]
+
+
+def test_private_values_show_nothing_and_stay():
+    law_secrets.private_values_show_nothing_and_stay()
+
+
+@pytest.mark.parametrize("case", FEWER, ids=str)
+def test_a_result_holds_nothing_of_the_rows(case: Case):
+    law_secrets.a_result_holds_nothing_of_the_rows(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_fit_tells_no_cell(case: Case, tmp_path):
+    law_canary.a_fit_tells_no_cell(case, tmp_path)
+
+
+@pytest.mark.parametrize("give", law_canary.REFUSED_DATA.values(), ids=law_canary.REFUSED_DATA)
+def test_no_refusal_of_the_data_tells_a_cell(give, tmp_path):
+    data = give(tmp_path)
+    law_canary.a_failure_tells_no_cell(lambda: CASES[0].fit(FORMULA, data, BOOK))
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_no_refusal_of_an_argument_tells_a_cell(words):
+    words = {"formula": FORMULA, "codebook": BOOK} | words()
+    law_canary.a_failure_tells_no_cell(lambda: CASES[0].fit(data=law_canary.rare(), **words))
+
+
+@pytest.mark.parametrize(
+    "ask", law_canary.REFUSED_OF_A_FIT.values(), ids=law_canary.REFUSED_OF_A_FIT
+)
+def test_no_refusal_of_a_result_tells_a_cell(ask, tmp_path):
+    fit = CASES[0].fit(FORMULA, law_canary.rare(), BOOK)
+    law_canary.a_failure_tells_no_cell(lambda: ask(fit, tmp_path))

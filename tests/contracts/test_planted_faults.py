@@ -1,0 +1,122 @@
+"""The suite is itself tested: every planted fault has to turn its law red."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import law_answer as answer
+import law_canary as canary
+import law_cards as cards
+import law_ledger as ledger
+import law_noise as noise
+import law_plan as plan
+import law_repeat as repeat
+import law_rows as rows
+import law_secrets as secrets
+import law_sensitivity as sensitivity
+import law_sums as sums
+import planted_house as house
+import planted_noise as noisy
+import planted_rows as row
+import pytest
+from contract_cases import FEWER, Case
+
+RED = (AssertionError, pytest.fail.Exception)
+Law = Callable[[Case], None]
+BOUND = sensitivity.neighbours_are_within_the_declared_sensitivity
+
+
+class Fault(NamedTuple):
+    """What is planted, the law it breaks, and the cases in which it is there."""
+
+    plant: Callable[[pytest.MonkeyPatch], None]
+    law: Law
+    adjacency: str = ""
+    centred: bool | None = None
+
+    def cases(self) -> list[Case]:
+        return [
+            case
+            for case in FEWER
+            if self.adjacency in ("", case.adjacency) and self.centred in (None, case.centred)
+        ]
+
+
+def _of_mechanism(law: Callable[[cards.Mechanism], None]) -> Law:
+    return lambda case: law(case.mechanism)
+
+
+def _of_house(law: Callable[[], None]) -> Law:
+    return lambda case: law()
+
+
+def _one_odd_row(case: Case) -> None:
+    rows.odd_rows_pass_in_silence(case, {"a": [None] * 4})
+
+
+def _quoted(case: Case) -> None:
+    def fit() -> list[str]:
+        return [repr(case.fit(canary.FORMULA, canary.rare(), canary.BOOK))]
+
+    canary.tells_nothing(canary.heard(fit))
+
+
+FAULTS = (
+    Fault(row.rows_are_not_held_in_the_ball, BOUND),
+    Fault(row.rows_are_rounded_after_the_norm_is_held, BOUND),
+    Fault(row.incomplete_rows_are_counted, BOUND, "add-remove"),
+    Fault(row.incomplete_rows_are_counted, answer.a_huge_budget_gives_the_exact_answer),
+    Fault(row.missing_numbers_become_zero, answer.a_huge_budget_gives_the_exact_answer),
+    Fault(row.rows_are_summed_in_single_precision, sums.chunks_and_threads_are_irrelevant),
+    Fault(row.sums_are_dropped_at_the_carry, sums.chunks_and_threads_are_irrelevant),
+    Fault(row.an_empty_sum_is_warned_of, _one_odd_row),
+    Fault(noisy.replacing_a_row_is_taken_for_adding_one, BOUND, "replace"),
+    Fault(noisy.the_weights_are_left_out_of_the_sensitivity, BOUND, centred=True),
+    Fault(noisy.the_count_weighs_twice_what_is_paid, BOUND),
+    Fault(noisy.the_mean_is_planned_with_too_little_noise, BOUND, centred=True),
+    Fault(noisy.the_sensitivity_is_twice_too_large, BOUND),
+    Fault(noisy.the_noise_is_halved, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.the_noise_is_ten_percent_too_small, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.the_noise_is_uniform, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.no_noise_off_the_diagonal, noise.the_noise_follows_the_plan, centred=True),
+    Fault(
+        noisy.the_diagonal_has_the_noise_of_the_rest, noise.the_noise_follows_the_plan, centred=True
+    ),
+    Fault(
+        noisy.both_triangles_have_noise_of_their_own, noise.the_noise_follows_the_plan, centred=True
+    ),
+    Fault(noisy.one_draw_serves_the_whole_matrix, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.the_noise_is_used_again, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.the_noise_is_used_again, repeat.never_the_same_twice),
+    Fault(noisy.the_noise_is_larger_for_more_rows, noise.the_noise_is_the_same_for_any_rows),
+    Fault(noisy.the_release_states_half_its_noise, noise.the_release_states_its_noise),
+    Fault(house.the_ledger_is_not_charged, ledger.the_ledger_records_what_the_plan_costs),
+    Fault(house.the_ledger_is_not_charged, ledger.the_ledger_is_charged_before_a_row_is_read),
+    Fault(
+        house.the_ledger_is_charged_after_reading, ledger.the_ledger_is_charged_before_a_row_is_read
+    ),
+    Fault(house.the_ledger_charges_what_it_refuses, ledger.the_ledger_refuses_before_a_row_is_read),
+    Fault(house.the_plan_draws_random_words, plan.plan_is_a_pure_function_of_public_facts),
+    Fault(house.the_verb_takes_a_seed, _of_house(plan.no_verb_has_a_seed)),
+    Fault(house.a_simulation_is_not_repeated, repeat.a_simulation_repeats_and_is_stamped),
+    Fault(house.a_simulation_is_not_stamped, repeat.a_simulation_repeats_and_is_stamped),
+    Fault(house.the_card_has_no_source, _of_mechanism(cards.the_card_is_complete)),
+    Fault(house.the_docstring_has_no_numerics, _of_mechanism(cards.the_docstring_has_its_sections)),
+    Fault(house.a_statistic_can_be_copied, _of_house(secrets.private_values_show_nothing_and_stay)),
+    Fault(house.a_design_shows_its_rows, _of_house(secrets.private_values_show_nothing_and_stay)),
+    Fault(house.a_result_holds_the_rows, secrets.a_result_holds_nothing_of_the_rows),
+    Fault(house.a_cell_is_quoted_in_an_error, _quoted),
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.plant.__name__)
+def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.MonkeyPatch):
+    fault.plant(monkeypatch)
+    for case in fault.cases():
+        with pytest.raises(RED):
+            fault.law(case)
+
+
+def test_the_laws_called_here_are_green_without_a_fault():
+    for law in (_one_odd_row, _quoted):
+        for case in FEWER:
+            law(case)

@@ -1,0 +1,150 @@
+"""The algebra: R's ``.``, the two sides, names in quotes, limits."""
+
+import re
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import FormulaError
+from dpmodels.formula import design
+from dpmodels.formula.parse import parse, quote
+
+NAMES = ("a", "b", "c", "y")
+
+
+def predictors(text, names=NAMES):
+    return [":".join(term) for term in parse(text, names).predictors]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("~ .", ["a", "b", "c", "y"]),
+        ("~ . - b", ["a", "c", "y"]),
+        ("~ . - b - a", ["c", "y"]),
+        ("~ . - (a + c)", ["b", "y"]),
+        ("~ b + .", ["b", "a", "c", "y"]),
+        ("~ . + a:b", ["a", "b", "c", "y", "a:b"]),
+        ("~ . - y + log(y)", ["a", "b", "c", "log(y)"]),
+        ("y ~ .", ["a", "b", "c"]),
+        ("log(y + 1) ~ .", ["a", "b", "c"]),
+        ("y + c ~ .", ["a", "b"]),
+        ("I(y * c) ~ .", ["a", "b"]),
+        ('Q("y") ~ . - Q("a")', ["b", "c"]),
+        ("y ~ . - a", ["b", "c"]),
+        ("y ~ (.)**2", ["a", "b", "c", "a:b", "a:c", "b:c"]),
+        ("y ~ (. - c)**2", ["a", "b", "a:b"]),
+        ("y ~ (.)**2 - a:b", ["a", "b", "c", "a:c", "b:c"]),
+        ("y ~ (.)**2 - b:a", ["a", "b", "c", "a:c", "b:c"]),
+        ("y ~ .:a", ["a", "b:a", "c:a"]),
+        ("y ~ . * a", ["a", "b", "c", "b:a", "c:a"]),
+        ("y ~ c / .", ["c", "c:a", "c:b"]),
+        ("y ~ .**3", ["a", "b", "c", "a:b", "a:c", "b:c", "a:b:c"]),
+        (".", ["a", "b", "c", "y"]),
+        ("  ~\n .\r\n - b\t", ["a", "c", "y"]),
+    ],
+)
+def test_the_dot_is_all_other_variables(text, expected):
+    assert predictors(text) == expected
+
+
+def test_the_dot_and_the_intercept():
+    assert parse("~ .", NAMES).intercept
+    assert not parse("~ . - 1", NAMES).intercept
+    assert not parse("~ 0 + .", NAMES).intercept
+    assert not parse("~ a + (b - 1)", NAMES).intercept
+    assert parse("~ a + (b - 1) + 1", NAMES).intercept
+
+
+def test_both_sides_are_kept_apart():
+    parsed = parse("log( y ) ~ a +  b", NAMES)
+    assert parsed.response == (("log(y)",),)
+    assert parsed.predictors == (("a",), ("b",))
+    assert parsed.text == "log( y ) ~ a + b"
+
+
+def test_names_that_are_no_identifiers_are_quoted():
+    names = (
+        "wage in $",
+        "class",
+        "plain",
+        'with "quotes"',
+        "tab\there",
+        "naïve",
+        "ﬁ",
+        "back\\slash",
+    )
+    book = dp.codebook.uniform(names, (0, 1))
+    public = design("~ .", book)
+    assert public.names == (
+        'Q("wage in $")',
+        'Q("class")',
+        "plain",
+        'Q("with \\"quotes\\"")',
+        'Q("tab\\there")',
+        "naïve",
+        'Q("ﬁ")',
+        'Q("back\\\\slash")',
+    )
+    assert public.variables == names
+    assert [design(f"~ {quote(name)}", book).variables for name in names] == [(n,) for n in names]
+
+
+def test_a_quoted_name_is_the_variable_however_it_is_quoted():
+    book = dp.codebook({"a b": (0, 1)}, x=(0, 1))
+    assert predictors("~ . - Q('a b')", book) == ["x"]
+    assert predictors('~ Q("x") + x', book) == ["x"]
+    assert predictors("~ Q('a b'):x - x:Q(\"a b\")", book) == []
+    assert design("~ log(Q('a b') + 1)", book).names == ("log(Q('a b') + 1)",)
+
+
+def test_a_variable_may_share_its_name_with_a_function_or_a_contrast():
+    book = dp.codebook(log=(1, 2), Sum=["a", "b"], C=["a", "b"], I=(0, 1), Q=(0, 1), x=["u", "v"])
+    public = design("~ log(log) + Sum + C(C, Sum) + I(I) + Q + C(x, Sum)", book)
+    assert public.variables == ("log", "Sum", "C", "I", "Q", "x")
+    assert design("~ C(x, Sum)", book).variables == ("x",)
+
+
+def test_only_the_variables_of_the_formula_are_read():
+    book = dp.codebook.uniform(NAMES, (1, 2))
+    assert design("~ b + log(y)", book).variables == ("b", "y")
+    assert design("~ . - a", book).variables == ("b", "c", "y")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 ~ a", "'1'"),
+        (". ~ a", "'.'"),
+        ("y - y ~ a", "'y - y'"),
+        ("~ 1:a", "crosses the intercept"),
+        ("~ (1 + a) / b", "crosses the intercept"),
+        ("~ (1 + a)**2", "crosses the intercept"),
+        ("~ a**9", "'9'"),
+        ("~ a**0", "'0'"),
+        ("~ a**-1", "'-1'"),
+        ("~ a**b", "'b'"),
+        ("~ a**²", "'²'"),
+        ("~ a + 2", "bare '2'"),
+        ("~ 0:a", "bare '0'"),
+    ],
+)
+def test_what_the_algebra_refuses(text, said):
+    with pytest.raises(FormulaError, match=re.escape(said)):
+        parse(text, NAMES)
+
+
+def test_five_thousand_terms_and_no_more():
+    names = [f"v{j}" for j in range(99)]
+    assert len(parse("~ (.)**2", names).predictors) == 4950
+    with pytest.raises(FormulaError, match="5,000 terms"):
+        parse("~ (.)**2", [*names, "one", "two"])
+    assert len(parse("~ .", [f"v{j}" for j in range(5000)]).predictors) == 5000
+    assert len(parse("~ .", [f"v{j}" for j in range(5000)]).predictors) == 4999 + 1
+
+
+def test_interactions_of_eight_factors_and_no_more():
+    names = [f"v{j}" for j in range(9)]
+    assert predictors("~ " + ":".join(names[:8]), names) == [":".join(names[:8])]
+    with pytest.raises(FormulaError, match="interaction of 9 factors"):
+        parse("~ " + ":".join(names), names)

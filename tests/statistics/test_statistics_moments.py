@@ -1,0 +1,121 @@
+"""Moments against loops over Python integers."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.noise.lattice import MAX_BITS, MIN_BITS, Lattice
+from dpmodels.statistics import moments
+
+# The package's re-export hides the module of the same name.
+MODULE = import_module("dpmodels.statistics.moments")
+BOOK = dp.codebook(a=(-3, 9), b=(0, 1e6), g=["u", "v", "w"])
+FORMULA = "~ a * b + g"
+
+
+def rows(count, seed=0):
+    rng = np.random.default_rng(seed)
+    table = {
+        "a": rng.uniform(-4, 10, count),
+        "b": 10 ** rng.uniform(-3, 6.1, count),
+        "g": rng.choice(["u", "v", "w", "elsewhere"], count),
+    }
+    table["a"][::7] = np.nan
+    return table
+
+
+def integer_rows(design, lattice):
+    """The rows on the lattice as Python integers, with the radius in front."""
+    found = []
+    for block, _ in design.blocks(lambda z: z.copy(), lattice, count_public=True):
+        assert (block == np.rint(block)).all()
+        found += [[int(cell) for cell in row] for row in block.T]
+    return found
+
+
+def summed(table):
+    size = len(table[0])
+    return [[sum(row[i] * row[j] for row in table) for j in range(size)] for i in range(size)]
+
+
+@pytest.mark.parametrize("bits", [MIN_BITS, 13, MAX_BITS])
+@pytest.mark.parametrize("row_norm", [None, 0.4])
+@pytest.mark.parametrize("center", [True, False])
+def test_moments_are_those_of_a_loop_over_integers(bits, row_norm, center):
+    design = private_design(FORMULA, rows(500), BOOK, row_norm=row_norm, center=center)
+    lattice = Lattice(bits, len(design.public.names))
+    exact, count = moments(design, lattice, count_public=True).cross()
+    assert exact.dtype == object
+    assert count == 500
+    assert exact.tolist() == summed(integer_rows(design, lattice))
+
+
+@pytest.mark.parametrize("bits", [MIN_BITS, 13, MAX_BITS])
+@pytest.mark.parametrize("row_norm", [None, 0.4, 1e-7])
+def test_integer_rows_stay_in_the_ball(bits, row_norm):
+    design = private_design(FORMULA, rows(500), BOOK, row_norm=row_norm)
+    lattice = Lattice(bits, len(design.public.names))
+    table = integer_rows(design, lattice)
+    for first, *row in table:
+        assert first in (0, 2**bits)
+        assert first or not any(row)
+        assert sum(cell * cell for cell in row) <= 4**bits
+    complete = sum(first > 0 for first, *_ in table)
+    data = rows(500)
+    assert complete == int((~np.isnan(data["a"]) & (data["g"] != "elsewhere")).sum())
+
+
+def test_integer_rows_are_the_rounded_rows():
+    data = {"a": np.linspace(-3, 9, 200), "b": np.linspace(0, 1e6, 200)}
+    design = private_design("~ a + b", data, BOOK, scale=None, center=False)
+    lattice = Lattice(MAX_BITS, 2)
+    found = np.array(integer_rows(design, lattice), dtype=float)[:, 1:]
+    expected = np.column_stack(list(data.values())) / design.scaling.row_norm * lattice.steps
+    # Half a step of rounding, and the rounding of a product of numbers below 2**20.
+    assert np.abs(found - expected).max() <= 0.5 + 1e-9
+
+
+def test_many_carries_are_as_one(monkeypatch):
+    data = rows(300)
+    found = []
+    for carry, block in ((512, 8192), (1, 1), (2, 7), (3, 1)):
+        monkeypatch.setattr(MODULE, "BLOCKS_PER_CARRY", carry)
+        monkeypatch.setattr(Lattice, "block_rows", block)
+        design = private_design(FORMULA, data, BOOK)
+        lattice = Lattice(MAX_BITS, len(design.public.names))
+        found.append(moments(design, lattice, count_public=True).cross()[0].tolist())
+    assert found == found[:1] * 4
+
+
+class FullBlocks:
+    """A design whose every block has the largest product that a block can have."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def blocks(self, function, lattice, *, count_public):
+        size = lattice.columns + 1
+        largest = lattice.block_rows * 4.0**lattice.bits
+        for number in range(self.count):
+            yield np.full((size, size), largest if number % 3 else -largest), lattice.block_rows
+
+
+@pytest.mark.parametrize("bits", [MIN_BITS, 16, MAX_BITS])
+def test_the_carry_comes_before_an_overflow(bits):
+    lattice, count = Lattice(bits, 2), 6_000
+    largest = lattice.block_rows * 4**bits
+    assert largest <= 2**53
+    assert MODULE.BLOCKS_PER_CARRY * 2**53 < 2**63
+    exact, seen = moments(FullBlocks(count), lattice, count_public=True).cross()
+    assert exact.tolist() == [[(count - 2 * (count // 3)) * largest] * 3] * 3
+    assert seen == count * lattice.block_rows
+
+
+def test_no_rows_give_zeros():
+    design = private_design(FORMULA, {"a": [], "b": [], "g": []}, BOOK)
+    exact, count = moments(design, Lattice(MAX_BITS, 5), count_public=True).cross()
+    assert not exact.any()
+    assert count == 0

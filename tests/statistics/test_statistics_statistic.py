@@ -1,0 +1,44 @@
+"""A statistic adds, and hands its integers to a mechanism alone."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from dpmodels.errors import PrivacyError
+from dpmodels.statistics import Statistic
+
+LARGE = 10**30
+
+
+def make(value, rows):
+    return Statistic("sum", np.array([[value, 1], [1, 2]], dtype=object), rows)
+
+
+def test_parts_add_without_overflow():
+    exact, rows = (make(LARGE, 3) + make(LARGE + 1, 4)).cross()
+    assert exact.tolist() == [[2 * LARGE + 1, 2], [2, 4]]
+    assert rows == 7
+
+
+def test_adding_leaves_the_parts_as_they_were():
+    one, other = make(5, 1), make(7, 1)
+    one + other
+    assert one.cross()[0][0, 0] == 5
+    assert other.cross()[0][0, 0] == 7
+
+
+def test_its_text_shows_its_name_and_nothing_else():
+    assert repr(make(LARGE, 12345)) == str(make(1, 1)) == "<Statistic sum, not released>"
+
+
+@pytest.mark.parametrize("copier", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_it_is_not_copied(copier):
+    with pytest.raises(PrivacyError, match="cannot be pickled or copied"):
+        copier(make(1, 1))
+
+
+def test_it_takes_no_further_attributes():
+    with pytest.raises(AttributeError):
+        make(1, 1).note = "x"

@@ -1,0 +1,327 @@
+"""The codebook: what may be declared, what is said of the rest, and the way to JSON and back."""
+
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpmodels as dp
+from dpmodels.codebook import Categorical, Codebook, Numeric
+from dpmodels.errors import CodebookError
+
+BOOK = dp.codebook(
+    age=dp.Numeric(0, 100, label="age at interview", unit="years"),
+    income=(0, 250_000),
+    sex=["F", "M"],
+    smokes=dp.Categorical([False, True], label="ever & now"),
+    children=range(4),
+)
+
+
+def test_a_tuple_is_a_range_and_a_list_is_a_set_of_levels():
+    assert BOOK["income"] == Numeric(0, 250_000)
+    assert BOOK["sex"] == Categorical(("F", "M"))
+    assert BOOK["children"].levels == (0, 1, 2, 3)
+    assert list(BOOK) == ["age", "income", "sex", "smokes", "children"]
+    assert len(BOOK) == 5
+    assert "sex" in BOOK
+    assert "race" not in BOOK
+
+
+def test_names_need_not_be_identifiers():
+    book = dp.codebook({"wage in $": (0, 100)}, self=(0, 1), variables=(0, 2))
+    assert list(book) == ["wage in $", "self", "variables"]
+
+
+def test_numbers_of_every_kind_become_plain_numbers():
+    own = Numeric(np.int64(-1), Fraction(1, 2))
+    assert (own.lower, own.upper) == (-1.0, 0.5)
+    assert {type(own.lower), type(own.upper)} == {float}
+    levels = Categorical(np.array([3, 1, 2])).levels
+    assert levels == (3, 1, 2)
+    assert {type(level) for level in levels} == {int}
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (1, 0),
+        (0, 0),
+        (0, math.inf),
+        (-math.inf, 0),
+        (math.nan, 1),
+        (0, math.nan),
+        (0, 10**400),
+        (-(10**400), 0),
+        (False, True),
+        ("0", "1"),
+        (None, 1),
+        (0, None),
+        (0, 1j),
+        ([0], [1]),
+        (2**53, 2**53 + 1),
+        (np.zeros(3), np.ones(3)),
+    ],
+)
+def test_bounds_are_finite_numbers_in_order(bounds):
+    with pytest.raises(CodebookError, match=r"variable 'height': .*\(0, 100\)"):
+        dp.codebook(weight=(0, 1), height=bounds)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        [],
+        ["F"],
+        ["F", "F"],
+        [1, True],
+        [0, 0.0],
+        [1, "1"],
+        ["F", None],
+        ["F", math.nan],
+        ["F", ["M"]],
+        ["F", b"M"],
+        ["F", ("M",)],
+        range(1),
+    ],
+)
+def test_levels_are_two_or_more_different_plain_values(levels):
+    with pytest.raises(CodebookError, match=r"variable 'race': level"):
+        dp.codebook(weight=(0, 1), race=levels)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [None, 3, "F M", (0,), (0, 1, 2), {"F", "M"}, {"range": [0, 1]}, np.arange(3), float, b"ab"],
+)
+def test_other_declarations_are_refused_by_name(declared):
+    with pytest.raises(CodebookError, match="variable 'race' is declared as") as caught:
+        dp.codebook(weight=(0, 1), race=declared)
+    assert "(0, 100)" in str(caught.value)
+    assert '["F", "M"]' in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\n", 3, None, ("a",)])
+def test_names_are_texts(name):
+    with pytest.raises(CodebookError, match="variable name"):
+        dp.codebook({name: (0, 1)})
+
+
+@pytest.mark.parametrize("text", [3, None, b"years", ["years"]])
+def test_labels_and_units_are_texts(text):
+    with pytest.raises(CodebookError, match="label or unit"):
+        Numeric(0, 1, label=text)
+    with pytest.raises(CodebookError, match="label or unit"):
+        Numeric(0, 1, unit=text)
+    with pytest.raises(CodebookError, match="label or unit"):
+        Categorical(["a", "b"], label=text)
+
+
+def test_messages_stay_short():
+    for declared in (["x" * 10_000] * 2, "x" * 10_000, [["x" * 10_000], "y"], (0, "x" * 10_000)):
+        with pytest.raises(CodebookError) as caught:
+            dp.codebook(long=declared)
+        assert len(str(caught.value)) < 500
+
+
+def test_a_codebook_does_not_change():
+    with pytest.raises(TypeError):
+        BOOK["age"] = (0, 1)
+    with pytest.raises(AttributeError):
+        BOOK["age"].lower = -1
+    levels = ["a", "b"]
+    own = dp.codebook(x=levels)
+    levels.append("c")
+    assert own["x"].levels == ("a", "b")
+
+
+def test_equality_and_hash_are_by_content():
+    again = dp.codebook(BOOK)
+    assert again == BOOK
+    assert hash(again) == hash(BOOK)
+    assert again.select(["income"]) != again
+    assert again != dict(again)
+    assert pickle.loads(pickle.dumps(BOOK)) == BOOK
+
+
+def test_the_union_is_won_by_the_right():
+    joined = BOOK | {"age": (18, 99), "race": ["a", "b"]}
+    assert isinstance(joined, Codebook)
+    assert list(joined) == [*BOOK, "race"]
+    assert joined["age"] == Numeric(18, 99)
+    assert BOOK["age"].upper == 100
+    assert BOOK | BOOK == BOOK
+    with pytest.raises(CodebookError, match="'race'"):
+        BOOK | {"race": "a"}
+
+
+def test_select_keeps_order_and_names_what_is_missing():
+    assert list(BOOK.select(["sex", "age"])) == ["sex", "age"]
+    assert list(BOOK.select(name for name in BOOK if name != "age")) == list(BOOK)[1:]
+    assert len(BOOK.select([])) == 0
+    with pytest.raises(CodebookError, match="'race' is not in the codebook"):
+        BOOK.select(["age", "race"])
+    with pytest.raises(CodebookError, match="'age' is one string"):
+        BOOK.select("age")
+
+
+def test_uniform_declares_many_alike():
+    book = dp.codebook.uniform((f"pixel{j}" for j in range(64)), (0, 255))
+    assert len(book) == 64
+    assert set(book.values()) == {Numeric(0, 255)}
+    assert dp.codebook.uniform(["q1", "q2"], ["no", "yes"])["q2"].levels == ("no", "yes")
+    with pytest.raises(CodebookError, match="'pixel' is one string"):
+        dp.codebook.uniform("pixel", (0, 255))
+    with pytest.raises(CodebookError, match="'q1'"):
+        dp.codebook.uniform(["q1", "q2"], (3, 1))
+
+
+def test_it_prints_as_a_table():
+    assert str(BOOK).splitlines() == [
+        "variable  type         declared       unit   label",
+        "age       numeric      0 to 100       years  age at interview",
+        "income    numeric      0 to 250,000",
+        "sex       categorical  F | M",
+        "smokes    categorical  False | True          ever & now",
+        "children  categorical  0 | 1 | 2 | 3",
+    ]
+    assert str(dp.codebook(x=(-0.5, 1e-9), y=(-1e20, 1e20))).splitlines() == [
+        "variable  type     declared",
+        "x         numeric  -0.5 to 1e-09",
+        "y         numeric  -1e+20 to 1e+20",
+    ]
+    assert str(dp.codebook()) == "variable  type  declared"
+
+
+def test_the_html_table_is_escaped():
+    html = dp.codebook({"<b>": ["<", "&"]}, x=Numeric(0, 1, label="<i>"))._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in html
+    assert "<td>&lt; | &amp;</td>" in html
+    assert "<td>&lt;i&gt;</td>" in html
+    assert html.count("<tr>") == 3
+
+
+TEXTS = st.text(max_size=12)
+NAMES = TEXTS.filter(str.strip)
+BOUNDS = st.one_of(st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False))
+RANGES = st.lists(BOUNDS, min_size=2, max_size=2).filter(lambda two: float(two[0]) != float(two[1]))
+NUMERICS = st.builds(
+    lambda bounds, label, unit: Numeric(*sorted(map(float, bounds)), label, unit),
+    RANGES,
+    TEXTS,
+    TEXTS,
+)
+CATEGORICALS = st.builds(
+    Categorical,
+    st.lists(
+        st.one_of(TEXTS, st.integers(), st.floats(allow_nan=False), st.booleans()),
+        min_size=2,
+        max_size=5,
+        unique_by=(str, lambda level: level),
+    ),
+    TEXTS,
+)
+BOOKS = st.dictionaries(NAMES, st.one_of(NUMERICS, CATEGORICALS), max_size=5).map(Codebook)
+
+
+@given(BOOKS)
+def test_json_gives_back_what_was_declared(book):
+    back = Codebook.from_dict(json.loads(json.dumps(book.to_dict())))
+    assert back == book
+    assert list(back) == list(book)
+    kinds = [[type(level) for level in getattr(own, "levels", ())] for own in back.values()]
+    assert kinds == [[type(level) for level in getattr(own, "levels", ())] for own in book.values()]
+
+
+@given(BOOKS)
+def test_every_codebook_prints(book):
+    assert all(name in repr(book) for name in book)
+    assert book._repr_html_().count("<tr>") == len(book) + 1
+
+
+def test_a_file_gives_back_what_was_saved(tmp_path):
+    path = tmp_path / "codebook.json"
+    BOOK.save(path)
+    assert Codebook.load(path) == BOOK
+    assert dp.codebook.load(str(path)) == BOOK
+    plain = json.loads(path.read_text("utf-8"))
+    assert plain["age"] == {"range": [0, 100], "unit": "years", "label": "age at interview"}
+    assert plain["income"] == {"range": [0, 250_000]}
+    assert plain["smokes"] == {"levels": [False, True], "label": "ever & now"}
+
+
+HOSTILE_ENTRIES = [
+    "3",
+    "null",
+    "[0, 1]",
+    '"range"',
+    "{}",
+    '{"range": [0, 1], "levels": ["a", "b"]}',
+    '{"range": [0]}',
+    '{"range": [0, 1, 2]}',
+    '{"range": [1, 0]}',
+    '{"range": {"lower": 0}}',
+    '{"range": ["0", "1"]}',
+    '{"range": [false, true]}',
+    '{"range": [0, NaN]}',
+    '{"range": [0, Infinity]}',
+    '{"range": [0, 1e999]}',
+    '{"range": [null, 1]}',
+    '{"range": [0, 1], "unit": 3}',
+    '{"range": [0, 1], "label": ["x"]}',
+    '{"range": [0, 1], "lower": 0}',
+    '{"range": [0, 1], "__class__": "x"}',
+    '{"levels": ["a"]}',
+    '{"levels": "ab"}',
+    '{"levels": ["a", "a"]}',
+    '{"levels": ["a", null]}',
+    '{"levels": ["a", ["b"]]}',
+    '{"levels": ["a", {"b": 1}]}',
+    '{"levels": ["a", NaN]}',
+    '{"levels": ["a", "b"], "unit": "x"}',
+    '{"range": [0, ' + "9" * 400 + "]}",
+]
+
+
+@pytest.mark.parametrize("entry", HOSTILE_ENTRIES, ids=lambda entry: entry[:40])
+def test_a_hostile_entry_is_refused_by_name(entry, tmp_path):
+    path = tmp_path / "codebook.json"
+    path.write_text(f'{{"good": {{"range": [0, 1]}}, "bad": {entry}}}', "utf-8")
+    with pytest.raises(CodebookError, match="'bad'"):
+        Codebook.load(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"age: 0-100",
+        b'{"age": ',
+        b"[]",
+        b"3",
+        b'"age"',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"1" * 10_000,
+        b'{"": {"range": [0, 1]}}',
+    ],
+    ids=range(11),
+)
+def test_a_file_that_is_no_codebook_is_refused(content, tmp_path):
+    path = tmp_path / "codebook.json"
+    path.write_bytes(content)
+    with pytest.raises(CodebookError):
+        Codebook.load(path)
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path):
+    with pytest.raises(CodebookError, match=r"absent\.json.*FileNotFoundError"):
+        Codebook.load(tmp_path / "absent.json")
+    with pytest.raises(CodebookError, match="cannot be read"):
+        Codebook.load(tmp_path)
