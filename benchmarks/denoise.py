@@ -89,7 +89,9 @@ def report(title, table, budgets, repeats):
         )
         spread = gap.std(ddof=1) / math.sqrt(repeats) if repeats > 1 else math.nan
         cells = "".join(f"{mean[name]:10.5f}" for name in NAMES)
-        print(f"{title:>12s}{rho:6g}{cells}{ratio:8.2f}{gap.mean():10.5f} ±{spread:.5f}", flush=True)
+        print(
+            f"{title:>12s}{rho:6g}{cells}{ratio:8.2f}{gap.mean():10.5f} ±{spread:.5f}", flush=True
+        )
 
 
 def main():

@@ -5,6 +5,13 @@ instead. All of them are raised before a row is read and before a budget is
 charged, unless the class says otherwise.
 """
 
+from numbers import Real
+
+
+def said(given: object) -> str:
+    """Quote a word or a number; of anything else, which might hold rows, name the type."""
+    return repr(given) if isinstance(given, str | Real | None) else type(given).__name__
+
 
 class DPModelsError(Exception):
     """Base of every error the package raises on purpose."""

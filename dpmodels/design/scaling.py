@@ -9,7 +9,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Block, Design
 
 SCALES = ("range", "sd", None)
@@ -67,9 +67,9 @@ def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float 
         If ``scale``, ``center`` or ``row_norm`` is none of these.
     """
     if not isinstance(scale, str | None) or scale not in SCALES:
-        raise ArgumentError(f'scale={_said(scale)}: expected "range", "sd" or None')
+        raise ArgumentError(f'scale={said(scale)}: expected "range", "sd" or None')
     if not isinstance(center, bool):
-        raise ArgumentError(f"center={_said(center)}: expected True or False")
+        raise ArgumentError(f"center={said(center)}: expected True or False")
     half = (design.upper - design.lower) / 2
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
     centre, squares, start = np.zeros_like(half), 0.0, 0
@@ -101,7 +101,7 @@ def _radius(row_norm: object, worst: float) -> float:
     radius = worst if row_norm is None else min(_number(row_norm), worst)
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
-            f"row_norm={_said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
+            f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
             "the longest scaled row to keep whole, or None for the codebook's worst case, "
             f"{worst:.4g}, where that lies in between"
         )
@@ -115,8 +115,3 @@ def _number(given: object) -> float:
     except OverflowError:
         return math.nan
     return number if math.isfinite(number) and not isinstance(given, bool) else math.nan
-
-
-def _said(given: object) -> str:
-    """Quote a word or a number; of anything else, which might hold rows, name the type."""
-    return repr(given) if isinstance(given, str | Real | None) else type(given).__name__

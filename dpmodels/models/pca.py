@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import private_design, row_coder
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import COVARIANCE, CovarianceMechanism, Facts, choose
 from dpmodels.noise import source
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
@@ -140,9 +138,8 @@ def _checked_ncomp(ncomp: int | None, columns: int) -> int:
         return columns
     whole = isinstance(ncomp, int | np.integer) and not isinstance(ncomp, bool)
     if not whole or not 1 <= ncomp <= columns:
-        said = repr(ncomp) if isinstance(ncomp, Real | str) else type(ncomp).__name__
         raise ArgumentError(
-            f"ncomp={said}: expected a whole number from 1 to {columns}, the number of coded "
-            "columns of the formula, or None for all"
+            f"ncomp={said(ncomp)}: expected a whole number from 1 to {columns}, the number of "
+            "coded columns of the formula, or None for all"
         )
     return int(ncomp)

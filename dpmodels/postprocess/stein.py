@@ -39,9 +39,9 @@ VARIANCE = 2.0
 # Eigenvalues closer than this count as one; noise of a continuous law has no ties.
 TIE = 1e-8
 # Log odds against each further outlier, before the data are seen.
-OUTLIER_PRICE = 2.0
+OUTLIER_PRICE = 3.0
 # The isotonic values' divergence is charged this many times over the plateau's.
-CAUTION = 2.0
+CAUTION = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def plateau(spectrum: Stein) -> Estimate:
 
     Outliers keep their Stein values; the level makes the trace that of the
     released matrix. Each k weighs ``exp(-risk / 4σ²)``, the temperature of
-    [3]_, times ``exp(-2k)``.
+    [3]_, times ``exp(-3k)``.
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)

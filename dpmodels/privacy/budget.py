@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Final
 
-from dpmodels.errors import BudgetError
+from dpmodels.errors import BudgetError, said
 
 _WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
 
@@ -42,8 +42,7 @@ def finite_number(name: str, value: object, write: str) -> float:
         If `value` is not a finite real number.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        said = repr(value) if isinstance(value, bool | str | None) else type(value).__name__
-        raise BudgetError(f"{name}={said} is not a number: {write}.")
+        raise BudgetError(f"{name}={said(value)} is not a number: {write}.")
     try:
         number = float(value)
     except OverflowError:

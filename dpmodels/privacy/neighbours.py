@@ -10,7 +10,7 @@ References
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, said
 
 AdjacencyName = Literal["replace", "add-remove"]
 
@@ -48,9 +48,8 @@ class Adjacency:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in _DESCRIPTIONS:
-            said = repr(self.name) if isinstance(self.name, str) else type(self.name).__name__
             raise ArgumentError(
-                f"adjacency={said} is not known: write adjacency='replace' (one row is "
+                f"adjacency={said(self.name)} is not known: write adjacency='replace' (one row is "
                 "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
                 "private)."
             )

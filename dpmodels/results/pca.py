@@ -95,7 +95,7 @@ class PCAResult:
     def loadings(self) -> xr.DataArray:
         """Unit eigenvectors, ``variable × component``."""
         return xr.DataArray(
-            self._eigen.vectors[:, : self.ncomp],
+            self._eigen.vectors[:, : self.ncomp].copy(),
             [("variable", list(self.call.names)), ("component", component_names(self.ncomp))],
             name="loadings",
         )

@@ -181,7 +181,7 @@ def test_an_unknown_variable_costs_nothing(table):
 
 
 def test_the_ledger_is_charged_and_told_of(table):
-    ledger = dp.Ledger(eps=3.0, delta=1e-5)
+    ledger = dp.Ledger(eps=2.2, delta=1e-6)
     fit = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, ledger=ledger, **USUAL)
     assert len(ledger.entries) == 1
     assert fit.call.ledger == ledger.describe()
