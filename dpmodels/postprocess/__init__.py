@@ -3,5 +3,9 @@
 from dpmodels.postprocess.covariance import Covariance as Covariance
 from dpmodels.postprocess.covariance import correlation as correlation
 from dpmodels.postprocess.covariance import covariance as covariance
+from dpmodels.postprocess.denoise import denoise as denoise
+from dpmodels.postprocess.denoise import denoise_values as denoise_values
 from dpmodels.postprocess.eigen import Eigen as Eigen
 from dpmodels.postprocess.eigen import eigen as eigen
+from dpmodels.postprocess.psd import nearest_psd as nearest_psd
+from dpmodels.postprocess.psd import psd_values as psd_values

@@ -27,6 +27,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +40,9 @@ VARIANCE = 2.0
 # Eigenvalues closer than this count as one; noise of a continuous law has no ties.
 TIE = 1e-8
 # Log odds against each further outlier, before the data are seen.
-OUTLIER_PRICE = 3.0
-# The isotonic values' divergence is charged this many times over the plateau's.
-CAUTION = 3.0
+OUTLIER_PRICE = 2.0
+# Log odds against the isotonic values, which follow the noise more closely.
+ISOTONIC_PRICE = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,15 @@ class Stein:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Eigenvalues of an estimate and its divergence ``Σ ∂φ_i/∂y_i``."""
+    """Eigenvalues of an estimate and its divergence.
+
+    Attributes
+    ----------
+    values : ndarray, shape (columns,)
+        ``φ_i``.
+    divergence : float
+        ``Σ ∂φ_i/∂y_i``; of an average of models, the average of theirs.
+    """
 
     values: Floats
     divergence: float
@@ -114,7 +123,7 @@ def plateau(spectrum: Stein) -> Estimate:
 
     Outliers keep their Stein values; the level makes the trace that of the
     released matrix. Each k weighs ``exp(-risk / 4σ²)``, the temperature of
-    [3]_, times ``exp(-3k)``.
+    [3]_, times ``exp(-2k)``.
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)
@@ -133,15 +142,22 @@ def plateau(spectrum: Stein) -> Estimate:
 
 
 def mixture(spectrum: Stein) -> Floats:
-    """Return the convex combination of isotonic values and plateau of least estimated risk."""
-    smooth, rough = plateau(spectrum), isotonic(spectrum)
-    step = rough.values - smooth.values
+    """Mix plateau and isotonic values by their estimated risk.
+
+    The convex combination of least estimated risk and the plateau itself are
+    weighed as the models of `plateau` are.
+    """
+    simple, rough = plateau(spectrum), isotonic(spectrum)
+    step = rough.values - simple.values
     length = float(step @ step)
     if length == 0:
-        return smooth.values
-    gain = float(step @ (spectrum.values - smooth.values))
-    cost = CAUTION * VARIANCE * (rough.divergence - smooth.divergence)
-    mixed = smooth.values + min(max((gain - cost) / length, 0.0), 1.0) * step
+        return simple.values
+    gain = float(step @ (spectrum.values - simple.values))
+    gain -= VARIANCE * (rough.divergence - simple.divergence)
+    share = min(max(gain / length, 0.0), 1.0)
+    saved = share * (2 * gain - share * length)
+    share /= 1 + math.exp(min(ISOTONIC_PRICE - saved / (4 * VARIANCE), 700.0))
+    mixed = simple.values + share * step
     return np.concatenate([np.full(b - a, mixed[a:b].mean()) for a, b in pool(mixed)])
 
 

@@ -62,8 +62,8 @@ def _facts(fit: PCAResult) -> tuple[tuple[str, str], ...]:
             f"{len(call.names)}, {'centred' if call.center else 'not centred'}, scale = {how}",
         ),
         ("Row norm", f"{signif(call.row_norm, 3)} ({norm})"),
-        ("Complete rows", f"{count(fit.ncomplete)} ({complete})"),
-        ("Total variance", _total(fit)),
+        ("Complete", f"{count(fit.ncomplete)} rows ({complete})"),
+        ("Variance", _total(fit)),
     )
 
 

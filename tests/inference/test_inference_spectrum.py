@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, vonmises
 
 from dpmodels.inference import Spectrum
+from dpmodels.inference.edge import noise_edge
 
 TIMES = 1_200
 SPIKES = {
@@ -14,6 +16,7 @@ SPIKES = {
     "over a raised bulk": [80.0] + [40.0] * 9,
     "near the floor": [9.0] + [0.0] * 9,
     "wide": [60.0, 40.0] + [0.0] * 28,
+    "pushed far": [24.0] + [0.0] * 49,
 }
 
 
@@ -162,6 +165,30 @@ def test_nothing_is_said_below_the_floor():
     low, high = spectrum.noise_interval()
     for said in (spectrum.debiased(), spectrum.expected_cos2(), low, high):
         np.testing.assert_array_equal(np.isnan(said), [False, True, True])
+
+
+def test_the_interval_of_a_component_alone():
+    # Pushed by v/g = 0.1 noise variances; less well known by the factor 1 + v/g^2.
+    spectrum = Spectrum(np.array([30.0, 20.0]), 1 + np.eye(2), np.zeros(2), 1.0)
+    low, high = spectrum.noise_interval(0.95)
+    half = norm.ppf(0.975) * np.sqrt(2 * 1.01)
+    np.testing.assert_allclose(low, [29.9 - half, 20.1 - half])
+    np.testing.assert_allclose(high, [29.9 + half, 20.1 + half])
+    np.testing.assert_allclose(spectrum.debiased(), [29.9, 20.1])
+    np.testing.assert_allclose(spectrum.captured(), [29.8, 20.2])
+    np.testing.assert_allclose(spectrum.expected_cos2(), 1 / 1.01)
+
+
+def test_a_pair_that_is_too_close():
+    # Released 4 apart: 16 - 8 of the squared distance is not noise, so 2 sqrt(2) is expected.
+    spectrum = Spectrum(np.array([32.0, 28.0]), 1 + np.eye(2), np.zeros(2), 1.0)
+    np.testing.assert_allclose(spectrum.debiased(), [30 + np.sqrt(2), 30 - np.sqrt(2)])
+    np.testing.assert_allclose(spectrum.captured(), [31.0, 29.0])
+    angle = vonmises(4 * np.sqrt(8) / 4)
+    np.testing.assert_allclose(spectrum.expected_cos2(), (1 + angle.expect(np.cos)) / 2, rtol=1e-6)
+    low, high = spectrum.noise_interval(0.95)
+    np.testing.assert_allclose(low, np.array([32.0, 28.0]) - noise_edge(2, 0.95))
+    np.testing.assert_allclose(high, np.array([32.0, 28.0]) + noise_edge(2, 0.95))
 
 
 def test_intervals_stop_at_zero():

@@ -38,8 +38,8 @@ def test_header(make):
         r"Ledger: +1\.00 of 2\.00 eps spent",
         r"Variables: +5, centred, scale = range",
         r"Row norm: +2\.24 \(from the codebook\)",
-        r"Complete rows: +1,000 \(noise sd 3\.2\)",
-        r"Total variance: +1\.63",
+        r"Complete: +1,000 rows \(noise sd 3\.2\)",
+        r"Variance: +1\.63",
     ):
         assert re.search(pair, shown), pair
 
@@ -130,7 +130,7 @@ def test_all_components_below_the_floor(make):
     assert row(fit, "Importance of components") == ["PC1", "*", "PC2", "*", "PC3", "*"]
     for label in ("Debiased sd", "95% noise interval (sd)", "Proportion of variance"):
         assert row(fit, label) == ["-"] * 3
-    assert re.search(r"Total variance: +-", shown)
+    assert re.search(r"Variance: +-", shown)
     assert "nan" not in shown.lower()
 
 
