@@ -136,7 +136,7 @@ class Spectrum:
         expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
         ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two
         components of any true distance its mean is within 0.13 of the mean
-        squared cosine; no function of ``g`` does better than 0.106.
+        squared cosine; no increasing function of ``g`` does better than 0.106.
         """
         _, kept = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]

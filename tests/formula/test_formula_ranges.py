@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.errors import FormulaError
-from dpmodels.formula import design
+from dpmodels.formula import design, functions
 
 BOOK = dp.codebook(p=(0.5, 4), q=(1, 10), m=(-3, 2), n=(-5, -1), u=(0, 1), g=["a", "b"])
 ONCE = """
@@ -158,17 +158,18 @@ def test_a_choice_not_taken_may_be_missing():
     assert np.array_equal(coded[0], [1, 0, math.nan, math.nan], equal_nan=True)
 
 
-def test_values_on_the_edge_of_a_pole_stay_finite():
-    # exp is not rounded monotonically: without care its rounding could cross the pole.
-    edge = math.exp(0.1)
-    below = math.nextafter(edge, 0)
-    book = dp.codebook(x=(0.1, 3))
-    public = design(f"~ I(1 / (exp(x) - {below!r}))", book)
-    near = 0.1 + np.arange(2000) * 1e-17
-    coded = row_coder(public)({"x": near})
-    assert np.isfinite(coded).all()
+def test_a_library_that_rounds_carelessly_cannot_cross_a_pole(monkeypatch):
+    def careless(x):
+        return np.exp(x) * (1 - 1e-15 * (np.size(x) > 1))
+
+    build = functions._increasing_function(careless, -math.inf, "")
+    monkeypatch.setitem(functions.FUNCTIONS, "exp", build)
+    below = math.nextafter(math.exp(0.1), 0)
+    public = design(f"~ I(1 / (exp(x) - {below!r}))", dp.codebook(x=(0.1, 3)))
+    coded = row_coder(public)({"x": [0.1, 0.1, 0.1 + 1e-16, 3.0]})
+    assert coded[0].tolist() == pytest.approx([public.upper[0]] * 3 + [1 / (math.exp(3) - below)])
     with pytest.raises(FormulaError, match="reaches 0"):
-        design(f"~ I(1 / (exp(x) - {edge!r}))", book)
+        design(f"~ I(1 / (exp(x) - {math.exp(0.1)!r}))", dp.codebook(x=(0.1, 3)))
 
 
 BASES = ["bs(m, [0])", "bs(m, [-1, 0, 1], 1)", "bs(m, [0], 0)", "poly(m, 3)", "poly(q, 7)"]
