@@ -14,7 +14,18 @@ from dpmodels.frames import open_rows, require, to_codes, to_float
 
 Floats = NDArray[np.float64]
 
-READ_ROWS = 65_536
+READ_CELLS = 2**23
+
+
+def read_rows(columns: int) -> int:
+    """Return how many rows to read at a time: about 64 MB of the wanted columns.
+
+    Examples
+    --------
+    >>> read_rows(20), read_rows(500)
+    (131072, 16777)
+    """
+    return min(131_072, max(8_192, READ_CELLS // columns))
 
 
 def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
@@ -36,7 +47,7 @@ def row_coder(design: Design) -> Callable[[object], Floats]:
         source = open_rows(data)
         require(source, design.variables)
         blocks = [np.empty((len(design.names), 0))]
-        for chunk in source.chunks(design.variables, READ_ROWS):
+        for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
             columns = converted(design.codebook, chunk)
             block = np.empty((len(design.names), len(next(iter(columns.values())))))
             design.evaluate(columns, block)

@@ -90,7 +90,9 @@ def _nearest(
     points = block.points / divisor
     candidates = [np.zeros(len(divisor))]
     if free:
-        candidates += [(points.max(axis=0) + points.min(axis=0)) / 2, points.mean(axis=0)]
+        outer = points[points.any(axis=1)] if points.any() else points
+        candidates += [(points.max(axis=0) + points.min(axis=0)) / 2]
+        candidates += [points.mean(axis=0), outer.mean(axis=0)]
     with np.errstate(over="ignore"):
         radii = [float(np.sqrt(((points - one) ** 2).sum(axis=1)).max()) for one in candidates]
     best = int(np.argmin(radii))

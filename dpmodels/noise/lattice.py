@@ -122,6 +122,6 @@ def to_lattice(
     if longer.any():
         shrink = lattice.radius * (1 - 2.0**-40) / np.sqrt(norms[longer])
         held = np.trunc(rows[:, longer] * shrink)
-        held[:, np.einsum("ij,ij->j", held, held) > limit] = 0.0
+        held[:, ~(np.einsum("ij,ij->j", held, held) <= limit)] = 0.0
         rows[:, longer] = held
     return complete
