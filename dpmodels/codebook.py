@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpmodels.errors import CodebookError
+from dpmodels.errors import CodebookError, shorten
 
 Level = str | int | float | bool
 
@@ -113,11 +113,6 @@ class Categorical:
 
 
 Variable = Numeric | Categorical
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """Return text fit for an error message."""
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
 
 
 def _bound(side: str, declared: Any) -> float:

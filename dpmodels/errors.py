@@ -13,6 +13,11 @@ def said(given: object) -> str:
     return repr(given) if isinstance(given, str | Real | None) else type(given).__name__
 
 
+def shorten(text: str, width: int = 60) -> str:
+    """Return text fit for an error message."""
+    return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
 class DPModelsError(Exception):
     """Base of every error the package raises on purpose."""
 

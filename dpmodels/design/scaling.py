@@ -39,11 +39,6 @@ class Scaling:
     row_norm: float
     worst_case: float
 
-    @property
-    def clips(self) -> bool:
-        """Whether a declared row may be longer than the ball's radius."""
-        return self.row_norm < self.worst_case
-
 
 def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float | None) -> Scaling:
     """Choose centre, scale and radius from public facts.

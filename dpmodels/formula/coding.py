@@ -18,8 +18,8 @@ import patsy
 from numpy.typing import NDArray
 from patsy.categorical import C as patsy_category  # noqa: N811
 
-from dpmodels.codebook import Codebook, shorten
-from dpmodels.errors import CodebookError, FormulaError
+from dpmodels.codebook import Codebook
+from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import ParsedFormula, Term, parse
 from dpmodels.formula.syntax import variables_in

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import patsy
 
-from dpmodels.codebook import Categorical, Numeric, shorten
+from dpmodels.codebook import Categorical, Numeric
 from dpmodels.codebook import Variable as Declared
-from dpmodels.errors import FormulaError, UnknownVariable
+from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
 from dpmodels.formula.syntax import names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (

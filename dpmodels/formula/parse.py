@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from patsy import PatsyError
 from patsy.parse_formula import ParseNode, parse_formula
 
-from dpmodels.codebook import shorten
-from dpmodels.errors import FormulaError
+from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.syntax import quoted_name, syntax, variables_in
 
 Term = tuple[str, ...]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from dpmodels.codebook import shorten
-from dpmodels.errors import FormulaError
+from dpmodels.errors import FormulaError, shorten
 
 MAX_CODE = 2_000
 

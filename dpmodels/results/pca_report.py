@@ -48,7 +48,7 @@ def _facts(fit: PCAResult) -> tuple[tuple[str, str], ...]:
     norm = "from the codebook"
     if call.row_norm < call.worst_case:
         norm = f"longer rows are shrunk; codebook: {signif(call.worst_case, 3)}"
-    known = fit.nobs_origin == "public"
+    known = fit.release.rows is not None
     complete = f"noise sd {signif(fit.release.noise.count, 2)}"
     return (
         ("Formula", call.formula),

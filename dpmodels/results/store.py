@@ -35,6 +35,10 @@ _GUARANTEES = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
 _EVENTS = {
     kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
 }
+_WORDS = (
+    *("formula", "names", "row_norm", "worst_case", "center", "scale"),
+    *("ncomp", "ledger", "reason"),
+)
 _ARRAYS = ("lower", "upper", "origin", "divisor")
 
 
@@ -47,11 +51,7 @@ def write_pca(fit: PCAResult, path: str | PathLike[str]) -> None:
         arrays["total"] = ("variable", release.total)
     plain = {
         "call": {
-            **{
-                name: getattr(call, name)
-                for name in ("formula", "names", "row_norm", "worst_case", "center", "scale")
-            },
-            **{name: getattr(call, name) for name in ("ncomp", "ledger", "reason")},
+            **{name: getattr(call, name) for name in _WORDS},
             "codebook": call.codebook.to_dict(),
         },
         "release": {

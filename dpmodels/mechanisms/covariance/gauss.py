@@ -87,6 +87,7 @@ class Gauss:
         scales = (sigma / weights.count, mean, sigma, sigma / math.sqrt(2))
         lattice = choose_lattice(facts.columns, np.nanmax(scales))
         unit = lattice.radius**2
+        # A scale that is nan, of a mean not released, stays nan: max keeps its first.
         steps = MomentNoise(*(max(scale * unit, SMALLEST_SCALE) for scale in scales))
         event = GaussianEvent(multiplier)
         return MomentsPlan(guarantee, (event,), sensitivity, lattice, steps, facts)
