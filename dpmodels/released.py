@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.privacy import Adjacency, Event, Guarantee
+from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee, total_eps
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,16 @@ class Card:
 
 @dataclass(frozen=True)
 class MomentNoise:
-    """Standard deviations of the independent Gaussian noise in released moments.
+    """Standard deviations of the independent noise in released moments.
 
     Attributes
     ----------
     count, mean, diagonal, off : float
         Of the number of rows, of each coordinate of their sum, of each
         diagonal and each off-diagonal entry of their second moment, in the
-        released values' own units. ``mean`` is nan where no sum was released.
+        released values' own units. ``mean`` is nan where no sum was released,
+        ``diagonal`` and ``off`` where the error of the second moment has no
+        known law.
     """
 
     count: float
@@ -79,6 +81,9 @@ class MomentsRelease:
         What an accountant composes.
     simulated : bool
         True inside ``dp.simulation``: then nothing here is private.
+    estimate : ndarray, shape (columns, columns) or None
+        Of the same release: an estimate of the second moment that is closer
+        than ``second``, with an error of unknown law.
     """
 
     count: float
@@ -91,11 +96,72 @@ class MomentsRelease:
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
+    estimate: NDArray[np.float64] | None = None
 
-    def facts(self) -> Mapping[str, str]:
-        """Return what every report says about the release."""
-        return {
-            "Guarantee": self.guarantee.describe(),
-            "Mechanism": f"{self.card.name} ({self.card.numerics})",
-            "Neighbours": self.adjacency.describe(),
-        }
+
+@dataclass(frozen=True)
+class SubspaceRelease:
+    """Released orthonormal directions of rows in the unit ball.
+
+    Attributes
+    ----------
+    frame : ndarray, shape (columns, components)
+        Orthonormal columns, in the order of `variances` where those were
+        bought; the order means nothing where the mechanism only knows the
+        space they span.
+    variances : ndarray, shape (components,) or None
+        Noisy sums of squares of the rows along the directions, where bought.
+    variance_sd : float
+        Noise standard deviation of each of them; nan where not bought.
+    count : float
+        Noisy number of complete rows where `variances` were bought, else nan.
+    ordered : bool
+        Whether the directions mean something one by one.
+    limit : str
+        What the guarantee rests on besides the theorem; empty where nothing.
+    expected_loss : float
+        Bound on, or approximation of, the expected loss of captured energy
+        that theory gives, in units of the number of rows times the squared
+        row norm; nan where it gives none.
+    rows : int or None
+        Number of rows read, where that is public.
+    card, guarantee, adjacency, events, simulated
+        As in :class:`MomentsRelease`.
+    """
+
+    frame: NDArray[np.float64]
+    variances: NDArray[np.float64] | None
+    variance_sd: float
+    count: float
+    ordered: bool
+    limit: str
+    expected_loss: float
+    rows: int | None
+    card: Card
+    guarantee: Guarantee
+    adjacency: Adjacency
+    events: tuple[Event, ...]
+    simulated: bool
+
+
+Release = MomentsRelease | SubspaceRelease
+
+
+def release_facts(release: Release) -> Mapping[str, str]:
+    """Return what every report says about a release."""
+    return {
+        "Guarantee": release.guarantee.describe(),
+        "Mechanism": f"{release.card.name} ({release.card.numerics})",
+        "Neighbours": release.adjacency.describe(),
+    }
+
+
+def unused_delta(release: Release) -> tuple[str, ...]:
+    """Say where a delta was granted to a mechanism that has no use for it."""
+    guarantee, events = release.guarantee, release.events
+    if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
+        return ()
+    spent = total_eps(events, 0.0)
+    if spent > guarantee.eps * (1 + 1e-9):
+        return ()
+    return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
 from dpmodels.design.scaling import Scaling, scaling
-from dpmodels.errors import PrivacyError
+from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource, open_rows, progress, require
 from dpmodels.noise.lattice import Lattice, to_lattice
@@ -23,7 +23,7 @@ from dpmodels.noise.lattice import Lattice, to_lattice
 BLOCKS_A_TURN = 2
 
 Floats = NDArray[np.float64]
-BlockFunction = Callable[[Floats], Floats]
+Answer = TypeVar("Answer")
 
 
 class PrivateDesign:
@@ -50,9 +50,29 @@ class PrivateDesign:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("a private design holds rows and cannot be pickled or copied")
 
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None where only reading them would tell; it may be private."""
+        return self._source.nrows
+
+    def require_passes(self) -> None:
+        """Refuse rows that can be read only once, before one is read.
+
+        Raises
+        ------
+        FrameError
+            The data are an iterable of tables.
+        """
+        if not self._source.rereadable:
+            raise FrameError(
+                "the mechanism reads the rows several times, and an iterable of tables can be "
+                "read once: give one DataFrame, or write the tables to one Parquet file and give "
+                "its path"
+            )
+
     def blocks(
-        self, function: BlockFunction, lattice: Lattice, *, count_public: bool
-    ) -> Iterator[tuple[Floats, int]]:
+        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+    ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
         Parameters
@@ -92,13 +112,17 @@ class PrivateDesign:
                     yield from results
 
     def _apply(
-        self, function: BlockFunction, columns: Mapping[str, Floats], lattice: Lattice
-    ) -> list[tuple[Floats, int]]:
+        self, function: Callable[[Floats], Answer], columns: Mapping[str, Floats], lattice: Lattice
+    ) -> list[tuple[Answer, int]]:
         count = len(next(iter(columns.values())))
         augmented = np.empty((len(self.public.names) + 1, count))
         rows = augmented[1:]
         self.public.evaluate(columns, rows)
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        if self.scaling.unit:
+            rows *= factor[:, None]
+            _to_unit_length(rows)
+            factor = np.ones_like(factor)
         complete = to_lattice(rows, factor, self.scaling.centre * factor, lattice)
         np.multiply(complete, lattice.radius, out=augmented[0])
         blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
@@ -112,7 +136,7 @@ def private_design(
     *,
     scale: str | None = "range",
     center: bool = True,
-    row_norm: float | None = None,
+    row_norm: float | str | None = None,
 ) -> PrivateDesign:
     """Bind a formula to data without reading a row.
 
@@ -126,3 +150,12 @@ def private_design(
     source = open_rows(data)
     require(source, public.variables)
     return PrivateDesign(public, scaled, source)
+
+
+def _to_unit_length(rows: Floats) -> None:
+    """Divide each row, a column of the array, by its own norm; rows of zeros stay."""
+    # The largest entry first: its square may overflow or vanish.
+    largest = np.abs(rows).max(axis=0, initial=0.0)
+    rows /= np.where(largest > 0, largest, 1.0)
+    norms = np.sqrt(np.einsum("ij,ij->j", rows, rows))
+    rows /= np.where(norms > 0, norms, 1.0)

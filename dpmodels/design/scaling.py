@@ -32,15 +32,20 @@ class Scaling:
         Radius of the ball that every scaled row is held in.
     worst_case : float
         The radius that follows from the codebook alone.
+    unit : bool
+        Whether every scaled row is divided by its own norm; the radius is 1.
     """
 
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     row_norm: float
     worst_case: float
+    unit: bool = False
 
 
-def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float | None) -> Scaling:
+def scaling(
+    design: Design, *, scale: str | None, center: bool, row_norm: float | str | None
+) -> Scaling:
     """Choose centre, scale and radius from public facts.
 
     Parameters
@@ -53,8 +58,9 @@ def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float 
     center : bool
         Whether the centre is free: then each block of columns is moved to
         the public point from which its rows are nearest.
-    row_norm : float or None
-        A smaller radius than the codebook's worst case.
+    row_norm : float, "unit" or None
+        A smaller radius than the codebook's worst case; ``"unit"`` divides
+        each scaled row by its own norm, about the origin of the columns.
 
     Raises
     ------
@@ -65,14 +71,17 @@ def scaling(design: Design, *, scale: str | None, center: bool, row_norm: float 
         raise ArgumentError(f'scale={said(scale)}: expected "range", "sd" or None')
     if not isinstance(center, bool):
         raise ArgumentError(f"center={said(center)}: expected True or False")
+    unit = isinstance(row_norm, str) and row_norm == "unit"
     half = (design.upper - design.lower) / 2
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
     centre, squares, start = np.zeros_like(half), 0.0, 0
     for block in design.blocks:
         own = slice(start, start + len(block.names))
-        centre[own], radius = _nearest(block, divisor[own], center)
+        centre[own], radius = _nearest(block, divisor[own], center and not unit)
         squares += radius * radius
         start = own.stop
+    if unit:
+        return Scaling(centre, divisor, 1.0, 1.0, unit=True)
     # The outermost rounding of a square root and a sum of squares.
     worst = math.sqrt(squares) * (1 + 1e-12) or 1.0
     return Scaling(centre, divisor, _radius(row_norm, worst), worst)
@@ -99,8 +108,8 @@ def _radius(row_norm: object, worst: float) -> float:
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
             f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
-            "the longest scaled row to keep whole, or None for the codebook's worst case, "
-            f"{worst:.4g}, where that lies in between"
+            'the longest scaled row to keep whole, "unit" to divide each row by its norm, or None '
+            f"for the codebook's worst case, {worst:.4g}, where that lies in between"
         )
     return radius
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -26,6 +26,7 @@ class ColumnRows:
 
     columns: Mapping[str, Any] = field(repr=False)
     nrows: int = field(repr=False)
+    rereadable: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:

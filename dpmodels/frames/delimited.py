@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final, TextIO
+from typing import ClassVar, Final, TextIO
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class DelimitedRows:
 
     path: Path
     names: tuple[str, ...] = field(repr=False)
+    rereadable: ClassVar[bool] = True
 
     @property
     def nrows(self) -> None:

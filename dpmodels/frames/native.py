@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
 
@@ -22,6 +22,7 @@ class NativeRows:
     """
 
     frame: Any = field(repr=False)
+    rereadable: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.protocol import Chunk
@@ -33,6 +33,7 @@ class ParquetRows:
     path: Path
     names: tuple[str, ...] = field(repr=False)
     nrows: int = field(repr=False)
+    rereadable: ClassVar[bool] = True
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns."""

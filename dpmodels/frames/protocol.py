@@ -19,6 +19,8 @@ class RowSource(Protocol):
     nrows : int or None
         The number of rows, or None where only reading them would tell (CSV files
         and iterables). It may be private: it is for the reader, not for display.
+    rereadable : bool
+        Whether `chunks` may be called again, for the same rows.
     """
 
     @property
@@ -29,6 +31,11 @@ class RowSource(Protocol):
     @property
     def nrows(self) -> int | None:
         """The number of rows, or None where only reading them would tell."""
+        ...
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether `chunks` may be called again, for the same rows."""
         ...
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from typing import ClassVar
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.protocol import Chunk, RowSource
@@ -21,6 +22,8 @@ class StreamRows:
     opener : callable
         Opens one of them.
     """
+
+    rereadable: ClassVar[bool] = False
 
     def __init__(self, items: Iterable[object], opener: Callable[[object], RowSource]) -> None:
         self._sources: Iterator[RowSource] = map(opener, items)

@@ -3,12 +3,48 @@
 The tables below name every mechanism; adding one adds a file and a line.
 """
 
+from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
+from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive
+from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure as AdaptivePure
+from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss as AnalyzeGauss
+from dpmodels.mechanisms.covariance.coinpress import CoinPress as CoinPress
 from dpmodels.mechanisms.covariance.gauss import Gauss as Gauss
+from dpmodels.mechanisms.covariance.iterative import Iterative as Iterative
+from dpmodels.mechanisms.covariance.laplace import Laplace as Laplace
+from dpmodels.mechanisms.covariance.mod_sulq import ModSulq as ModSulq
+from dpmodels.mechanisms.covariance.none import Unprivate as Unprivate
+from dpmodels.mechanisms.covariance.projection import Projection as Projection
+from dpmodels.mechanisms.covariance.separate import Separate as Separate
+from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
+from dpmodels.mechanisms.covariance.shells import Shells as Shells
+from dpmodels.mechanisms.covariance.zero import Zero as Zero
 from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechanism
 from dpmodels.mechanisms.protocol import Facts as Facts
-from dpmodels.mechanisms.protocol import MomentsPlan as MomentsPlan
+from dpmodels.mechanisms.protocol import Plan as Plan
+from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
+from dpmodels.mechanisms.subspace.power import Power as Power
+from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
+from dpmodels.mechanisms.subspace.random import Random as Random
 
 COVARIANCE: dict[str, type[CovarianceMechanism]] = {
     "gauss": Gauss,
+    "shells": Shells,
+    "laplace": Laplace,
+    "analyze_gauss": AnalyzeGauss,
+    "mod_sulq": ModSulq,
+    "separate": Separate,
+    "separate_pure": SeparatePure,
+    "adaptive": Adaptive,
+    "adaptive_pure": AdaptivePure,
+    "iterative": Iterative,
+    "coinpress": CoinPress,
+    "projection": Projection,
+    "zero": Zero,
+    "none": Unprivate,
+}
+SUBSPACE: dict[str, type[SubspaceMechanism]] = {
+    "ppca": PPCA,
+    "power": Power,
+    "random": Random,
 }

@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.protocol import CovarianceMechanism
+from dpmodels.mechanisms.auto import automatic
+from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, SubspaceMechanism
+from dpmodels.privacy import Guarantee
 
-AUTO = "gauss"
+Mechanism = CovarianceMechanism | SubspaceMechanism
+Table = Mapping[str, type[CovarianceMechanism] | type[SubspaceMechanism]]
+
+
+class Choice(NamedTuple):
+    """A strategy, and why it was chosen where the choice was automatic."""
+
+    strategy: Mechanism
+    reason: str
 
 
 def choose(
-    mechanism: str | CovarianceMechanism, table: Mapping[str, type[CovarianceMechanism]]
-) -> CovarianceMechanism:
+    mechanism: object,
+    table: Table,
+    known: frozenset[str],
+    facts: Facts,
+    guarantee: Guarantee,
+    rows: int | None,
+    options: Mapping[str, object],
+) -> Choice:
     """Return the strategy that a name or an instance stands for.
 
     Parameters
     ----------
-    mechanism : str or CovarianceMechanism
-        ``"auto"``, a name in the table, or an instance.
+    mechanism : str or instance
+        ``"auto"``, a name in the table, or an instance, taken as it is.
     table : mapping
-        The strategies of the verb's family.
+        The strategies the verb takes.
+    known : frozenset of str
+        Names of those that ``"auto"`` may stand for.
+    facts, guarantee : Facts, Guarantee
+        What the automatic choice goes by.
+    rows : int or None
+        Number of rows where it is public and known before they are read.
+    options : mapping
+        Words of the verb; each goes to the named strategy if it has such a field.
 
     Raises
     ------
@@ -28,15 +54,19 @@ def choose(
         If the name is not in the table.
     """
     if not isinstance(mechanism, str):
-        methods = (getattr(mechanism, name, None) for name in ("plan", "release"))
+        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
         if not isinstance(mechanism, type) and all(map(callable, methods)):
-            return mechanism
+            return Choice(mechanism, "")  # type: ignore[arg-type]  # a protocol, as just checked
         raise ArgumentError(
             f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
             "such as dp.mechanisms.Gauss()"
         )
-    name = AUTO if mechanism == "auto" else mechanism
+    name, reason = mechanism, ""
+    if mechanism == "auto":
+        name, reason = automatic(facts, guarantee, rows, known)
     if name not in table:
         names = ", ".join(repr(known) for known in ("auto", *table))
         raise ArgumentError(f"mechanism={mechanism!r} is not known; expected one of {names}")
-    return table[name]()
+    strategy: Any = table[name]
+    own = {field.name for field in fields(strategy)}
+    return Choice(strategy(**{word: options[word] for word in options if word in own}), reason)

@@ -1,15 +1,20 @@
-"""What a mechanism is: a card, a plan from public facts, and one release."""
+"""What a mechanism is: a card, a plan from public facts, a measure and one release."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from dpmodels.design import PrivateDesign
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import Card, MomentNoise, MomentsRelease, SubspaceRelease
 from dpmodels.statistics import Statistic
+
+SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -23,17 +28,24 @@ class Facts:
     adjacency : Adjacency
         Who is a neighbour.
     centred : bool
-        Whether the sum of the rows is needed.
+        Whether the mean is taken off.
+    components : int
+        How many components are wanted, from 1 to `columns`; 0 stands for all.
+    row_length : float
+        Assumed length of a row as a share of the bound, in (0, 1]; for the
+        automatic choice, which no guarantee rests on.
     """
 
     columns: int
     adjacency: Adjacency
     centred: bool
+    components: int = 0
+    row_length: float = 0.5
 
 
 @dataclass(frozen=True)
-class MomentsPlan:
-    """A calibrated release of moments: everything but the data.
+class Plan:
+    """A calibrated release: everything but the data.
 
     Attributes
     ----------
@@ -41,22 +53,24 @@ class MomentsPlan:
         What was asked and will hold.
     events : tuple of Event
         What the ledger is charged.
-    sensitivity : float
-        L2, of the weighted moments in units of the ball's radius squared.
     lattice : Lattice
         Where rows and noise live.
-    steps : MomentNoise
-        Noise scales in lattice steps.
     facts : Facts
         What the plan was made for.
+    steps : MomentNoise
+        Scales of the noise in the number of rows, their sum, and the diagonal
+        and the rest of the second moment, in lattice steps; nan for parts that
+        are not released with noise of their own.
+    scales : mapping of str to float
+        Other public numbers the release needs, by the mechanism's own names.
     """
 
     guarantee: Guarantee
     events: tuple[Event, ...]
-    sensitivity: float
     lattice: Lattice
-    steps: MomentNoise
     facts: Facts
+    steps: MomentNoise = SILENT
+    scales: Mapping[str, float] = field(default_factory=dict)
 
 
 class CovarianceMechanism(Protocol):
@@ -64,10 +78,32 @@ class CovarianceMechanism(Protocol):
 
     card: ClassVar[Card]
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> MomentsPlan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate to a guarantee; sees no data and raises before any is read."""
         ...
 
-    def release(self, statistic: Statistic, plan: MomentsPlan, entropy: Entropy) -> MomentsRelease:
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact statistic that the release is made from."""
+        ...
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add noise and hand over; called once, after the ledger was charged."""
+        ...
+
+
+class SubspaceMechanism(Protocol):
+    """A strategy that releases orthonormal directions of rows in the unit ball."""
+
+    card: ClassVar[Card]
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Calibrate to a guarantee; sees no data and raises before any is read."""
+        ...
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact statistic that the release is made from."""
+        ...
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
+        """Draw the directions and hand over; called once, after the ledger was charged."""
         ...

@@ -3,6 +3,8 @@
 from dpmodels.postprocess.covariance import Covariance as Covariance
 from dpmodels.postprocess.covariance import correlation as correlation
 from dpmodels.postprocess.covariance import covariance as covariance
+from dpmodels.postprocess.covariance import in_units as in_units
+from dpmodels.postprocess.covariance import second_moment_about as second_moment_about
 from dpmodels.postprocess.denoise import denoise as denoise
 from dpmodels.postprocess.denoise import denoise_values as denoise_values
 from dpmodels.postprocess.eigen import Eigen as Eigen

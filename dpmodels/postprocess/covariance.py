@@ -14,6 +14,10 @@ Floats = NDArray[np.float64]
 
 # A variance known to less than this many of its noise sds is not divided by.
 WEAK = 4.0
+# A variance this small beside the largest is none.
+NOTHING = 1e-24
+# From this share of the public number of rows on, the noise in that of complete ones is too much.
+UNSURE = 0.25
 
 
 @dataclass(frozen=True)
@@ -22,22 +26,23 @@ class Covariance:
 
     The noise is that of ``matrix = D (S - m mᵀ) D`` to first order, with
     independent noise in the second moment S, in the mean m and in the number
-    of rows.
+    of rows. The noise of the second moment about a public point m is the same.
 
     Attributes
     ----------
     matrix : ndarray, shape (columns, columns)
         The noisy covariance, second moment or correlation.
     mean : ndarray, shape (columns,)
-        The noisy mean in the matrix' coordinates, before division by D;
-        zeros where none was taken off.
+        What was taken off, in the matrix' coordinates before multiplication
+        by D: the noisy mean, or a public point.
     count : float
         Number of rows the moments were divided by, at least 1.
     noise : MomentNoise
         Standard deviations: ``count`` relative to the number of rows, the
         others in the coordinates of ``mean`` and of S.
     divisor : ndarray, shape (columns,)
-        D⁻¹: ones, or standard deviations for a correlation matrix.
+        D⁻¹: ones, standard deviations for a correlation matrix, or public
+        units.
     weak : ndarray of bool, shape (columns,)
         Columns whose own variance is not known well enough to divide by.
     standardised : bool
@@ -70,7 +75,8 @@ class Covariance:
     def trace(self) -> tuple[float, float]:
         """The sum of the diagonal and the sd of its noise."""
         total = float(np.trace(self.matrix))
-        by_count = 0.0 if self.standardised else total - float(self.mean @ self.mean)
+        taken = self.mean / self.divisor
+        by_count = 0.0 if self.standardised else total - float(taken @ taken)
         noise = float((self.diagonal_sd**2).sum()) + (by_count * self.noise.count) ** 2
         return total, math.sqrt(noise)
 
@@ -102,11 +108,12 @@ def covariance(
     -----
     With a mean the divisor of the second moment is the number of rows less
     one, as in ``prcomp``; without, it is the number of rows. The noisy number
-    of rows is held in [1, most], the mean in the public box. The square of a
+    of rows is held in [1, most], and taken for `most` where its noise is a
+    quarter of that or unknown; the mean is held in the public box. The square of a
     noisy mean is too large by its noise variance, which is given back to the
-    diagonal, but for means at the edge of the box.
+    diagonal where it is known, but for means at the edge of the box.
     """
-    rows = max(count if most is None else min(count, most), 1.0)
+    rows = _held(count, most)
     centred = total is not None
     divisor = max(rows - 1, 1.0) if centred else rows
     second = second * row_norm**2 / divisor
@@ -114,7 +121,7 @@ def covariance(
     if total is not None:
         mean = np.clip(total * row_norm / rows, *box)
         inside = (mean > box[0]) & (mean < box[1])
-        given_back = np.diag(inside * (noise.mean * row_norm / rows) ** 2)
+        given_back = np.diag(inside * np.nan_to_num(noise.mean * row_norm / rows) ** 2)
         second = second - (np.outer(mean, mean) - given_back) * (rows / divisor)
     scaled = MomentNoise(
         count=noise.count / rows,
@@ -126,6 +133,53 @@ def covariance(
     return Covariance(second, mean, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
 
 
+def second_moment_about(
+    point: Floats,
+    count: float,
+    total: Floats,
+    second: Floats,
+    noise: MomentNoise,
+    *,
+    most: int | None,
+    row_norm: float,
+) -> Covariance:
+    """Move a released second moment to another public point, and divide it by the rows.
+
+    Parameters
+    ----------
+    point : ndarray, shape (columns,)
+        Where to, in the coordinates of the ball of radius `row_norm`.
+    count, total, second, noise, most, row_norm
+        As for :func:`covariance`.
+
+    Notes
+    -----
+    With noise ``G`` in the second moment and ``e`` in the mean ``m``, both
+    divided by the rows, ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ -
+    e pᵀ``: that of a covariance whose mean were ``p``.
+    """
+    rows = _held(count, most)
+    crossed = np.outer(point, total * row_norm / rows)
+    moved = second * row_norm**2 / rows - (crossed + crossed.T) + np.outer(point, point)
+    scaled = MomentNoise(
+        count=noise.count / rows,
+        mean=noise.mean * row_norm / rows,
+        diagonal=noise.diagonal * row_norm**2 / rows,
+        off=noise.off * row_norm**2 / rows,
+    )
+    ones = np.ones(len(second))
+    return Covariance(moved, point, rows, scaled, ones, np.zeros(len(ones), dtype=bool))
+
+
+def _held(count: float, most: int | None) -> float:
+    return max(count if most is None else min(count, most), 1.0)
+
+
+def in_units(cov: Covariance, unit: Floats) -> Covariance:
+    """Multiply columns by public units, shape (columns,), to undo a scaling."""
+    return replace(cov, matrix=cov.matrix * np.outer(unit, unit), divisor=1 / unit)
+
+
 def correlation(cov: Covariance) -> Covariance:
     """Divide by released standard deviations.
 
@@ -134,9 +188,13 @@ def correlation(cov: Covariance) -> Covariance:
     understated, never inflated. What is said of the noise then refers to the
     matrix with the same bounds; it is first-order, and where many columns are
     close to their bounds the choice between the two biases eigenvalues down.
+    Where the noise has no known law the bound is a hundredth of the largest
+    variance.
     """
     variances = np.diagonal(cov.matrix)
-    bound = WEAK * cov.variance_sd
+    largest = max(float(variances.max()), 0.0)
+    bound = np.nan_to_num(WEAK * cov.variance_sd, nan=largest / 100)
+    bound = np.maximum(bound, largest * NOTHING or 1.0)
     weak = variances < bound
     divisor = np.sqrt(np.where(weak, bound, variances))
     matrix = cov.matrix / np.outer(divisor, divisor)

@@ -1,32 +1,69 @@
 """From the word `mechanism=` to a strategy."""
 
+from dataclasses import fields
+
 import pytest
 
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import COVARIANCE, Gauss, choose
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose
+from dpmodels.privacy import ApproxDP, PureDP, adjacency
+
+ALL = COVARIANCE | SUBSPACE
+BUDGET = ApproxDP(1.0, 1e-6)
+FACTS = Facts(5, adjacency("replace"), centred=True, components=2)
 
 
-def test_auto_and_names_are_in_the_table():
-    assert choose("auto", COVARIANCE) == Gauss()
-    for name, kind in COVARIANCE.items():
-        assert choose(name, COVARIANCE) == kind()
-        assert choose(name, COVARIANCE).card.name == name
+def chosen(mechanism, table=ALL, guarantee=BUDGET, rows=10_000, **options):
+    return choose(mechanism, table, frozenset(table), FACTS, guarantee, rows, options)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_name_is_its_strategy_and_needs_no_reason(name):
+    strategy, reason = chosen(name)
+    assert strategy == ALL[name]()
+    assert strategy.card.name == name
+    assert reason == ""
+
+
+@pytest.mark.parametrize("table", [COVARIANCE, ALL, {"gauss": Gauss}])
+@pytest.mark.parametrize("guarantee", [BUDGET, PureDP(1.0)])
+@pytest.mark.parametrize("rows", [None, 100, 10**6])
+def test_auto_is_in_the_table_and_says_why(table, guarantee, rows):
+    strategy, reason = chosen("auto", table, guarantee, rows)
+    assert type(strategy) in table.values()
+    assert reason.endswith(".")
+
+
+def test_words_go_where_there_is_a_field_for_them():
+    for name, kind in ALL.items():
+        own = {field.name for field in fields(kind)}
+        strategy, _ = chosen(name, denoise=None, magic=3)
+        assert not hasattr(strategy, "magic")
+        assert ("denoise" not in own) or strategy.denoise is None
+    assert any("denoise" in {field.name for field in fields(kind)} for kind in ALL.values())
 
 
 def test_an_instance_is_itself():
     own = Gauss()
-    assert choose(own, COVARIANCE) is own
+    strategy, reason = chosen(own, denoise=None)
+    assert strategy is own
+    assert reason == ""
 
 
 @pytest.mark.parametrize("name", ["", "gaus", "GAUSS", "wishart"])
 def test_an_unknown_name_lists_the_known_ones(name):
     with pytest.raises(ArgumentError, match="expected one of 'auto', 'gauss'"):
-        choose(name, COVARIANCE)
+        chosen(name)
+
+
+def test_a_name_of_another_table_is_unknown():
+    with pytest.raises(ArgumentError, match="'ppca' is not known"):
+        chosen("ppca", COVARIANCE)
 
 
 @pytest.mark.parametrize("given", [None, 3, Gauss, object(), ["gauss"], [73.25]])
 def test_what_is_no_strategy_is_named_by_its_type(given):
     with pytest.raises(ArgumentError, match="expected a name or an instance") as raised:
-        choose(given, COVARIANCE)
+        chosen(given)
     assert f"of type {type(given).__name__};" in str(raised.value)
     assert "73.25" not in str(raised.value)

@@ -31,21 +31,17 @@ Source
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpmodels.mechanisms.protocol import Facts, MomentsPlan
-from dpmodels.noise import Entropy, discrete_gaussian, simulating
-from dpmodels.noise.lattice import choose_lattice
+from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.gaussian import gaussian_scales
+from dpmodels.mechanisms.noised import hand_over, noised_moments
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
-from dpmodels.released import Card, MomentNoise, MomentsRelease
-from dpmodels.statistics import Statistic, moment_sensitivity, moment_weights
-
-SMALLEST_SCALE = 2.0**20
+from dpmodels.released import Card, MomentsRelease
+from dpmodels.statistics import Statistic, moments
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Gauss:
     >>> from dpmodels.mechanisms import Facts, Gauss
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Gauss().plan(Facts(3, adjacency("replace"), centred=False), ZCDP(0.5))
-    >>> round(plan.sensitivity, 3)
+    >>> round(plan.steps.diagonal / plan.lattice.radius**2, 3)
     1.414
     """
 
@@ -70,7 +66,7 @@ class Gauss:
         source="Dwork et al. (2014) in isometric coordinates",
     )
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> MomentsPlan:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
         Raises
@@ -78,62 +74,15 @@ class Gauss:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        weights = moment_weights(facts.adjacency, centred=facts.centred)
-        sensitivity = moment_sensitivity(facts.adjacency, weights)
         multiplier = gaussian_multiplier(guarantee)
-        # One part in 10^12 covers the rounding of every product below.
-        sigma = multiplier * sensitivity * (1 + 1e-12)
-        mean = sigma / weights.mean if facts.centred else math.nan
-        scales = (sigma / weights.count, mean, sigma, sigma / math.sqrt(2))
-        lattice = choose_lattice(facts.columns, np.nanmax(scales))
-        unit = lattice.radius**2
-        # A scale that is nan, of a mean not released, stays nan: max keeps its first.
-        steps = MomentNoise(*(max(scale * unit, SMALLEST_SCALE) for scale in scales))
-        event = GaussianEvent(multiplier)
-        return MomentsPlan(guarantee, (event,), sensitivity, lattice, steps, facts)
+        lattice, steps = gaussian_scales(facts, multiplier)
+        return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)
 
-    def release(self, statistic: Statistic, plan: MomentsPlan, entropy: Entropy) -> MomentsRelease:
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact augmented moments."""
+        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to the exact moments."""
         exact, rows = statistic.cross()
-        unit = plan.lattice.steps**2
-        longer = plan.lattice.radius * plan.lattice.steps
-        count = _noised(exact[:1, 0], plan.steps.count, entropy) / plan.lattice.radius**2
-        total = None
-        if plan.facts.centred:
-            total = _noised(exact[0, 1:], plan.steps.mean, entropy) / longer
-        noise = MomentNoise(
-            plan.steps.count / plan.lattice.radius**2,
-            plan.steps.mean / longer,
-            plan.steps.diagonal / unit,
-            plan.steps.off / unit,
-        )
-        return MomentsRelease(
-            count=float(count[0]),
-            total=total,
-            second=_noised_symmetric(exact[1:, 1:], plan.steps, entropy) / unit,
-            noise=noise,
-            rows=rows if plan.facts.adjacency.n_public else None,
-            card=self.card,
-            guarantee=plan.guarantee,
-            adjacency=plan.facts.adjacency,
-            events=plan.events,
-            simulated=simulating(),
-        )
-
-
-def _noised(exact: NDArray[Any], scale: float, entropy: Entropy) -> NDArray[np.float64]:
-    """Add discrete Gaussian noise to Python integers; float only after the sum."""
-    noised: NDArray[Any] = exact + discrete_gaussian(scale, exact.size, entropy).astype(object)
-    return noised.astype(np.float64)
-
-
-def _noised_symmetric(
-    exact: NDArray[Any], steps: MomentNoise, entropy: Entropy
-) -> NDArray[np.float64]:
-    size = len(exact)
-    noised = np.empty((size, size))
-    upper = np.triu_indices(size, 1)
-    noised[upper] = _noised(exact[upper], steps.off, entropy)
-    noised.T[upper] = noised[upper]
-    np.fill_diagonal(noised, _noised(np.diagonal(exact), steps.diagonal, entropy))
-    return noised
+        return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows)

@@ -1,0 +1,197 @@
+"""Which mechanism ``mechanism="auto"`` stands for, from public facts alone.
+
+Every rule is in closed form, on the assumption of rows half as long as the
+bound allows (as long, where each is divided by its norm), with eigenvalues
+that fall as 1/i:
+
+- Gaussian guarantees: ``gauss``, whose noise has a known law, where it is
+  predicted to lose less than 5 % of the energy that the wanted components
+  capture (of the norm of the covariance where all are wanted), or where rows
+  are too few for clipping to gain; else ``shells``.
+- Pure guarantees: ``laplace`` by the same rule, else ``adaptive_pure``; but
+  ``ppca`` where that is predicted to capture 15 % more.
+- Where the number of rows is not public: the one with a known law.
+
+Predicted losses of energy were held against simulated releases from such
+rows, 5 to 100 columns, 10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06
+of the simulated ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.mechanisms.protocol import Facts
+from dpmodels.mechanisms.scatter import scatter_range
+from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
+from dpmodels.statistics import moment_sensitivity, moment_weights
+from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights
+
+Floats = NDArray[np.float64]
+
+# Rows longer than this leave nothing to be clipped.
+LONG = 0.9
+SMALL = 0.05
+BETTER = 1.15
+# What adaptive_pure, whose radius may be up to twice too long, leaves of the noise of laplace.
+ADAPTED = 0.6
+# Rows over the noise multiplier: with fewer, clipping gains less than what it costs.
+FEW = 150
+# By this part simulated losses exceed the formulas' where they are far from random.
+LATE = 0.3
+
+
+def automatic(
+    facts: Facts, guarantee: Guarantee, rows: int | None, known: frozenset[str]
+) -> tuple[str, str]:
+    """Return the name of a mechanism of the table and the reason, as it is printed.
+
+    Parameters
+    ----------
+    facts, guarantee : Facts, Guarantee
+        Columns, components, neighbours, budget.
+    rows : int or None
+        Number of rows where it is public and known before they are read.
+    known : frozenset of str
+        Names the verb takes.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import ApproxDP, adjacency
+    >>> facts = Facts(10, adjacency("replace"), centred=True, components=3)
+    >>> name, reason = automatic(facts, ApproxDP(1, 1e-6), 20_190, frozenset({"gauss"}))
+    >>> print(reason)
+    at n = 20,190 its noise is predicted to cost 0.049% of the captured energy.
+    """
+    lawful = "laplace" if isinstance(guarantee, PureDP) and "laplace" in known else "gauss"
+    if rows is None:
+        return lawful, "its noise has a known law, and the number of rows is not public."
+    if isinstance(guarantee, PureDP):
+        return _pure(facts, guarantee.eps, max(rows, 1), lawful, known)
+    return _gaussian(facts, guarantee, max(rows, 1), known)
+
+
+def _gaussian(
+    facts: Facts, guarantee: Guarantee, rows: int, known: frozenset[str]
+) -> tuple[str, str]:
+    weights = moment_weights(facts.adjacency, centred=facts.centred)
+    sensitivity = moment_sensitivity(facts.adjacency, weights)
+    multiplier = gaussian_multiplier(guarantee)
+    loss, of = _loss(facts, multiplier * sensitivity / math.sqrt(2) / rows)
+    short = facts.row_length < LONG and rows >= FEW * multiplier and "shells" in known
+    if loss < SMALL or not short:
+        return "gauss", f"at n = {rows:,} its noise is predicted to cost {_percent(loss)} of {of}."
+    return "shells", (
+        f"at n = {rows:,} the noise of gauss is predicted to cost {_percent(loss)} of {of}; noise "
+        "by the length of the rows costs less where they are short."
+    )
+
+
+def _pure(
+    facts: Facts, eps: float, rows: int, lawful: str, known: frozenset[str]
+) -> tuple[str, str]:
+    weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
+    scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
+    sd = math.sqrt(2) * scale / rows
+    loss, of = _loss(facts, sd)
+    cost = f"noise is predicted to cost {_percent(loss)} of {of}"
+    short = facts.row_length < LONG and rows * eps >= FEW and "adaptive_pure" in known
+    adapts = loss >= SMALL and short
+    if loss >= SMALL and "ppca" in known and _wanted(facts) < facts.columns:
+        matrix = noise_loss(facts, ADAPTED * sd if adapts else sd)
+        own = directions_loss(facts, rows * eps / scatter_range(facts))
+        if 1 - own > BETTER * (1 - matrix):
+            return "ppca", (
+                f"at n = {rows:,} it is predicted to lose {_percent(own)} of {of}, laplace "
+                f"{_percent(loss)}."
+            )
+    if adapts:
+        return "adaptive_pure", (
+            f"at n = {rows:,} the Laplace {cost}; inside a radius found privately it costs less "
+            "where rows are short."
+        )
+    return lawful, f"at n = {rows:,} its {cost}."
+
+
+def _percent(share: float) -> str:
+    return "100%" if share > 0.995 else f"{100 * share:.2g}%"
+
+
+def _loss(facts: Facts, sd: float) -> tuple[float, str]:
+    """Return what noise of an sd costs, and of what: energy, or the norm of the covariance."""
+    if _wanted(facts) < facts.columns:
+        return noise_loss(facts, sd), "the captured energy"
+    norm = float(np.linalg.norm(_eigenvalues(facts)))
+    return sd * math.sqrt(facts.columns * (facts.columns + 1)) / norm, "the covariance"
+
+
+def noise_loss(facts: Facts, sd: float) -> float:
+    """Return the share of captured energy that a noisy matrix loses.
+
+    Parameters
+    ----------
+    facts : Facts
+        Columns and components.
+    sd : float
+        Noise of an entry of the covariance, rows in the unit ball.
+
+    Notes
+    -----
+    To first order noise turns the eigenvectors of two values with gap g by an
+    angle of variance ``sd²/g²``, which loses g times it; with
+    ``sd²/(g² + columns sd²)`` the sum over all pairs has the right limit,
+    the loss of random directions, for large noise too.
+    """
+    gaps, kept = _gaps(facts)
+    loss = float((gaps * sd**2 / (gaps**2 + facts.columns * sd**2)).sum())
+    return _corrected(loss, gaps) / kept
+
+
+def directions_loss(facts: Facts, concentration: float) -> float:
+    """Return the share of captured energy that the exponential mechanism loses.
+
+    Parameters
+    ----------
+    facts : Facts
+        Columns and components.
+    concentration : float
+        Of the density ``exp(concentration · energy)``, energy by row.
+
+    Notes
+    -----
+    The squared cosine of a drawn direction with a left-out eigenvector at gap
+    g is about ``1/(b + 2 concentration g)``, with b such that all squared
+    cosines of a direction have the sum 1. Newton's steps find b from below.
+    """
+    gaps, kept = _gaps(facts)
+    components = float(_wanted(facts))
+    b = np.full((len(gaps), 1), components)
+    for _ in range(12):
+        cosines = 1 / (b + 2 * concentration * gaps)
+        excess = components / b + cosines.sum(axis=1, keepdims=True) - 1
+        b += excess / (components / b**2 + (cosines**2).sum(axis=1, keepdims=True))
+    return _corrected(float((gaps / (b + 2 * concentration * gaps)).sum()), gaps) / kept
+
+
+def _corrected(loss: float, gaps: Floats) -> float:
+    """Raise a loss by `LATE` of its distance to that of random directions."""
+    return loss * (1 + LATE * (1 - loss * sum(gaps.shape) / float(gaps.sum())))
+
+
+def _wanted(facts: Facts) -> int:
+    return facts.components or facts.columns
+
+
+def _eigenvalues(facts: Facts) -> Floats:
+    """Return the reference spectrum, in units of the squared row norm."""
+    values = 1 / np.arange(1.0, facts.columns + 1)
+    return np.asarray(facts.row_length**2 * values / values.sum())
+
+
+def _gaps(facts: Facts) -> tuple[Floats, float]:
+    """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
+    values, kept = _eigenvalues(facts), _wanted(facts)
+    return values[:kept, None] - values[None, kept:], float(values[:kept].sum())

@@ -1,0 +1,173 @@
+"""The axes of a released space: the scatter inside it is bought, its eigenvectors order the space.
+
+With ``V`` released already, the k × k matrix ``Vᵀ Δ V`` is no larger than the
+difference ``Δ`` of the scatters of neighbours (:mod:`dpmodels.mechanisms.scatter`):
+bought whole, with Gaussian noise in isometric coordinates, it costs what its
+diagonal costs. The number of complete rows goes along with weight 1. Let
+``r`` be the most that a row adds along a direction, 1 or 4 about the mean.
+
+*L2.* Two complete rows: ``‖Δ‖_F``, √2, 1 or 4. A complete row against none:
+``√(r² + 1)``, which is no more than √2 about the origin.
+
+*L1, on and above the diagonal.* A row ``y`` in ``k`` coordinates of squared
+length at most r adds entries of the sum ``(‖y‖₁² + ‖y‖₂²)/2 ≤ r(k + 1)/2``,
+and 1 to the count. Two complete rows: by Cauchy and Schwarz
+``Σ_{i≤j} |M_ij| ≤ ‖M‖_F √(k + k(k - 1)/4)``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, noised_moments
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scatter import Scatter, largest_row, scatter_norm, wanted
+from dpmodels.noise import Entropy, simulating
+from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.privacy import GaussianEvent, LaplaceEvent
+from dpmodels.released import Card, MomentNoise, SubspaceRelease
+
+Floats = NDArray[np.float64]
+
+# From here on a discrete law is the continuous one, as in `dpmodels.mechanisms.gaussian`.
+SMALLEST_SCALE = 2.0**20
+
+
+class AxesNoise(NamedTuple):
+    """A lattice, and the scales of the noise on it in lattice steps."""
+
+    lattice: Lattice
+    steps: MomentNoise
+
+
+def axes_sensitivity(facts: Facts, norm: int) -> float:
+    """Return how far a row moves the scatter inside a released space and the count.
+
+    Parameters
+    ----------
+    facts : Facts
+        Neighbours, components, and whether the mean is taken off.
+    norm : {1, 2}
+        Of the entries on and above the diagonal, or in isometric coordinates.
+    """
+    size, most, between = wanted(facts), largest_row(facts), scatter_norm(facts)
+    alone = math.hypot(most, 1)
+    if norm == 1:
+        alone = most * (size + 1) / 2 + 1
+        between *= math.sqrt(size * (size + 3)) / 2
+    return max(alone, between) if facts.adjacency.n_public else alone
+
+
+def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float = 0.0) -> AxesNoise:
+    """Return the noise that an event stands for.
+
+    Parameters
+    ----------
+    facts : Facts
+        Neighbours, components, and whether the mean is taken off.
+    event : GaussianEvent or LaplaceEvent
+        What the purchase is charged as.
+    other : float
+        A further scale that the lattice is to hold, in units of the ball.
+
+    Raises
+    ------
+    BudgetError
+        If the noise leaves no useful lattice.
+
+    Notes
+    -----
+    Rounding to the lattice moves two neighbours' entries apart by one step.
+    """
+    size, laplace = wanted(facts), isinstance(event, LaplaceEvent)
+    sensitivity = axes_sensitivity(facts, 1 if laplace else 2)
+    rounding = size * (size + 1) / 2 if laplace else size
+    # Laplace noise has the longer tail, and needs a few bits of room.
+    lattice = choose_lattice(facts.columns, max(8 * event.multiplier * sensitivity, other))
+    steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * (1 + 1e-12)
+    diagonal = max(steps, SMALLEST_SCALE)
+    off = max(steps if laplace else steps / math.sqrt(2), SMALLEST_SCALE)
+    return AxesNoise(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
+
+
+def checked_purchase(eigenvals: object, share: object) -> None:
+    """Refuse options that do not say whether, and for how much, the axes are bought.
+
+    Raises
+    ------
+    ArgumentError
+        If `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
+    """
+    if not isinstance(eigenvals, str | None) or eigenvals not in (None, "private"):
+        raise ArgumentError(f'eigenvals={said(eigenvals)}: expected "private" or None')
+    if isinstance(share, bool) or not isinstance(share, float | int) or not 0 < share < 1:
+        raise ArgumentError(
+            f"share={said(share)}: expected the part of the budget that eigenvals take, a number "
+            "between 0 and 1; write share=0.2"
+        )
+
+
+def hand_over_frame(
+    card: Card,
+    plan: Plan,
+    frame: Floats,
+    exact: Scatter,
+    entropy: Entropy,
+    *,
+    ordered: bool,
+    limit: str = "",
+    expected_loss: float = math.nan,
+) -> SubspaceRelease:
+    """Make the release of a frame, with its axes where the plan has noise for them.
+
+    Parameters
+    ----------
+    card, plan : Card, Plan
+        The plan's steps say whether the axes are bought, its last event with what noise.
+    frame : ndarray, shape (columns, components)
+        Orthonormal and released.
+    exact : Scatter
+        Read only where the axes are bought.
+    entropy : Entropy
+        Of the noise.
+    ordered, limit, expected_loss
+        As in :class:`dpmodels.released.SubspaceRelease`.
+    """
+    count, variances, noise_sd = math.nan, None, math.nan
+    if not math.isnan(plan.steps.diagonal):
+        law = LAPLACE if isinstance(plan.events[-1], LaplaceEvent) else GAUSSIAN
+        noisy = noised_moments(_inside(exact, frame, plan.lattice), plan, entropy, law)
+        values, turn = np.linalg.eigh(noisy.second)
+        frame, variances = frame @ turn[:, ::-1], values[::-1].copy()
+        count, noise_sd = noisy.count, noisy.noise.diagonal
+    return SubspaceRelease(
+        frame=frame,
+        variances=variances,
+        variance_sd=noise_sd,
+        count=count,
+        ordered=ordered or variances is not None,
+        limit=limit,
+        expected_loss=expected_loss,
+        rows=exact.rows if plan.facts.adjacency.n_public else None,
+        card=card,
+        guarantee=plan.guarantee,
+        adjacency=plan.facts.adjacency,
+        events=plan.events,
+        simulated=simulating(),
+    )
+
+
+def _inside(exact: Scatter, frame: Floats, lattice: Lattice) -> NDArray[Any]:
+    """Round count and scatter inside the space to integers, as moments are."""
+    unit = lattice.radius**2
+    compressed = frame.T @ exact.matrix @ frame
+    whole: NDArray[Any] = np.zeros((len(compressed) + 1,) * 2, dtype=object)
+    whole[0, 0] = exact.complete * int(unit)
+    rounded = [[round(value) for value in row] for row in (compressed * unit).tolist()]
+    whole[1:, 1:] = np.array(rounded, dtype=object)
+    return whole

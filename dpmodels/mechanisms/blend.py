@@ -1,0 +1,60 @@
+"""The largest budget at which releases of several kinds together keep a guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    Guarantee,
+    gaussian_multiplier,
+    total_eps,
+)
+
+# The search stops at a relative width of 2**-30.
+STEPS = 36
+
+
+def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
+    """Return a rho, as large as can be, whose events satisfy a guarantee.
+
+    Parameters
+    ----------
+    guarantee : ApproxDP or ZCDP
+        What all events together have to satisfy.
+    events : callable
+        Takes rho, returns events of `total_rho` rho; they cost more where
+        rho is larger.
+
+    Raises
+    ------
+    BudgetError
+        For a pure guarantee, which Gaussian noise does not give.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import GaussianEvent, total_rho
+    >>> largest_rho(ZCDP(0.5), lambda rho: (GaussianEvent(math.sqrt(0.5 / rho)),))
+    0.4999...
+    """
+    multiplier = gaussian_multiplier(guarantee)
+    if isinstance(guarantee, ZCDP):
+        # Covers the rounding of the events.
+        return guarantee.rho * (1 - 1e-12)
+    assert isinstance(guarantee, ApproxDP)
+    low = high = 0.5 / multiplier**2
+
+    def fits(rho: float) -> bool:
+        return total_eps(events(rho), guarantee.delta) <= guarantee.eps
+
+    while not fits(low):
+        low /= 2
+    while fits(high):
+        high *= 2
+    for _ in range(STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

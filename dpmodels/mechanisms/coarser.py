@@ -1,0 +1,43 @@
+"""A coarser lattice for planned noise, where some larger noise is to fit too."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from typing import NamedTuple
+
+from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.released import MomentNoise
+
+
+class Coarser(NamedTuple):
+    """A lattice and the scales of the noise on it, in lattice steps."""
+
+    lattice: Lattice
+    steps: MomentNoise
+
+
+def coarser(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: float) -> Coarser:
+    """Return the same noise on the finest lattice that holds noise of scale `sigma` too.
+
+    Parameters
+    ----------
+    lattice : Lattice
+        Where the noise was planned.
+    steps : MomentNoise
+        Its scales in steps of that lattice.
+    sigma : float
+        The further scale, in units of the squared unit length.
+    smallest : float
+        Least scale in lattice steps.
+
+    Raises
+    ------
+    BudgetError
+        If `sigma` leaves no useful lattice.
+    """
+    other = choose_lattice(lattice.columns, sigma)
+    if other.bits >= lattice.bits:
+        return Coarser(lattice, steps)
+    shrink = (other.radius / lattice.radius) ** 2
+    # A nan stays nan: max keeps its first.
+    return Coarser(other, MomentNoise(*(max(step * shrink, smallest) for step in astuple(steps))))

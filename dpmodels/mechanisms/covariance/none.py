@@ -1,0 +1,98 @@
+"""The exact moments, without noise and without privacy: simulations only.
+
+Theorem
+    None: the release is not private. It is refused outside ``dp.simulation``,
+    where nothing is private anyway, and nothing is charged.
+Sensitivity
+    As large as the data; no noise is measured by it.
+Noise
+    None: standard deviations of 0 are stated.
+Numerics
+    exact: the integers of the lattice divided by its unit.
+Source
+    A baseline: what a private release is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpmodels.design import PrivateDesign
+from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.noised import NoisyMoments, hand_over
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.noise import Entropy, simulating
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.privacy import Guarantee
+from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.statistics import Statistic, moments
+
+
+@dataclass(frozen=True)
+class Unprivate:
+    """The answer itself: a baseline inside ``dp.simulation``.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.mechanisms import Facts
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> with dp.simulation(seed=1):
+    ...     plan = Unprivate().plan(Facts(3, adjacency("replace"), centred=True), PureDP(1.0))
+    >>> plan.events
+    ()
+    """
+
+    card: ClassVar[Card] = Card(
+        name="none",
+        theorem="none: not private, simulations only",
+        sensitivity="as large as the data",
+        noise="none",
+        numerics="exact lattice",
+        source="baseline",
+    )
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Accept any guarantee, which nothing here gives, and charge nothing.
+
+        Raises
+        ------
+        BudgetError
+            Outside ``dp.simulation``.
+        """
+        _refuse_a_release()
+        noiseless = MomentNoise(0.0, 0.0 if facts.centred else math.nan, 0.0, 0.0)
+        return Plan(guarantee, (), choose_lattice(facts.columns, 1.0), facts, noiseless)
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact augmented moments."""
+        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Hand over the moments as they are; no entropy is drawn.
+
+        Raises
+        ------
+        BudgetError
+            Outside ``dp.simulation``.
+        """
+        _refuse_a_release()
+        integers, rows = statistic.cross()
+        exact, lattice = integers.astype(np.float64), plan.lattice
+        total = exact[0, 1:] / (lattice.radius * lattice.steps) if plan.facts.centred else None
+        second = exact[1:, 1:] / lattice.steps**2
+        count = float(exact[0, 0] / lattice.radius**2)
+        return hand_over(self.card, plan, NoisyMoments(count, total, second, plan.steps), rows)
+
+
+def _refuse_a_release() -> None:
+    if not simulating():
+        raise BudgetError(
+            "mechanism='none' adds no noise, so no budget holds: write "
+            "`with dp.simulation(seed=1):` around the call if the rows are simulated or public, "
+            "else mechanism='gauss'."
+        )

@@ -1,0 +1,103 @@
+"""Eigenvalues released apart from the eigenvectors, and the matrix of both."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
+from dpmodels.mechanisms.protocol import Plan
+from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import Lattice
+from dpmodels.postprocess.psd import psd_values, recompose
+from dpmodels.privacy import Adjacency
+from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+
+Floats = NDArray[np.float64]
+
+EIGENVALUES = "eigenvalues"
+
+
+def checked_share(share: object) -> None:
+    """Refuse a share of the budget that leaves nothing for one of two parts.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a number between 0 and 1.
+    """
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
+        raise ArgumentError(
+            f"share={said(share)}: expected the eigenvalues' part of the budget, a number between "
+            "0 and 1; write share=0.5"
+        )
+
+
+def eigenvalue_scale(
+    adjacency: Adjacency, lattice: Lattice, multiplier: float, norm: int, smallest: float
+) -> float:
+    """Return the scale of noise in eigenvalues rounded to integers, in lattice steps.
+
+    Parameters
+    ----------
+    adjacency : Adjacency
+        Who is a neighbour.
+    lattice : Lattice
+        Where the second moment lives; its columns are the eigenvalues.
+    multiplier : float
+        Noise scale divided by the sensitivity.
+    norm : {1, 2}
+        In which the sensitivity is taken.
+    smallest : float
+        Least scale.
+
+    Notes
+    -----
+    Rounding moves two vectors of d eigenvalues apart by at most ``d^(1/norm)``.
+    """
+    between = eigenvalue_sensitivity(adjacency, norm) * lattice.radius**2
+    rounded = between + lattice.columns ** (1 / norm)
+    return float(max(multiplier * rounded * (1 + 1e-12), smallest))
+
+
+def noised_eigenvalues(
+    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+) -> Floats:
+    """Release the eigenvalues of the second moment, in units of the ball, largest first.
+
+    Parameters
+    ----------
+    exact : ndarray of int (dtype object), shape (columns + 1, columns + 1)
+        As from :func:`dpmodels.statistics.moments`.
+    plan : Plan
+        Its ``scales["eigenvalues"]`` is the scale of the noise.
+    entropy : Entropy
+        Of the noise.
+    law : Law
+        Of the noise.
+    """
+    values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
+    whole = np.array([round(value) for value in values.tolist()], dtype=object)
+    released = noised(whole, plan.scales[EIGENVALUES], entropy, law)
+    return np.sort(released)[::-1] / plan.lattice.steps**2
+
+
+def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
+    """Return the matrix of released eigenvalues and another matrix' eigenvectors.
+
+    Parameters
+    ----------
+    values : ndarray, shape (columns,)
+        Largest first; brought to the nearest that are not negative and whose
+        sum is at most `cap`.
+    second : ndarray, shape (columns, columns)
+        Released; its eigenvectors are taken in the order of its eigenvalues.
+    cap : float or None
+        Public bound on the trace.
+    """
+    vectors = np.linalg.eigh(second).eigenvectors[:, ::-1]
+    return recompose(psd_values(values, cap), vectors)

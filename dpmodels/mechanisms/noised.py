@@ -1,0 +1,116 @@
+"""Exact integers plus integer noise of planned scales, and their hand-over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.mechanisms.protocol import Plan
+from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, simulating
+from dpmodels.released import Card, MomentNoise, MomentsRelease
+
+Floats = NDArray[np.float64]
+
+
+class Law(NamedTuple):
+    """A law of integer noise with one scale.
+
+    Attributes
+    ----------
+    draw : callable
+        Takes scale, size and entropy.
+    sd : float
+        Standard deviation in units of the scale, for scales of many steps.
+    """
+
+    draw: Callable[[float, int, Entropy], NDArray[np.int64]]
+    sd: float
+
+
+GAUSSIAN = Law(discrete_gaussian, 1.0)
+LAPLACE = Law(discrete_laplace, math.sqrt(2))
+
+
+@dataclass(frozen=True)
+class NoisyMoments:
+    """Noisy number of rows, their sum (or None) and second moment, in units of the ball."""
+
+    count: float
+    total: Floats | None
+    second: Floats
+    noise: MomentNoise
+
+
+def noised(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
+    """Add noise to Python integers; float only after the sum."""
+    sums: NDArray[Any] = exact + law.draw(scale, exact.size, entropy).astype(object)
+    return sums.astype(np.float64)
+
+
+def noised_symmetric(
+    exact: NDArray[Any], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
+) -> Floats:
+    """Add independent noise on and above the diagonal of a symmetric integer matrix."""
+    size = len(exact)
+    sums = np.empty((size, size))
+    upper = np.triu_indices(size, 1)
+    sums[upper] = noised(exact[upper], off, entropy, law)
+    sums.T[upper] = sums[upper]
+    np.fill_diagonal(sums, noised(np.diagonal(exact), diagonal, entropy, law))
+    return sums
+
+
+def noised_moments(
+    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+) -> NoisyMoments:
+    """Release the augmented moments with noise of the plan's steps.
+
+    Parameters
+    ----------
+    exact : ndarray of int (dtype object), shape (columns + 1, columns + 1)
+        As from :func:`dpmodels.statistics.moments`.
+    plan : Plan
+        No sum is released where the scale of its noise is nan.
+    entropy : Entropy
+        Of the noise.
+    law : Law
+        Of the noise.
+    """
+    lattice, steps = plan.lattice, plan.steps
+    unit, longer = lattice.steps**2, lattice.radius * lattice.steps
+    count = noised(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
+    total = None
+    if not math.isnan(steps.mean):
+        total = noised(exact[0, 1:], steps.mean, entropy, law) / longer
+    second = noised_symmetric(exact[1:, 1:], steps.diagonal, steps.off, entropy, law) / unit
+    noise = MomentNoise(
+        law.sd * steps.count / lattice.radius**2,
+        law.sd * steps.mean / longer,
+        law.sd * steps.diagonal / unit,
+        law.sd * steps.off / unit,
+    )
+    return NoisyMoments(float(count[0]), total, second, noise)
+
+
+def hand_over(
+    card: Card, plan: Plan, noisy: NoisyMoments, rows: int, estimate: Floats | None = None
+) -> MomentsRelease:
+    """Make the release of noisy moments; the number of rows read goes along where public."""
+    return MomentsRelease(
+        count=noisy.count,
+        total=noisy.total,
+        second=noisy.second,
+        noise=noisy.noise,
+        rows=rows if plan.facts.adjacency.n_public else None,
+        card=card,
+        guarantee=plan.guarantee,
+        adjacency=plan.facts.adjacency,
+        events=plan.events,
+        simulated=simulating(),
+        estimate=estimate,
+    )

@@ -1,0 +1,1 @@
+"""Strategies that release a subspace: orthonormal directions, and no matrix."""

@@ -1,0 +1,127 @@
+"""Rows that are read again and again, each time transformed by what was released."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.statistics.statistic import Statistic
+
+# Sums of so many rows times the squared radius fit 64-bit integers.
+FITS_INT64 = 2**62
+
+Floats = NDArray[np.float64]
+
+
+class Passes(Statistic):
+    """Exact moments of transformed rows, one pass over the rows for each transform.
+
+    Parameters
+    ----------
+    designs : tuple of PrivateDesign
+        Disjoint rows in the unit ball, of the same columns, which can be read
+        more than once (:meth:`PrivateDesign.require_passes`).
+    lattice : Lattice
+        The integers that stand for them.
+    count_public : bool
+        Whether progress may show how many rows there are.
+    """
+
+    __slots__ = ("_count_public", "_designs", "_lattice")
+
+    def __init__(
+        self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
+    ) -> None:
+        super().__init__("passes over the rows", np.zeros((0, 0), dtype=object), 0)
+        self._designs = designs
+        self._lattice = lattice
+        self._count_public = count_public
+
+    def __add__(self, other: Statistic) -> Statistic:
+        """Join passes over disjoint rows."""
+        if not isinstance(other, Passes):
+            return NotImplemented
+        designs = self._designs + other._designs
+        return Passes(designs, self._lattice, count_public=self._count_public)
+
+    def cross(self) -> tuple[NDArray[Any], int]:
+        """Hand over the augmented moments of the rows as they are."""
+        return self.within(np.eye(self._lattice.columns)).cross()
+
+    def within(self, transform: Floats) -> Statistic:
+        """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.
+
+        Parameters
+        ----------
+        transform : ndarray of float64, shape (columns, columns)
+            The matrix T, finite: a function of released values and public facts.
+
+        Returns
+        -------
+        Statistic
+            As from :func:`dpmodels.statistics.moments`, of the rows ``T x``, each
+            held in the unit ball and rounded to the lattice; an incomplete row adds
+            zero everywhere.
+
+        Notes
+        -----
+        T is rounded to integers in units of its own for each line, so that the
+        products with integer rows are exact in float64 in any order. The integer
+        vector a row becomes has a norm of at most ``2**bits`` and is a function of
+        T and that row alone: exact up to 2,048 columns, where no integer on the way
+        exceeds 2**53.
+        """
+        turn = _turn(transform, self._lattice)
+        return reduce(add, (self._moments(design, turn) for design in self._designs))
+
+    def _moments(self, design: PrivateDesign, turn: _Turn) -> Statistic:
+        size, rows = self._lattice.columns + 1, 0
+        total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
+
+        def product(block: Floats) -> Floats:
+            turned = _turned(block, turn, self._lattice)
+            return turned @ turned.T
+
+        products = design.blocks(product, self._lattice, count_public=self._count_public)
+        for exact, count in products:
+            rows += count
+            if rows * 4**self._lattice.bits >= FITS_INT64:
+                total = total.astype(object)
+            total = total + exact.astype(np.int64)
+        return Statistic("moments of transformed rows", total.astype(object), rows)
+
+
+class _Turn(NamedTuple):
+    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
+
+    integers: Floats
+    powers: NDArray[np.intp]
+
+
+def _turn(transform: Floats, lattice: Lattice) -> _Turn:
+    """Round a matrix to integers; a line's product with a row on the lattice is below 2**53."""
+    _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
+    powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)
+    return _Turn(np.rint(np.ldexp(transform, powers)), powers)
+
+
+def _turned(block: Floats, turn: _Turn, lattice: Lattice) -> Floats:
+    """Transform integer rows and bring them back into the ball and onto the lattice."""
+    turned = np.empty_like(block)
+    turned[0] = block[0]
+    rows = turned[1:]
+    np.matmul(turn.integers, block[1:], out=rows)
+    np.ldexp(rows, -turn.powers, out=rows)
+    # Halved until the largest coordinate is below two radii, a row stays outside the ball
+    # where it was, and its squared integer norm is exact.
+    _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0) / (2 * lattice.radius))
+    np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
+    columns = np.ones(lattice.columns)
+    to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
+    return turned
