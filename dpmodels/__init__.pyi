@@ -4,7 +4,10 @@ from .codebook import Categorical as Categorical
 from .codebook import Codebook as Codebook
 from .codebook import Numeric as Numeric
 from .codebook import codebook as codebook
+from .models.compare import compare_mechanisms as compare_mechanisms
+from .models.cov import dp_cov as dp_cov
 from .models.load import load as load
+from .models.moments import dp_moments as dp_moments
 from .models.pca import dp_pca as dp_pca
 from .noise import simulation as simulation
 from .privacy import ZCDP as ZCDP

@@ -8,13 +8,15 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
 
 if TYPE_CHECKING:
-    from dpmodels.results import PCAResult
+    from dpmodels.results import PCAResult, SubspaceResult
+
+    Fit = PCAResult | SubspaceResult
 
 DESCRIPTION = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.
@@ -84,11 +86,15 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument("--ncomp", type=int, help="components to keep (default: all)")
     model.add_argument("--no-center", action="store_true", help="second moment about zero")
     model.add_argument("--scale", default="range", help="range (default), sd or none")
-    model.add_argument("--row-norm", type=float, help="hold scaled rows in a smaller ball")
+    model.add_argument("--row-norm", type=_row_norm, help="hold scaled rows in a smaller ball")
     output = pca.add_argument_group("output, besides the printed report")
     for name, what in _FORMATS.items():
         output.add_argument(f"--{name}", metavar="FILE", help=what)
     return parser
+
+
+def _row_norm(text: str) -> float | str:
+    return text if text == "unit" else float(text)
 
 
 _FORMATS = {
@@ -100,7 +106,7 @@ _FORMATS = {
 }
 
 
-def _example() -> PCAResult:
+def _example() -> Fit:
     """Run the main job."""
     from dpmodels.datasets import load_randhie, randhie_codebook
 
@@ -114,7 +120,7 @@ def _example() -> PCAResult:
     )
 
 
-def _pca(words: argparse.Namespace) -> PCAResult:
+def _pca(words: argparse.Namespace) -> Fit:
     _check_targets(words)
     return dp.dp_pca(
         words.formula,
@@ -140,7 +146,7 @@ def _check_targets(words: argparse.Namespace) -> None:
             raise ArgumentError(f"--{name} {target!r}: its folder does not exist; make it first")
 
 
-def _write(fit: PCAResult, words: argparse.Namespace) -> None:
+def _write(fit: Fit, words: argparse.Namespace) -> None:
     summary = fit.summary()
     makers = {
         "text": lambda: summary.as_text() + "\n",
@@ -156,17 +162,21 @@ def _write(fit: PCAResult, words: argparse.Namespace) -> None:
         fit.save(words.save)
 
 
-def _pictures(fit: PCAResult) -> tuple[tuple[str, bytes], ...]:
+def _pictures(fit: Fit) -> tuple[tuple[str, bytes], ...]:
     """Draw the pictures of a web page, none where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         return ()
     from matplotlib.figure import Figure
 
+    from dpmodels.results import PCAResult
+
+    drawn: list[tuple[str, Any]] = [
+        ("Loadings of the variables on the components", fit.plot_loadings)
+    ]
+    if isinstance(fit, PCAResult):
+        drawn.insert(0, ("Variances of the components with noise intervals", fit.plot_scree))
     pictures = []
-    for text, draw in (
-        ("Variances of the components with noise intervals", fit.plot_scree),
-        ("Loadings of the variables on the components", fit.plot_loadings),
-    ):
+    for text, draw in drawn:
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         draw(ax=figure.add_subplot())
         buffer = io.BytesIO()

@@ -1,6 +1,12 @@
-"""Names of components and where they stand in tables."""
+"""Names of components and where labels stand in tables and arrays."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def component_names(count: int) -> list[str]:
@@ -12,3 +18,11 @@ def component_names(count: int) -> list[str]:
     ['PC1', 'PC2']
     """
     return [f"PC{number}" for number in range(1, count + 1)]
+
+
+def square(matrix: Any, names: Sequence[str], name: str) -> xr.DataArray:
+    """Label a matrix ``variable × variable_``; the array is copied."""
+    import xarray as xr
+
+    labels = list(names)
+    return xr.DataArray(matrix.copy(), [("variable", labels), ("variable_", labels)], name=name)

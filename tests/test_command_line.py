@@ -118,7 +118,9 @@ def test_rho_instead_of_eps(job, capsys):
     ],
 )
 def test_mistakes_end_in_one_line_and_status_2(job, change, said, capsys, monkeypatch):
-    monkeypatch.setattr("dpmodels.models.pca.moments", lambda *_, **__: pytest.fail("rows read"))
+    monkeypatch.setattr(
+        "dpmodels.mechanisms.covariance.gauss.moments", lambda *_, **__: pytest.fail("rows read")
+    )
     assert main([*words(job), *change]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -36,6 +36,8 @@ def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:
     along = cov.mean @ weighted
     lengths = np.diagonal(gram)
     variance = cov.noise.off**2 * (np.outer(lengths, lengths) + gram**2)
+    squares = weighted**2
+    variance += (cov.noise.diagonal**2 - 2 * cov.noise.off**2) * (squares.T @ squares)
     turned = np.outer(along**2, lengths)
     variance += cov.noise.mean**2 * (turned + turned.T + 2 * np.outer(along, along) * gram)
     by_count = along**2 - values

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from os import PathLike
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmodels.design import row_coder
+from dpmodels.errors import FrameError
 from dpmodels.formula import design
-from dpmodels.results import PCAResult, read_pca
+from dpmodels.results import (
+    CovResult,
+    MomentsResult,
+    PCAResult,
+    SubspaceResult,
+    open_saved,
+    read_moments,
+)
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.store import COV, MOMENTS, PCA, Saved
+from dpmodels.results.subspace_store import SUBSPACE, read_subspace
+
+Result = PCAResult | SubspaceResult | CovResult | MomentsResult
 
 
-def load(path: str | PathLike[str]) -> PCAResult:
+def load(path: str | PathLike[str]) -> Result:
     """Read a result that ``fit.save(path)`` wrote.
 
     Parameters
@@ -19,8 +36,8 @@ def load(path: str | PathLike[str]) -> PCAResult:
 
     Returns
     -------
-    PCAResult
-        Prints the same tables and transforms public rows like the one saved.
+    PCAResult, SubspaceResult, CovResult or MomentsResult
+        Prints the same tables and codes public rows like the one saved.
 
     Raises
     ------
@@ -41,5 +58,41 @@ def load(path: str | PathLike[str]) -> PCAResult:
     >>> str(again.summary()) == str(fit.summary())
     True
     """
-    call, release = read_pca(path)
-    return PCAResult(call, release, row_coder(design(call.formula, call.codebook)))
+    saved = open_saved(path)
+    if saved.format not in READERS:
+        known = ", ".join(map(repr, READERS))
+        raise FrameError(
+            f"{str(path)!r} has the format {saved.format!r}; this version reads {known}"
+        )
+    return READERS[saved.format](saved)
+
+
+def _coder(call: MomentsCall) -> Callable[[object], NDArray[np.float64]]:
+    return row_coder(design(call.formula, call.codebook))
+
+
+def _pca(saved: Saved) -> PCAResult:
+    call, release = read_moments(saved)
+    return PCAResult(call, release, _coder(call))
+
+
+def _subspace(saved: Saved) -> SubspaceResult:
+    call, release = read_subspace(saved)
+    return SubspaceResult(call, release, _coder(call))
+
+
+def _cov(saved: Saved) -> CovResult:
+    call, release = read_moments(saved)
+    return CovResult(call, release, _coder(call))
+
+
+def _moments(saved: Saved) -> MomentsResult:
+    return MomentsResult(*read_moments(saved), row_coder)
+
+
+READERS: Mapping[str, Callable[[Saved], Result]] = {
+    PCA: _pca,
+    SUBSPACE: _subspace,
+    COV: _cov,
+    MOMENTS: _moments,
+}

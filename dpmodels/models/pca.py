@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dpmodels.codebook import Codebook
-from dpmodels.design import private_design, row_coder
-from dpmodels.errors import ArgumentError, said
-from dpmodels.mechanisms import COVARIANCE, CovarianceMechanism, Facts, choose
-from dpmodels.noise import source
+from dpmodels.design import row_coder
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
+from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.results import PCACall, PCAResult
-from dpmodels.statistics import moments
+from dpmodels.released import SubspaceRelease
+from dpmodels.results import PCAResult, SubspaceResult
+
+# What mechanism="auto" may stand for: a table of components needs to tell them from noise.
+LAWFUL = frozenset({"gauss", "shells", "laplace"})
 
 
 def dp_pca(
@@ -26,11 +25,13 @@ def dp_pca(
     ncomp: int | None = None,
     center: bool = True,
     scale: str | None = "range",
-    row_norm: float | None = None,
-    mechanism: str | CovarianceMechanism = "auto",
+    row_norm: float | str | None = None,
+    mechanism: str | CovarianceMechanism | SubspaceMechanism = "auto",
+    denoise: str | None = "auto",
+    eigenvals: str | None = None,
     adjacency: AdjacencyName | Adjacency = "replace",
     ledger: Ledger | None = None,
-) -> PCAResult:
+) -> PCAResult | SubspaceResult:
     """Fit private principal components.
 
     Parameters
@@ -55,11 +56,20 @@ def dp_pca(
     scale : {"range", "sd", None}
         Divide columns by their public half-range, by their private standard
         deviations (correlation matrix, free of charge), or not at all.
-    row_norm : float, optional
+    row_norm : float or "unit", optional
         Hold scaled rows in a smaller ball than the codebook's worst case:
-        less noise, and bias where rows are longer.
+        less noise, and bias where rows are longer. ``"unit"`` divides each
+        scaled row by its own norm, so that all lie on the unit sphere.
     mechanism : str or instance
-        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
+        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or
+        ``dp.mechanisms.SUBSPACE``; the automatic choice goes by public facts
+        and is explained in the table.
+    denoise : {"auto", "invariant", "spiked", "psd", None}
+        How noise is taken off the eigenvalues of :attr:`PCAResult.cov`, free
+        of charge; some mechanisms use it within.
+    eigenvals : {"private", None}
+        Whether mechanisms that release directions alone spend a share of the
+        budget on the variances along them.
     adjacency : {"replace", "add-remove"}
         Neighbours differ by one changed row (the number of rows is public) or
         by one row more or fewer (it is private).
@@ -68,7 +78,8 @@ def dp_pca(
 
     Returns
     -------
-    PCAResult
+    PCAResult or SubspaceResult
+        The latter where the mechanism releases directions alone.
 
     Raises
     ------
@@ -102,44 +113,29 @@ def dp_pca(
     >>> fit.loadings.sizes
     Frozen({'variable': 3, 'component': 3})
     """
-    guarantee = resolve_budget(eps, delta, budget)
-    relation = neighbours(adjacency)
-    strategy = choose(mechanism, COVARIANCE)
-    design = private_design(formula, data, codebook, scale=scale, center=center, row_norm=row_norm)
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")
-    components = _checked_ncomp(ncomp, len(design.public.names))
-    facts = Facts(len(design.public.names), relation, centred=center)
-    plan = strategy.plan(facts, guarantee)
-    if ledger is not None:
-        ledger.charge(plan.events, adjacency=relation, label=f"dp_pca {formula}")
-    statistic = moments(design, plan.lattice, count_public=relation.n_public)
-    release = strategy.release(statistic, plan, source())
-    call = PCACall(
-        formula=design.public.formula,
-        codebook=design.public.codebook,
-        names=design.public.names,
-        lower=design.public.lower,
-        upper=design.public.upper,
-        origin=design.scaling.centre,
-        divisor=design.scaling.scale,
-        row_norm=design.scaling.row_norm,
-        worst_case=design.scaling.worst_case,
+    asked = Asked(
+        formula=formula,
+        data=data,
+        codebook=codebook,
+        guarantee=resolve_budget(eps, delta, budget),
         center=center,
         scale=scale,
-        ncomp=components,
-        ledger="" if ledger is None else ledger.describe(),
+        row_norm=row_norm,
+        mechanism=mechanism,
+        denoise=denoise,
+        adjacency=adjacency,
+        ledger=ledger,
     )
-    return PCAResult(call, release, row_coder(design.public))
-
-
-def _checked_ncomp(ncomp: int | None, columns: int) -> int:
-    if ncomp is None:
-        return columns
-    whole = isinstance(ncomp, int | np.integer) and not isinstance(ncomp, bool)
-    if not whole or not 1 <= ncomp <= columns:
-        raise ArgumentError(
-            f"ncomp={said(ncomp)}: expected a whole number from 1 to {columns}, the number of "
-            "coded columns of the formula, or None for all"
-        )
-    return int(ncomp)
+    words = {"eigenvals": eigenvals}
+    crossed = cross(
+        "dp_pca",
+        asked,
+        {**COVARIANCE, **SUBSPACE},
+        automatic=LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"},
+        components=ncomp,
+        options=words,
+    )
+    coder = row_coder(crossed.design.public)
+    if isinstance(crossed.release, SubspaceRelease):
+        return SubspaceResult(crossed.call, crossed.release, coder)
+    return PCAResult(crossed.call, crossed.release, coder)

@@ -9,26 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.plots import tables
-from dpmodels.plots.names import short_names, thinned
-from dpmodels.plots.style import (
-    BLUE,
-    FONT,
-    GREY,
-    INK,
-    VERMILION,
-    axes_or_new,
-    box_inches,
-    stamp_across,
-)
+from dpmodels.plots.cells import cells, heads, reach, row_names
+from dpmodels.plots.names import short_names
+from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
-
-_WRITTEN = 120  # cells that still have room for their values
-_LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
-_SMALLEST = 5.5  # points of a readable name
-_MAP = "RdBu"  # red under 0, blue over it, as the bars
 
 
 def loadings(
@@ -75,45 +62,21 @@ def loadings(
     ['age', 'educ']
     """
     table = tables.ordered(table)
-    heads = tables.names(table, "component")
-    chosen = list(range(len(heads))) if components is None else tables.positions(heads, components)
+    known = tables.names(table, "component")
+    chosen = list(range(len(known))) if components is None else tables.positions(known, components)
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
     variables = short_names(tables.names(table, "variable"), most=28)
     rows, columns = numbers.shape
     width = 2.8 + min(0.62 * columns, 8.0) if columns > 1 else 5.0
     ax = axes_or_new(ax, (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))
-    largest = float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
+    largest = reach(numbers)
     if columns == 1:
-        _bars(ax, numbers[:, 0], largest, heads[chosen[0]])
+        _bars(ax, numbers[:, 0], largest, known[chosen[0]])
     else:
-        _heat(ax, numbers, largest, [heads[j] for j in chosen])
-    _variables(ax, variables)
+        cells(ax, numbers, largest, "Loading")
+        heads(ax, [known[j] for j in chosen])
+    row_names(ax, variables)
     return stamp_across(ax, stamp)
-
-
-def _heat(ax: Axes, numbers: npt.NDArray[np.float64], largest: float, heads: Sequence[str]) -> None:
-    rows, columns = numbers.shape
-    image = ax.imshow(
-        numbers, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto", interpolation="none"
-    )
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    ax.xaxis.tick_top()
-    room = 72 * box_inches(ax)[0] / (0.62 * FONT * (max(map(len, heads)) + 1))
-    ticks = thinned(columns, room)
-    ax.set_xticks(list(ticks), [heads[j] for j in ticks], parse_math=False)
-    if rows * columns > _WRITTEN:
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, aspect=24)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
-        bar.set_label("Loading", color=INK, fontsize=FONT + 1)
-        return
-    shades = image.to_rgba(numbers)[..., :3] @ _LUMINANCE
-    for (i, j), value in np.ndenumerate(numbers):
-        if np.isfinite(value):
-            colour = "white" if shades[i, j] < 0.5 else INK
-            shown = f"{round(value, 2) + 0.0:.2f}"  # no -0.00
-            ax.text(j, i, shown, ha="center", va="center", color=colour, fontsize=FONT)
 
 
 def _bars(ax: Axes, values: npt.NDArray[np.float64], largest: float, head: str) -> None:
@@ -125,11 +88,3 @@ def _bars(ax: Axes, values: npt.NDArray[np.float64], largest: float, head: str) 
     ax.set_ylim(values.size - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(f"Loading on {head}", parse_math=False)
-
-
-def _variables(ax: Axes, variables: Sequence[str]) -> None:
-    """Names at the rows, smaller where many, thinned where too many."""
-    points = 72 * box_inches(ax)[1] / len(variables)
-    size = min(FONT, points / 1.15) if points / 1.15 >= _SMALLEST else FONT - 1
-    ticks = thinned(len(variables), len(variables) * points / (1.12 * size))
-    ax.set_yticks(list(ticks), [variables[i] for i in ticks], fontsize=size, parse_math=False)

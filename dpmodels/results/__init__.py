@@ -1,6 +1,10 @@
 """What the user holds: released values and public facts, never rows."""
 
-from dpmodels.results.call import PCACall as PCACall
+from dpmodels.results.call import MomentsCall as MomentsCall
+from dpmodels.results.cov import CovResult as CovResult
+from dpmodels.results.moments import MomentsResult as MomentsResult
 from dpmodels.results.pca import PCAResult as PCAResult
-from dpmodels.results.store import read_pca as read_pca
+from dpmodels.results.store import open_saved as open_saved
+from dpmodels.results.store import read_moments as read_moments
+from dpmodels.results.subspace import SubspaceResult as SubspaceResult
 from dpmodels.results.summary import Summary as Summary

@@ -11,8 +11,8 @@ from dpmodels.codebook import Codebook
 
 
 @dataclass(frozen=True)
-class PCACall:
-    """A principal components analysis as it was asked for.
+class MomentsCall:
+    """An analysis of coded columns as it was asked for.
 
     Attributes
     ----------
@@ -28,16 +28,22 @@ class PCACall:
         The public scaling ``(x - origin) / divisor`` of the coded columns.
     row_norm, worst_case : float
         Radius rows are held in, and the one that follows from the codebook.
+    unit_rows : bool
+        Whether every scaled row was divided by its own norm.
     center : bool
         Whether the private mean is taken off.
     scale : {"range", "sd", None}
         The scaling asked for.
+    denoise : str or None
+        The rule for the noise in the eigenvalues.
     ncomp : int
         Components kept.
     ledger : str
         What the ledger said after the charge; empty without one.
     reason : str
         Why this mechanism, where the choice was automatic.
+    part_of : str
+        Of what joint release this is a part; empty where it is one of its own.
     """
 
     formula: str
@@ -49,8 +55,28 @@ class PCACall:
     divisor: NDArray[np.float64]
     row_norm: float
     worst_case: float
+    unit_rows: bool
     center: bool
     scale: str | None
+    denoise: str | None
     ncomp: int
     ledger: str = ""
     reason: str = ""
+    part_of: str = ""
+
+    @property
+    def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Public range of each scaled coordinate."""
+        ends = ((end - self.origin) / self.divisor for end in (self.lower, self.upper))
+        low, high = ends
+        if self.unit_rows:
+            low, high = (np.where(end == 0, 0.0, np.sign(end)) for end in (low, high))
+        return low, high
+
+    def scaled(self, coded: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale coded rows, shape (columns, rows), as those of the fit were."""
+        scaled = (coded - self.origin[:, None]) / self.divisor[:, None]
+        if self.unit_rows:
+            norms = np.linalg.norm(scaled, axis=0)
+            scaled /= np.where(norms > 0, norms, 1.0)
+        return scaled

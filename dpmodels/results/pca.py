@@ -13,13 +13,15 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
-from dpmodels.inference import Spectrum, read_spectrum
-from dpmodels.labels import component_names
-from dpmodels.postprocess import Covariance, Eigen, correlation, covariance, eigen
+from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.inference import Spectrum, Unread
+from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease
 from dpmodels.results import pca_frames
-from dpmodels.results.call import PCACall
+from dpmodels.results.analysis import Analysis
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.refusals import NOT_PICKLED, per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +38,7 @@ class PCAResult:
 
     Parameters
     ----------
-    call : PCACall
+    call : MomentsCall
         What was asked.
     release : MomentsRelease
         What was released.
@@ -50,35 +52,20 @@ class PCAResult:
     component the loading of largest size is positive.
     """
 
-    call: PCACall
+    call: MomentsCall
     release: MomentsRelease
     coder: Coder | None = field(default=None, repr=False)
 
     # ---- what the tables are made of -------------------------------------------------
 
     @cached_property
-    def _covariance(self) -> Covariance:
-        call, release = self.call, self.release
-        box = tuple((end - call.origin) / call.divisor for end in (call.lower, call.upper))
-        cov = covariance(
-            release.count,
-            release.total,
-            release.second,
-            release.noise,
-            most=release.rows,
-            box=(box[0], box[1]),
-            row_norm=call.row_norm,
-        )
-        return correlation(cov) if call.scale == "sd" else cov
+    def _analysis(self) -> Analysis:
+        return Analysis(self.call, self.release)
 
-    @cached_property
-    def _eigen(self) -> Eigen:
-        return eigen(self._covariance.matrix)
-
-    @cached_property
-    def spectrum(self) -> Spectrum:
-        """All released eigenvalues with their noise law."""
-        return read_spectrum(self._covariance, self._eigen)
+    @property
+    def spectrum(self) -> Spectrum | Unread:
+        """All released eigenvalues with their noise law, where it is known."""
+        return self._analysis.spectrum
 
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
         kept = np.asarray(values, dtype=np.float64)[: self.ncomp]
@@ -95,7 +82,7 @@ class PCAResult:
     def loadings(self) -> xr.DataArray:
         """Unit eigenvectors, ``variable × component``."""
         return xr.DataArray(
-            self._eigen.vectors[:, : self.ncomp].copy(),
+            self._analysis.eigen.vectors[:, : self.ncomp].copy(),
             [("variable", list(self.call.names)), ("component", component_names(self.ncomp))],
             name="loadings",
         )
@@ -103,53 +90,66 @@ class PCAResult:
     @property
     def eigenvals(self) -> xr.DataArray:
         """Released variances of the components; negative ones are shown as 0."""
-        return self._by_component(np.maximum(self.spectrum.values, 0.0), "eigenvals")
+        return self._by_component(np.maximum(self.all_eigenvals, 0.0), "eigenvals")
+
+    @property
+    def all_eigenvals(self) -> Floats:
+        """Released eigenvalues of all components, as they are."""
+        return self._analysis.eigen.values
 
     @property
     def sdev(self) -> xr.DataArray:
         """Standard deviations of the components."""
-        return self._by_component(np.sqrt(np.maximum(self.spectrum.values, 0.0)), "sdev")
+        return self._by_component(np.sqrt(np.maximum(self.all_eigenvals, 0.0)), "sdev")
+
+    @property
+    def cov(self) -> xr.DataArray:
+        """The analysed matrix with its noise taken off, ``variable × variable_``.
+
+        By the rule that ``denoise=`` names; positive semidefinite.
+        """
+        return square(self._analysis.denoised, self.call.names, "cov")
 
     @property
     def total_variance(self) -> float:
         """Released sum of all variances, nan where it does not stand out from its noise."""
-        total, noise = self._covariance.trace
-        return total if total > 2 * noise else float("nan")
+        total, noise = self._analysis.best.trace
+        return float("nan") if total <= 2 * np.nan_to_num(noise) else total
 
     @property
     def total_variance_sd(self) -> float:
         """Noise sd of the released sum of all variances."""
-        return self._covariance.trace[1]
+        return self._analysis.best.trace[1]
 
     @property
     def explained_variance_ratio(self) -> xr.DataArray:
         """Share of the non-private total variance along each released component.
 
-        Corrected for the noise that the components were chosen with, so the
-        shares of all components add up to one; nan where the total is noise.
+        Corrected, where its law is known, for the noise that the components
+        were chosen with, so the shares of all components add up to one; nan
+        where the total is noise.
         """
-        ratio = self.spectrum.captured() / self.total_variance
+        ratio = self._analysis.captured() / self.total_variance
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
     def explained_variance_ratio_sd(self) -> xr.DataArray:
         """Noise sd of each share, to first order."""
-        sd = float(np.linalg.norm(self._covariance.diagonal_sd))
-        values = self.spectrum.share_sd(self.total_variance, sd)
+        values = self._analysis.share_sd(self.total_variance)
         return self._by_component(values, "explained_variance_ratio_sd")
 
     @property
     def center(self) -> xr.DataArray | None:
         """Released means of the coded columns in their own units; None if not centred."""
-        if self.release.total is None:
+        if not self.call.center:
             return None
-        mean = self._covariance.mean * self.call.divisor + self.call.origin
+        mean = self._analysis.best.mean * self.call.divisor + self.call.origin
         return xr.DataArray(mean, [("variable", list(self.call.names))], name="center")
 
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        return self.release.rows if self.release.rows is not None else self._covariance.count
+        return self.release.rows if self.release.rows is not None else self._analysis.best.count
 
     @property
     def nobs_origin(self) -> str:
@@ -161,7 +161,7 @@ class PCAResult:
     @property
     def ncomplete(self) -> float:
         """Released number of complete rows; its noise sd is ``release.noise.count``."""
-        return self._covariance.count
+        return self._analysis.best.count
 
     @property
     def noise_sd(self) -> float:
@@ -184,7 +184,7 @@ class PCAResult:
 
         They are divided by the root of four noise sds of their variance.
         """
-        weak = np.flatnonzero(self._covariance.weak)
+        weak = np.flatnonzero(self._analysis.best.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
     @property
@@ -217,7 +217,7 @@ class PCAResult:
         level : float
             Coverage, in (0, 1).
         """
-        return self._intervals(*self.spectrum.noise_interval(_level(level)))
+        return self._intervals(*self.spectrum.noise_interval(checked_level(level)))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's eigenvalues: noise and sampling.
@@ -239,8 +239,13 @@ class PCAResult:
                 'conf_int() is not available with scale="sd": the eigenvalues of a correlation '
                 "matrix have another sampling law; noise_int() is available"
             )
+        if isinstance(self.spectrum, Unread) or self.release.estimate is not None:
+            raise NotAvailable(
+                f'conf_int() is not available with mechanism="{self.release.card.name}": its '
+                'estimates have no known sampling law; fit with mechanism="gauss"'
+            )
         return self._intervals(
-            *self.spectrum.confidence_interval(self._covariance.count, _level(level))
+            *self.spectrum.confidence_interval(self._analysis.best.count, checked_level(level))
         )
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
@@ -350,8 +355,8 @@ class PCAResult:
         if self.coder is None:
             raise NotAvailable("transform() needs the formula's coding; load the fit with dp.load")
         coded = self.coder(newdata)
-        own = self._covariance
-        scaled = (coded - self.call.origin[:, None]) / self.call.divisor[:, None]
+        own = self._analysis.best
+        scaled = self.call.scaled(coded)
         scaled = (scaled - own.mean[:, None]) / own.divisor[:, None]
         scores = scaled.T @ self.loadings.to_numpy()
         names = component_names(self.ncomp)
@@ -359,36 +364,24 @@ class PCAResult:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.store import write_pca
+        from dpmodels.results.store import PCA, write_moments
 
-        write_pca(self, path)
+        write_moments(self.call, self.release, path, PCA)
 
     @property
     def scores(self) -> NoReturn:
         """Not available: scores are functions of single private rows."""
-        raise NotAvailable(_PER_ROW.format("scores"))
+        raise NotAvailable(per_row("scores", "transform(newdata)"))
 
     @property
     def fittedvalues(self) -> NoReturn:
         """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(_PER_ROW.format("fittedvalues"))
+        raise NotAvailable(per_row("fittedvalues", "transform(newdata)"))
 
     @property
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(_PER_ROW.format("resid"))
+        raise NotAvailable(per_row("resid", "transform(newdata)"))
 
     def __reduce__(self) -> NoReturn:
-        raise PrivacyError("results are not pickled; write fit.save(path) and dp.load(path)")
-
-
-_PER_ROW = (
-    "{} of the private rows would give the rows away and do not exist in this result; for public "
-    "rows use transform(newdata)"
-)
-
-
-def _level(level: float) -> float:
-    if not (isinstance(level, float) and 0 < level < 1):
-        raise ArgumentError(f"level={level!r}: expected a number between 0 and 1, such as 0.95")
-    return level
+        raise PrivacyError(NOT_PICKLED)

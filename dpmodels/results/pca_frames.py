@@ -10,7 +10,8 @@ import xarray as xr
 
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import component_names
-from dpmodels.privacy import ZCDP, ApproxDP
+from dpmodels.released import release_facts
+from dpmodels.results.header import release_row
 
 if TYPE_CHECKING:
     from dpmodels.results.pca import PCAResult
@@ -21,7 +22,7 @@ def noise(fit: PCAResult) -> pd.DataFrame:
     spectrum = fit.spectrum
     lower, upper = spectrum.noise_interval()
     table = {
-        "eigenvalue": spectrum.values,
+        "eigenvalue": fit.all_eigenvals,
         "noise_sd": spectrum.sd,
         "floor": spectrum.floor,
         "distinct": spectrum.distinct,
@@ -54,7 +55,6 @@ def tidy(fit: PCAResult, matrix: str) -> pd.DataFrame:
 
 def glance(fit: PCAResult) -> pd.DataFrame:
     """Return one row about the fit."""
-    guarantee = fit.release.guarantee
     row: dict[str, Any] = {
         "nobs": fit.nobs,
         "ncolumns": len(fit.call.names),
@@ -63,12 +63,7 @@ def glance(fit: PCAResult) -> pd.DataFrame:
         "total_variance": fit.total_variance,
         "noise_sd": fit.noise_sd,
         "noise_floor": fit.noise_floor,
-        "eps": float("nan") if isinstance(guarantee, ZCDP) else guarantee.eps,
-        "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
-        "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
-        "adjacency": fit.release.adjacency.name,
-        "mechanism": fit.release.card.name,
-        "simulated": fit.simulated,
+        **release_row(fit.release),
     }
     return pd.DataFrame([row])
 
@@ -88,6 +83,6 @@ def dataset(fit: PCAResult) -> xr.Dataset:
     attributes = {
         "formula": fit.call.formula,
         "simulated": int(fit.simulated),
-        **fit.release.facts(),
+        **release_facts(fit.release),
     }
     return xr.Dataset(parts, attrs=attributes)

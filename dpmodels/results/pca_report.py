@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names
-from dpmodels.privacy import ApproxDP
-from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.results.digits import NOTHING, hundredth, root_sd, uncertain
+from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
 
 if TYPE_CHECKING:
     from dpmodels.results.pca import PCAResult
@@ -20,8 +22,6 @@ Floats = NDArray[np.float64]
 SHOWN_COMPONENTS = 10
 SHOWN_VARIABLES = 30
 SMALL_LOADING = 0.1
-STAMP = "SIMULATION - NOT PRIVATE"
-NOTHING = "-"
 
 
 def pca_report(fit: PCAResult) -> Report:
@@ -43,31 +43,14 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[tuple[str, str], ...]:
-    call, said = fit.call, fit.release.facts()
-    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[call.scale]
-    norm = "from the codebook"
-    if call.row_norm < call.worst_case:
-        norm = f"longer rows are shrunk; codebook: {signif(call.worst_case, 3)}"
-    known = fit.release.rows is not None
-    complete = f"noise sd {signif(fit.release.noise.count, 2)}"
-    return (
-        ("Formula", call.formula),
-        ("Guarantee", said["Guarantee"]),
-        ("Mechanism", said["Mechanism"]),
-        ("Neighbours", said["Neighbours"]),
-        ("Observations", f"{count(fit.nobs)} (public)" if known else "private"),
-        ("Ledger", call.ledger or "none"),
-        (
-            "Variables",
-            f"{len(call.names)}, {'centred' if call.center else 'not centred'}, scale = {how}",
-        ),
-        ("Row norm", f"{signif(call.row_norm, 3)} ({norm})"),
-        ("Complete", f"{count(fit.ncomplete)} rows ({complete})"),
-        ("Variance", _total(fit)),
-    )
+    complete = complete_rows(fit.ncomplete, fit.release.noise.count)
+    own = header(fit.call, fit.release, fit.nobs, complete)
+    return (*own, ("Variance", _total(fit)))
 
 
 def _total(fit: PCAResult) -> str:
+    if math.isnan(fit.total_variance_sd):
+        return signif(fit.total_variance, 3)
     return signif_uncertain(fit.total_variance, fit.total_variance_sd)
 
 
@@ -76,38 +59,27 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     panel = fit.noise().iloc[:shown]
     distinct = panel["distinct"].to_numpy()
     released, debiased = fit.sdev.to_numpy()[:shown], np.sqrt(panel["debiased"].to_numpy())
-    # To first order; where an sd is near 0 its noise is no larger than sqrt(noise).
-    noise = panel["noise_sd"].to_numpy()
-    noise = noise / np.maximum(2 * released, np.sqrt(noise))
-    noise = np.maximum(noise, _hundredth(released.max()))
+    noise = root_sd(released, panel["noise_sd"].to_numpy())
+    noise = np.fmax(noise, hundredth(released.max()))
     share = fit.explained_variance_ratio.to_numpy()[:shown]
-    share_sd = fit.explained_variance_ratio_sd.to_numpy()[:shown]
+    share_sd = np.fmax(fit.explained_variance_ratio_sd.to_numpy()[:shown], 0.01)
     summed = np.where(distinct, np.cumsum(share), np.nan)
     summed_sd = np.sqrt(np.cumsum(share_sd**2))
     share = np.where(distinct, np.maximum(share, 0.0), np.nan)
-    bounds = np.sqrt(panel[["lower", "upper"]].to_numpy())
-    rows = (
-        Row("Standard deviation", _uncertain(released, noise)),
-        Row("Debiased sd", _uncertain(debiased, noise)),
-        Row("95% noise interval (sd)", tuple(interval(low, high) for low, high in bounds)),
-        Row("Proportion of variance", _uncertain(share, np.maximum(share_sd, 0.01))),
-        Row("Cumulative proportion", _uncertain(summed, np.maximum(summed_sd, 0.01))),
-        Row("Expected cos2 with the non-private component", _cosines(panel["cos2"].to_numpy())),
-    )
-    return Section("Importance of components", columns, rows)
-
-
-def _hundredth(value: float) -> float:
-    """Return the power of ten that leaves a number four digits as its noise."""
-    return float(10.0 ** math.floor(math.log10(value)) / 100) if value > 0 else 0.0
-
-
-def _uncertain(values: Floats, sds: Floats) -> tuple[str, ...]:
-    """Print numbers to the digits their noise leaves."""
-    return tuple(
-        NOTHING if math.isnan(value) else signif_uncertain(value, sd)
-        for value, sd in zip(values.tolist(), sds.tolist(), strict=True)
-    )
+    rows = [
+        Row("Standard deviation", uncertain(released, noise)),
+        Row("Proportion of variance", uncertain(share, share_sd)),
+        Row("Cumulative proportion", uncertain(summed, summed_sd)),
+    ]
+    if isinstance(fit.spectrum, Spectrum):
+        bounds = np.sqrt(panel[["lower", "upper"]].to_numpy())
+        rows[1:1] = [
+            Row("Debiased sd", uncertain(debiased, noise)),
+            Row("95% noise interval (sd)", tuple(interval(low, high) for low, high in bounds)),
+        ]
+        cosines = _cosines(panel["cos2"].to_numpy())
+        rows.append(Row("Expected cos2 with the non-private component", cosines))
+    return Section("Importance of components", columns, tuple(rows))
 
 
 def _cosines(values: Floats) -> tuple[str, ...]:
@@ -131,13 +103,20 @@ def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
         for i in kept
     ]
     typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
+    if isinstance(fit.spectrum, Unread):
+        return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, tuple(rows))
     rows.append(Row("noise sd of a loading", typical))
     title = f"Loadings (blank: |loading| < {SMALL_LOADING} or twice its noise)"
     return Section(title, columns, tuple(rows))
 
 
 def _loading_noise(fit: PCAResult) -> Floats:
-    """Return the root mean square noise of each component's loadings, nan below the floor."""
+    """Return the root mean square noise of each component's loadings.
+
+    nan below the floor, 0 where it has no known law.
+    """
+    if isinstance(fit.spectrum, Unread):
+        return np.where(fit.spectrum.distinct, 0.0, np.nan)
     turned = 1 - fit.spectrum.expected_cos2()
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
@@ -149,7 +128,6 @@ def _loading(value: float, sd: float) -> str:
 
 
 def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
-    guarantee, card = fit.release.guarantee, fit.release.card
     notes = [*_floor_notes(fit, shown)]
     if shown < fit.ncomp:
         notes.append(f"{fit.ncomp - shown} more components: see noise() and loadings.")
@@ -164,22 +142,31 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     population = "for the population use conf_int()."
     if fit.call.scale == "sd":
         population = "not for the population."
-    notes.append(
-        f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise intervals "
-        f"are for these rows, {population} Proportions and cos2 allow for noise."
-    )
-    if isinstance(guarantee, ApproxDP) and guarantee.delta * max(fit.nobs, 1) > 0.1:
-        notes.append("delta is not small against 1/n: it allows for the disclosure of single rows.")
-    if fit.call.reason:
-        notes.append(f"Mechanism chosen automatically: {fit.call.reason}")
-    notes.append(f"Source: {card.name}, {card.source}; see dpmodels.mechanisms.")
-    return tuple(notes)
+    if isinstance(fit.spectrum, Unread):
+        notes.append(
+            "The error of this mechanism has no known law: no noise floor, no intervals, and "
+            "nothing tells small components from noise."
+        )
+    elif fit.release.estimate is not None:
+        notes.append(
+            "Standard deviations, proportions and loadings are those of the mechanism's estimate; "
+            "floor, intervals and cos2 those of the unbiased release it was made from "
+            f"(noise sd of an entry: {signif(fit.noise_sd, 3)}), and so on the safe side."
+        )
+    else:
+        notes.append(
+            f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
+            f"intervals are for these rows, {population} Proportions and cos2 allow for noise."
+        )
+    return (*notes, *closing_notes(fit.call, fit.release, fit.nobs))
 
 
 def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
     """Say which components noise leaves nothing, or little, to be read from."""
     distinct = fit.spectrum.distinct
     notes = []
+    if isinstance(fit.spectrum, Unread):
+        return [] if distinct[:shown].all() else ["* no variance in the mechanism's estimate."]
     if not distinct[:shown].all():
         floor = signif(math.sqrt(fit.noise_floor), 3)
         notes.append(

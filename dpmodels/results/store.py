@@ -6,10 +6,11 @@ import json
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
@@ -23,41 +24,63 @@ from dpmodels.privacy import (
     PureEvent,
     adjacency,
 )
-from dpmodels.released import Card, MomentNoise, MomentsRelease
-from dpmodels.results.call import PCACall
+from dpmodels.released import Card, MomentNoise, MomentsRelease, Release
+from dpmodels.results.call import MomentsCall
 
-if TYPE_CHECKING:
-    from dpmodels.results.pca import PCAResult
+Floats = NDArray[np.float64]
 
-FORMAT = "dpmodels.pca/1"
+PCA, COV, MOMENTS = "dpmodels.pca/1", "dpmodels.cov/1", "dpmodels.moments/1"
 
 _GUARANTEES = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
 _EVENTS = {
     kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
 }
 _WORDS = (
-    *("formula", "names", "row_norm", "worst_case", "center", "scale"),
-    *("ncomp", "ledger", "reason"),
+    *("formula", "names", "row_norm", "worst_case", "unit_rows", "center", "scale"),
+    *("denoise", "ncomp", "ledger", "reason", "part_of"),
 )
 _ARRAYS = ("lower", "upper", "origin", "divisor")
 
 
-def write_pca(fit: PCAResult, path: str | PathLike[str]) -> None:
-    """Write a fit; what is read back prints the same tables."""
-    call, release = fit.call, fit.release
-    arrays: dict[str, Any] = {name: ("variable", getattr(call, name)) for name in _ARRAYS}
-    arrays["second"] = (("variable", "variable_"), release.second)
+class Saved(NamedTuple):
+    """A file that ``save`` wrote, as it stands there."""
+
+    format: str
+    facts: dict[str, Any]
+    arrays: dict[Any, Floats]
+
+
+def write_moments(
+    call: MomentsCall, release: MomentsRelease, path: str | PathLike[str], written: str
+) -> None:
+    """Write a result of the format given; what is read back prints the same tables."""
+    arrays: dict[str, Any] = {"second": (("variable", "variable_"), release.second)}
     if release.total is not None:
         arrays["total"] = ("variable", release.total)
+    if release.estimate is not None:
+        arrays["estimate"] = (("variable", "variable_"), release.estimate)
+    own = {"count": release.count, "noise": asdict(release.noise)}
+    write_saved(call, release, own, arrays, path, written)
+
+
+def write_saved(
+    call: MomentsCall,
+    release: Release,
+    own: dict[str, Any],
+    arrays: dict[str, Any],
+    path: str | PathLike[str],
+    written: str,
+) -> None:
+    """Write a call and the terms of a release, with the numbers and arrays of its own."""
+    declared = {name: ("variable", getattr(call, name)) for name in _ARRAYS}
     plain = {
         "call": {
             **{name: getattr(call, name) for name in _WORDS},
             "codebook": call.codebook.to_dict(),
         },
         "release": {
-            "count": release.count,
+            **own,
             "rows": release.rows,
-            "noise": asdict(release.noise),
             "card": asdict(release.card),
             "guarantee": [type(release.guarantee).__name__, asdict(release.guarantee)],
             "adjacency": release.adjacency.name,
@@ -65,13 +88,13 @@ def write_pca(fit: PCAResult, path: str | PathLike[str]) -> None:
             "simulated": release.simulated,
         },
     }
-    attributes = {"format": FORMAT, "facts": json.dumps(plain)}
-    dataset = xr.Dataset(arrays, attrs=attributes)
+    attributes = {"format": written, "facts": json.dumps(plain)}
+    dataset = xr.Dataset({**declared, **arrays}, attrs=attributes)
     dataset.to_netcdf(Path(path), engine="scipy")
 
 
-def read_pca(path: str | PathLike[str]) -> tuple[PCACall, MomentsRelease]:
-    """Read what :func:`write_pca` wrote.
+def open_saved(path: str | PathLike[str]) -> Saved:
+    """Open a file of any format.
 
     Raises
     ------
@@ -81,37 +104,48 @@ def read_pca(path: str | PathLike[str]) -> tuple[PCACall, MomentsRelease]:
     try:
         with xr.open_dataset(Path(path), engine="scipy") as opened:
             dataset = opened.load()
-        written = dataset.attrs["format"]
+        written = str(dataset.attrs["format"])
         plain = json.loads(dataset.attrs["facts"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FrameError(
             f"{str(path)!r} cannot be read as a saved result ({type(error).__name__}); expected a "
             "file written by fit.save(path)"
         ) from None
-    if written != FORMAT:
-        raise FrameError(f"{str(path)!r} has the format {written!r}; this version reads {FORMAT!r}")
     arrays = {name: np.asarray(dataset[name].values, dtype=np.float64) for name in dataset}
-    return _call(plain["call"], arrays), _release(plain["release"], arrays)
+    return Saved(written, plain, arrays)
 
 
-def _call(plain: dict[str, Any], arrays: dict[Any, Any]) -> PCACall:
-    plain = {**plain, "codebook": Codebook.from_dict(plain["codebook"])}
-    plain["names"] = tuple(plain["names"])
-    return PCACall(**plain, **{name: arrays[name] for name in _ARRAYS})
-
-
-def _release(plain: dict[str, Any], arrays: dict[Any, Any]) -> MomentsRelease:
-    kind, words = plain["guarantee"]
-    noise = MomentNoise(**plain["noise"])
-    return MomentsRelease(
+def read_moments(saved: Saved) -> tuple[MomentsCall, MomentsRelease]:
+    """Read what :func:`write_moments` wrote."""
+    plain, arrays = saved.facts["release"], saved.arrays
+    release = MomentsRelease(
         count=plain["count"],
         total=arrays.get("total"),
         second=arrays["second"],
-        noise=noise,
-        rows=plain["rows"],
-        card=Card(**plain["card"]),
-        guarantee=_GUARANTEES[kind](**words),
-        adjacency=adjacency(plain["adjacency"]),
-        events=tuple(_EVENTS[name](**own) for name, own in plain["events"]),
-        simulated=plain["simulated"],
+        noise=MomentNoise(**plain["noise"]),
+        estimate=arrays.get("estimate"),
+        **terms(saved),
     )
+    return asked(saved), release
+
+
+def asked(saved: Saved) -> MomentsCall:
+    """Read what was asked."""
+    plain: dict[str, Any] = saved.facts["call"] | {name: saved.arrays[name] for name in _ARRAYS}
+    plain["codebook"] = Codebook.from_dict(plain["codebook"])
+    plain["names"] = tuple(plain["names"])
+    return MomentsCall(**plain)
+
+
+def terms(saved: Saved) -> dict[str, Any]:
+    """Read the fields that every release has."""
+    plain = saved.facts["release"]
+    kind, words = plain["guarantee"]
+    return {
+        "rows": plain["rows"],
+        "card": Card(**plain["card"]),
+        "guarantee": _GUARANTEES[kind](**words),
+        "adjacency": adjacency(plain["adjacency"]),
+        "events": tuple(_EVENTS[name](**own) for name, own in plain["events"]),
+        "simulated": plain["simulated"],
+    }

@@ -152,7 +152,7 @@ def test_total_variance_and_entries(fits, within, same_sd, name):
     assert within((total - np.trace(matrix)) / np.mean(said), 0.25)
     assert same_sd(total, said, 1.25)
     upper = np.triu_indices(len(matrix), 1)
-    entries = np.array([(fit._covariance.matrix - matrix)[upper] for fit in many])
+    entries = np.array([(fit._analysis.best.matrix - matrix)[upper] for fit in many])
     ratio = np.sqrt((entries**2).mean()) / np.mean([fit.noise_sd for fit in many])
     # One entry of two columns has 300 draws: six standard errors are 25 %.
     assert 0.75 <= ratio <= 1.25

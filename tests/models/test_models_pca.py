@@ -80,7 +80,7 @@ def test_transform_is_the_manual_computation(table, coded, center, scale):
     if center:
         scaled = scaled - fit.center.to_numpy() / (half_ranges() if scale else 1.0)
     if scale == "sd":
-        scaled = scaled / fit._covariance.divisor
+        scaled = scaled / fit._analysis.best.divisor
     scores = fit.transform(public)
     np.testing.assert_allclose(scores, scaled @ fit.loadings.to_numpy(), rtol=1e-9, atol=1e-9)
     assert scores.dims == ("row", "component")

@@ -11,7 +11,7 @@ from dpmodels.formula import design
 from dpmodels.mechanisms import Gauss
 from dpmodels.privacy import ApproxDP, GaussianEvent, adjacency
 from dpmodels.released import MomentNoise, MomentsRelease
-from dpmodels.results import PCACall, PCAResult
+from dpmodels.results import MomentsCall, PCAResult
 
 SPECTRUM = (0.9, 0.5, 0.2, 0.02, 0.01)
 
@@ -28,11 +28,13 @@ def call_of(names, **changes):
         "divisor": np.ones(size),
         "row_norm": math.sqrt(size),
         "worst_case": math.sqrt(size),
+        "unit_rows": False,
         "center": True,
         "scale": "range",
+        "denoise": "auto",
         "ncomp": size,
     }
-    return PCACall(**{**known, **changes})
+    return MomentsCall(**{**known, **changes})
 
 
 @pytest.fixture

@@ -1,0 +1,65 @@
+"""A spectrum whose noise has no known law: nothing is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Eigenvalues of an estimate with an error of unknown law.
+
+    It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no
+    floor, no interval, no cosine. Components count as distinct where their
+    eigenvalue is positive, and none as alike.
+
+    Attributes
+    ----------
+    values : ndarray, shape (components,)
+        Eigenvalues, largest first.
+    """
+
+    values: Floats
+
+    entry_sd = float("nan")
+
+    @property
+    def _unknown(self) -> Floats:
+        return np.full(len(self.values), np.nan)
+
+    @property
+    def sd(self) -> Floats:
+        """Not known."""
+        return self._unknown
+
+    @property
+    def floor(self) -> Floats:
+        """Not known."""
+        return self._unknown
+
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each eigenvalue is positive."""
+        return self.values > 0
+
+    @property
+    def alike(self) -> NDArray[np.bool_]:
+        """No two components are known to be alike."""
+        return np.eye(len(self.values), dtype=bool)
+
+    def debiased(self) -> Floats:
+        """Not known."""
+        return self._unknown
+
+    def expected_cos2(self) -> Floats:
+        """Not known."""
+        return self._unknown
+
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Not known."""
+        return self._unknown, self._unknown

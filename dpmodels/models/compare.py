@@ -1,0 +1,211 @@
+"""``compare_mechanisms``: what each mechanism would do with a budget, before it is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from dpmodels.codebook import Codebook
+from dpmodels.design import scaling
+from dpmodels.errors import ArgumentError, said
+from dpmodels.formula import Design, design
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE
+from dpmodels.mechanisms.choose import Table
+from dpmodels.models.trial import line, trial
+from dpmodels.postprocess.denoise import RULES
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.results import MomentsCall
+from dpmodels.results.arguments import checked_ncomp
+from dpmodels.results.comparison import Comparison, Question
+
+Floats = NDArray[np.float64]
+
+REFERENCE = frozenset({"none"})
+SPECTRA = {"power": 1.0, "steep": 2.0, "flat": 0.0}
+
+
+def compare_mechanisms(
+    formula: str,
+    *,
+    codebook: Codebook,
+    n: int,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    ncomp: int | None = None,
+    spectrum: str | ArrayLike = "power",
+    row_length: float = 0.5,
+    center: bool = True,
+    scale: str | None = "range",
+    row_norm: float | str | None = None,
+    adjacency: AdjacencyName | Adjacency = "replace",
+    mechanisms: Sequence[str] | None = None,
+    denoise: str | None = "auto",
+    repeats: int = 5,
+) -> Comparison:
+    """Compare the mechanisms for a formula and a budget; reads no data, spends nothing.
+
+    Parameters
+    ----------
+    formula : str
+        A right-hand side, as for :func:`dp_pca`. Only the number of its coded
+        columns matters.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    n : int
+        Number of rows, known or guessed, from 2.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    ncomp : int, optional
+        Components wanted. All by default, as for a covariance matrix: then
+        mechanisms are sorted by its error instead of by captured energy.
+    spectrum : {"power", "steep", "flat"} or array_like
+        Assumed eigenvalues: ``1/i``, ``1/i²``, equal, or a public guess of
+        their relative sizes; those left out are 0.
+    row_length : float
+        Assumed length of the rows as a share of the row norm, in (0, 1].
+        Mechanisms that clip gain where it is small. With ``row_norm="unit"``
+        it is 1.
+    center, scale, row_norm, adjacency, denoise
+        As for :func:`dp_pca`.
+    mechanisms : sequence of str, optional
+        Names to compare; all by default.
+    repeats : int
+        Simulated releases of each, from 1.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError
+
+    Notes
+    -----
+    Every strategy plans, measures and releases as it would, on invented rows
+    of equal length with the assumed spectrum in a random position, with noise
+    that is the same at every call. What is predicted is as good as the
+    assumptions are; nothing in it comes from data.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook.uniform([f"x{i}" for i in range(6)], (0, 1))
+    >>> made = dp.compare_mechanisms(
+    ...     "~ .", codebook=cb, n=5_000, eps=1, delta=1e-6, ncomp=2, mechanisms=["gauss"]
+    ... )
+    >>> made.best, bool(made.table["energy"][0] > 0.9)
+    ('gauss', True)
+    """
+    guarantee = resolve_budget(eps, delta, budget)
+    public = design(formula, codebook)
+    scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
+    columns = len(public.names)
+    components = checked_ncomp(ncomp, columns)
+    question = Question(
+        formula=public.formula,
+        columns=columns,
+        components=components,
+        rows=_whole("n", n, 2, 2**40),
+        guarantee=guarantee,
+        adjacency=neighbours(adjacency),
+        center=center,
+        scale=scale,
+        row_norm=scaled.row_norm,
+        row_length=1.0 if scaled.unit else _share(row_length),
+        spectrum=spectrum if isinstance(spectrum, str) else "as given",
+        repeats=_whole("repeats", repeats, 1, 10_000),
+    )
+    shares, table = _shares(spectrum, columns), _chosen(mechanisms)
+    made = trial(question, _call(public, question, _rule(denoise)), shares)
+    frame = pd.DataFrame([line(name, table, made) for name in table])
+    by = ["energy", "frobenius"] if components < columns else ["frobenius", "energy"]
+    frame = frame.sort_values(by, ascending=[one == "frobenius" for one in by], kind="stable")
+    return Comparison(question, frame.reset_index(drop=True))
+
+
+def _call(public: Design, question: Question, denoise: str | None) -> MomentsCall:
+    """Return the call that the invented rows answer: in the unit ball, scaled by nothing."""
+    ones, columns = np.ones(question.columns), question.columns
+    return MomentsCall(
+        formula=public.formula,
+        codebook=public.codebook,
+        names=public.names,
+        lower=-ones,
+        upper=ones,
+        origin=np.zeros(columns),
+        divisor=ones,
+        row_norm=1.0,
+        worst_case=1.0,
+        unit_rows=False,
+        center=question.center,
+        scale=None,
+        denoise=denoise,
+        ncomp=question.components,
+    )
+
+
+def _chosen(names: object) -> Table:
+    known = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name not in REFERENCE}
+    if names is None:
+        return known
+    listed = ", ".join(map(repr, known))
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise ArgumentError(f"mechanisms={said(names)}: expected a list of names out of {listed}")
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise ArgumentError(
+                f"mechanisms: {said(name)} is not known; expected names out of {listed}"
+            )
+    return {name: known[name] for name in names}
+
+
+def _shares(spectrum: object, columns: int) -> Floats:
+    """Return relative eigenvalues, largest first, with the sum 1."""
+    if isinstance(spectrum, str):
+        if spectrum not in SPECTRA:
+            known = ", ".join(f'"{name}"' for name in SPECTRA)
+            raise ArgumentError(f"spectrum={spectrum!r}: expected {known} or an array")
+        values = np.arange(1.0, columns + 1) ** -SPECTRA[spectrum]
+        return np.asarray(values / values.sum())
+    try:
+        values = np.asarray(spectrum, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    fits = values.ndim == 1 and 1 <= len(values) <= columns
+    if not fits or not np.isfinite(values).all() or values.min() < 0 or not values.max() > 0:
+        raise ArgumentError(
+            f"spectrum of shape {values.shape}: expected 1 to {columns} numbers, the number of "
+            "coded columns, none negative and not all 0"
+        )
+    values = np.sort(values / values.max())[::-1]
+    return np.pad(values / values.sum(), (0, columns - len(values)))
+
+
+def _rule(denoise: object) -> str | None:
+    if denoise is None or (isinstance(denoise, str) and denoise in RULES):
+        return denoise
+    known = ", ".join(f'"{rule}"' for rule in RULES)
+    raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
+
+
+def _whole(name: str, given: object, least: int, most: int) -> int:
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not whole or not least <= given <= most:  # type: ignore[operator]
+        raise ArgumentError(
+            f"{name}={said(given)}: expected a whole number from {least} to {most:,}"
+        )
+    return int(given)  # type: ignore[call-overload,no-any-return]
+
+
+def _share(given: object) -> float:
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not number or not 0 < given <= 1:  # type: ignore[operator]
+        raise ArgumentError(f"row_length={said(given)}: expected a number above 0, up to 1")
+    return float(given)  # type: ignore[arg-type]

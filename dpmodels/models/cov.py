@@ -1,0 +1,115 @@
+"""``dp_cov``: a private covariance matrix by formula."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.design import row_coder
+from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
+from dpmodels.models.crossing import Asked, cross
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.released import MomentsRelease
+from dpmodels.results import CovResult
+
+
+def dp_cov(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    center: bool = True,
+    scale: str | None = "range",
+    row_norm: float | str | None = None,
+    mechanism: str | CovarianceMechanism = "auto",
+    denoise: str | None = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> CovResult:
+    """Release a covariance matrix, and with it the correlations.
+
+    Parameters
+    ----------
+    formula : str
+        A right-hand side, for example ``"~ age + log(income + 1) + sex"``.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    center : bool
+        Take off the private mean; False releases the second moment about 0.
+    scale : {"range", None}
+        How columns are weighed against each other while noise is added: each
+        by its public half-range, or as they are. The result is in the columns'
+        own units either way.
+    row_norm : float or "unit", optional
+        As for :func:`dp_pca`.
+    mechanism : str or instance
+        ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
+    denoise : {"auto", "invariant", "spiked", "psd", None}
+        How noise is taken off the eigenvalues, free of charge.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    CovResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    References
+    ----------
+    .. [1] Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private
+       covariance revisited." NeurIPS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000))
+    >>> rows = {"age": [31, 64] * 500, "income": [30e3, 81e3] * 500}
+    >>> fit = dp.dp_cov("~ age + income", rows, codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.cov.dims
+    ('variable', 'variable_')
+    """
+    asked = Asked(
+        formula=formula,
+        data=data,
+        codebook=codebook,
+        guarantee=resolve_budget(eps, delta, budget),
+        center=center,
+        scale=scale,
+        row_norm=row_norm,
+        mechanism=mechanism,
+        denoise=denoise,
+        adjacency=adjacency,
+        ledger=ledger,
+    )
+    _check(scale, mechanism)
+    crossed = cross("dp_cov", asked, COVARIANCE)
+    assert isinstance(crossed.release, MomentsRelease)
+    return CovResult(crossed.call, crossed.release, row_coder(crossed.design.public))
+
+
+def _check(scale: object, mechanism: object) -> None:
+    if isinstance(scale, str) and scale == "sd":
+        raise ArgumentError(
+            'scale="sd": expected "range" or None; correlations are in .cor of the result, free of '
+            "charge"
+        )
+    named = isinstance(mechanism, str) and mechanism in SUBSPACE
+    if named or isinstance(mechanism, tuple(SUBSPACE.values())):
+        raise ArgumentError(
+            "mechanism= releases directions alone and no matrix; use dp.dp_pca, or write one of "
+            + ", ".join(map(repr, ("auto", *COVARIANCE)))
+        )

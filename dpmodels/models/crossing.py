@@ -1,0 +1,131 @@
+"""The way of every release of moments: design, choice, plan, charge, measure, release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dpmodels.codebook import Codebook
+from dpmodels.design import PrivateDesign, private_design
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms import SUBSPACE, Facts, choose
+from dpmodels.mechanisms.choose import Table
+from dpmodels.noise import source
+from dpmodels.postprocess.denoise import RULES
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.released import Release
+from dpmodels.results import MomentsCall
+from dpmodels.results.arguments import checked_ncomp
+
+
+class Asked(NamedTuple):
+    """The words that verbs on moments share, as given."""
+
+    formula: str
+    data: object
+    codebook: Codebook
+    guarantee: Guarantee
+    center: bool
+    scale: str | None
+    row_norm: float | str | None
+    mechanism: object
+    denoise: str | None
+    adjacency: AdjacencyName | Adjacency
+    ledger: Ledger | None
+
+
+class Crossed(NamedTuple):
+    """A release with the public facts it came from."""
+
+    design: PrivateDesign
+    call: MomentsCall
+    release: Release
+
+
+def cross(
+    verb: str,
+    asked: Asked,
+    table: Table,
+    *,
+    automatic: frozenset[str] | None = None,
+    components: int | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Crossed:
+    """Take rows across: everything is checked and charged before one is read.
+
+    Parameters
+    ----------
+    verb : str
+        Its name, for the ledger.
+    asked : Asked
+        What the user wrote.
+    table : mapping
+        The strategies the verb takes.
+    automatic : frozenset of str, optional
+        Names of those that ``mechanism="auto"`` may stand for; all by default.
+    components : int, optional
+        Components wanted; all by default.
+    options : mapping, optional
+        Further words, for strategies that have such a field.
+    """
+    relation = neighbours(asked.adjacency)
+    _check(asked)
+    design = private_design(
+        asked.formula,
+        asked.data,
+        asked.codebook,
+        scale=asked.scale,
+        center=asked.center,
+        row_norm=asked.row_norm,
+    )
+    columns = len(design.public.names)
+    kept = checked_ncomp(components, columns)
+    length = 1.0 if design.scaling.unit else 0.5
+    facts = Facts(columns, relation, asked.center, kept, length)
+    words = {"denoise": asked.denoise, **(options or {})}
+    rows = design.nrows if relation.n_public else None
+    known = frozenset(table) if automatic is None else automatic
+    strategy, reason = choose(asked.mechanism, table, known, facts, asked.guarantee, rows, words)
+    if asked.scale == "sd" and type(strategy) in SUBSPACE.values():
+        raise ArgumentError(
+            f'scale="sd" needs private standard deviations, which {strategy.card.name} does not '
+            'release; write scale="range", or a mechanism that releases moments, such as "gauss"'
+        )
+    if getattr(strategy, "passes", "one") == "many":
+        design.require_passes()
+    plan = strategy.plan(facts, asked.guarantee)
+    if asked.ledger is not None:
+        asked.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {asked.formula}")
+    release = strategy.release(strategy.measure(design, plan), plan, source())
+    return Crossed(design, _call(asked, design, kept, reason), release)
+
+
+def _call(asked: Asked, design: PrivateDesign, components: int, reason: str) -> MomentsCall:
+    public, scaling = design.public, design.scaling
+    return MomentsCall(
+        formula=public.formula,
+        codebook=public.codebook,
+        names=public.names,
+        lower=public.lower,
+        upper=public.upper,
+        origin=scaling.centre,
+        divisor=scaling.scale,
+        row_norm=scaling.row_norm,
+        worst_case=scaling.worst_case,
+        unit_rows=scaling.unit,
+        center=asked.center,
+        scale=asked.scale,
+        denoise=asked.denoise,
+        ncomp=components,
+        ledger="" if asked.ledger is None else asked.ledger.describe(),
+        reason=reason,
+    )
+
+
+def _check(asked: Asked) -> None:
+    if not isinstance(asked.ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(asked.ledger).__name__}: expected a dp.Ledger or None")
+    if asked.denoise is not None and said(asked.denoise).strip("'") not in RULES:
+        known = ", ".join(f'"{rule}"' for rule in RULES)
+        raise ArgumentError(f"denoise={said(asked.denoise)}: expected {known} or None")

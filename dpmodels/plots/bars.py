@@ -1,0 +1,154 @@
+"""Horizontal bars with error bars, one panel a quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpmodels.errors import ArgumentError
+from dpmodels.plots.names import short_names
+from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, stamp_across
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_Vector = npt.NDArray[np.float64]
+
+
+class Panel(NamedTuple):
+    """One quantity of all things compared.
+
+    Attributes
+    ----------
+    title : str
+        What it is, with its unit; written under the axis.
+    values : array_like, shape (things,)
+        Lengths of the bars; nan where there is none.
+    errors : array_like, shape (things,)
+        Standard errors; nan where unknown.
+    log : bool
+        Logarithmic axis, on which bars start at its left end and values of 0
+        are left out. Values below 0 are left out on either.
+    """
+
+    title: str
+    values: npt.ArrayLike
+    errors: npt.ArrayLike
+    log: bool = False
+
+
+def bars(
+    panels: Sequence[Panel],
+    *,
+    labels: Sequence[str],
+    pale: Sequence[bool] | None = None,
+    axes: Sequence[Axes] | None = None,
+    stamp: str | None = None,
+) -> tuple[Axes, ...]:
+    """Draw panels of horizontal bars side by side, the first thing at the top.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        Quantities, left to right.
+    labels : sequence of str
+        Names of the things compared, written once, at the left.
+    pale : sequence of bool, optional
+        Things drawn in grey.
+    axes : sequence of matplotlib Axes, optional
+        One a panel; a new figure by default.
+    stamp : str, optional
+        A warning to write across each panel.
+
+    Returns
+    -------
+    tuple of matplotlib Axes
+
+    Raises
+    ------
+    ArgumentError
+        If numbers, labels or axes differ in length.
+    NotAvailable
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> energy = Panel("Captured energy", [0.99, 0.42], [0.001, 0.02])
+    >>> (ax,) = bars([energy], labels=["gauss", "zero"], axes=[Figure().subplots()])
+    >>> ax.get_xlabel(), len(ax.patches)
+    ('Captured energy', 2)
+    """
+    for panel in panels:
+        for numbers in (panel.values, panel.errors):
+            if np.shape(numbers) != (len(labels),) or not labels:
+                raise ArgumentError(
+                    f"panel {panel.title!r} has shape {np.shape(numbers)} for {len(labels)} "
+                    "labels: give one number a label"
+                )
+    if pale is not None and len(pale) != len(labels):
+        raise ArgumentError(f"pale has {len(pale)} entries for {len(labels)} labels")
+    drawn = _axes(len(panels), len(labels), axes)
+    places = np.arange(len(labels), dtype=np.float64)
+    colours = [GREY if grey else BLUE for grey in (pale or [False] * len(labels))]
+    for number, (ax, panel) in enumerate(zip(drawn, panels, strict=True)):
+        _panel(ax, panel, places, colours)
+        ax.set_yticks(places, short_names(labels) if number == 0 else [""] * len(labels))
+        for tick in ax.get_yticklabels():
+            tick.set_parse_math(False)
+        stamp_across(ax, stamp)
+    return drawn
+
+
+def _axes(panels: int, things: int, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
+    if axes is None:
+        first = axes_or_new(None, (4.2 * panels, 1.1 + 0.28 * things))
+        figure = first.figure
+        first.remove()
+        axes = np.atleast_1d(figure.subplots(1, panels)).tolist()
+    if len(axes) != panels:
+        raise ArgumentError(f"axes has {len(axes)} entries for {panels} panels: give one a panel")
+    return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
+
+
+def _panel(ax: Axes, panel: Panel, places: _Vector, colours: list[str]) -> None:
+    values = np.asarray(panel.values, dtype=np.float64)
+    errors = np.nan_to_num(np.asarray(panel.errors, dtype=np.float64))
+    there = np.isfinite(values) & (values > 0 if panel.log else values >= 0)
+    if panel.log:
+        ax.set_xscale("log")
+    start = _start(values[there], log=panel.log)
+    ax.set_xlim(start, _end(values[there], errors[there], start, log=panel.log))
+    ax.barh(
+        places[there],
+        values[there] - start,
+        left=start,
+        height=0.62,
+        color=[colour for colour, kept in zip(colours, there, strict=True) if kept],
+    )
+    lower = np.minimum(errors, values - start)[there]
+    ax.errorbar(
+        values[there],
+        places[there],
+        xerr=np.vstack([lower, errors[there]]),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.2,
+        capsize=2.5,
+    )
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(panel.title, parse_math=False)
+
+
+def _start(values: _Vector, *, log: bool) -> float:
+    """Zero, or a third of the smallest value on a logarithmic axis."""
+    return float(np.min(values, initial=np.inf)) / 3 if log and values.size else 0.1 * log
+
+
+def _end(values: _Vector, errors: _Vector, start: float, *, log: bool) -> float:
+    most = float(np.max(values + errors, initial=0.0))
+    return max(most, 3 * start) * 1.5 if log else max(1.05 * most, 1e-12)

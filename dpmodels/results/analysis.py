@@ -1,0 +1,121 @@
+"""What a released second moment says of the columns: matrix, spectrum, best estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.inference import Spectrum, Unread, read_spectrum
+from dpmodels.postprocess import (
+    Covariance,
+    Eigen,
+    correlation,
+    covariance,
+    denoise,
+    eigen,
+    in_units,
+    second_moment_about,
+)
+from dpmodels.released import MomentsRelease
+from dpmodels.results.call import MomentsCall
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A released matrix, read: all of it is post-processing.
+
+    Attributes
+    ----------
+    call : MomentsCall
+        What was asked.
+    release : MomentsRelease
+        What was released.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+
+    @property
+    def lawful(self) -> bool:
+        """Whether the noise of the released second moment has a known law."""
+        return math.isfinite(self.release.noise.off)
+
+    @cached_property
+    def plain(self) -> Covariance:
+        """The released covariance, second moment or correlation, with its noise."""
+        return self._matrix(self.release.second)
+
+    @cached_property
+    def best(self) -> Covariance:
+        """The same from the mechanism's own estimate, where it made one."""
+        estimate = self.release.estimate
+        return self.plain if estimate is None else self._matrix(estimate)
+
+    def _matrix(self, second: Floats) -> Covariance:
+        cov = self._moments(second)
+        match self.call.scale:
+            case "sd":
+                return correlation(cov)
+            case None:
+                return in_units(cov, self.call.divisor)
+        return cov
+
+    def _moments(self, second: Floats) -> Covariance:
+        call, release = self.call, self.release
+        count, total, noise = release.count, release.total, release.noise
+        most, norm = release.rows, call.row_norm
+        if total is None or call.center:
+            return covariance(count, total, second, noise, most=most, box=call.box, row_norm=norm)
+        origin = -call.origin / call.divisor
+        return second_moment_about(origin, count, total, second, noise, most=most, row_norm=norm)
+
+    @cached_property
+    def eigen(self) -> Eigen:
+        """Eigenvalues and eigenvectors of `best`."""
+        return eigen(self.best.matrix)
+
+    @cached_property
+    def spectrum(self) -> Spectrum | Unread:
+        """The eigenvalues of `plain` with their noise law, where it has one."""
+        if not self.lawful:
+            return Unread(self.eigen.values)
+        own = self.eigen if self.best is self.plain else eigen(self.plain.matrix)
+        return read_spectrum(self.plain, own)
+
+    @cached_property
+    def denoised(self) -> Floats:
+        """`best` with its noise taken off by the rule asked for, positive semidefinite.
+
+        Without a rule, or without a law of the noise, the nearest positive
+        semidefinite matrix, and as released with ``denoise=None``. Units are
+        undone after it: as released, all columns have the same noise.
+        """
+        if self.call.scale is None:
+            released = Analysis(replace(self.call, scale="range"), self.release)
+            return released.denoised * np.outer(self.call.divisor, self.call.divisor)
+        rule = self.call.denoise
+        if self.lawful and self.best is self.plain:
+            return denoise(self.plain.matrix, self.spectrum.entry_sd, rule)
+        return self.best.matrix if rule is None else denoise(self.best.matrix, 0.0, "psd")
+
+    def captured(self) -> Floats:
+        """Return the non-private variance along each component, as far as it is known.
+
+        Without the law of the noise, the eigenvalues of the estimate.
+        """
+        if isinstance(self.spectrum, Spectrum) and self.best is self.plain:
+            return self.spectrum.captured()
+        return np.maximum(self.eigen.values, 0.0)
+
+    def share_sd(self, total: float) -> Floats:
+        """Return the noise sd of ``captured() / total``, nan where it has no known law."""
+        if isinstance(self.spectrum, Spectrum) and self.best is self.plain:
+            sd = float(np.linalg.norm(self.plain.diagonal_sd))
+            return self.spectrum.share_sd(total, sd)
+        return np.full(len(self.eigen.values), np.nan)

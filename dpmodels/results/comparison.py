@@ -1,0 +1,159 @@
+"""What the mechanisms are predicted to do with a budget, before any of it is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dpmodels.errors import NotAvailable
+from dpmodels.privacy import Adjacency, Guarantee
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a comparison of mechanisms is about: public facts and assumptions.
+
+    Attributes
+    ----------
+    formula : str
+        As written.
+    columns, components, rows : int
+        Coded columns, components wanted, assumed number of rows.
+    guarantee : Guarantee
+        What every mechanism is given.
+    adjacency : Adjacency
+        Who is a neighbour.
+    center : bool
+        Whether the mean is taken off.
+    scale : {"range", "sd", None}
+        The scaling asked for.
+    row_norm, row_length : float
+        Radius rows are held in, and the length all of them are assumed to
+        have, as a share of it.
+    spectrum : str
+        The assumed eigenvalues, in words.
+    repeats : int
+        Simulated releases of each mechanism.
+    """
+
+    formula: str
+    columns: int
+    components: int
+    rows: int
+    guarantee: Guarantee
+    adjacency: Adjacency
+    center: bool
+    scale: str | None
+    row_norm: float
+    row_length: float
+    spectrum: str
+    repeats: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """Predicted errors of mechanisms: simulated, no data were read.
+
+    Attributes
+    ----------
+    question : Question
+        What was compared, under which assumptions.
+    table : DataFrame
+        One row a mechanism, best first. Columns: ``mechanism``; ``energy``,
+        the share of the variance along the first components that the released
+        ones capture, and ``frobenius``, the error of the covariance estimate
+        in units of the squared row norm, each with the standard error of the
+        simulation, ``energy_se`` and ``frobenius_se``; ``relative``, the
+        latter over the norm of the covariance; ``numerics``; ``fits``,
+        whether the mechanism takes the guarantee; ``note``.
+    """
+
+    question: Question
+    table: pd.DataFrame
+
+    @property
+    def best(self) -> str:
+        """The mechanism at the top of the table, baselines apart.
+
+        Raises
+        ------
+        NotAvailable
+            If no mechanism could be simulated.
+        """
+        able = self.simulated[self.simulated["note"] != "baseline"]
+        if able.empty:
+            raise NotAvailable(_NOTHING)
+        return str(able["mechanism"].iloc[0])
+
+    @property
+    def simulated(self) -> pd.DataFrame:
+        """The rows of the table that have predictions."""
+        return self.table[self.table["energy"].notna()]
+
+    def tidy(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.table.copy()
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.comparison_report import comparison_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(comparison_report(self))
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
+        """Draw captured energy and error of each mechanism, with standard errors.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        NotAvailable
+            If no mechanism could be simulated.
+        """
+        from dpmodels.plots import Panel, bars
+
+        shown = self.simulated
+        if shown.empty:
+            raise NotAvailable(_NOTHING)
+        energy = Panel(
+            f"Captured energy, {self.question.components} of {self.question.columns}",
+            shown["energy"].to_numpy(),
+            shown["energy_se"].to_numpy(),
+        )
+        error = Panel(
+            "Frobenius error (squared row norms)",
+            shown["frobenius"].to_numpy(),
+            shown["frobenius_se"].to_numpy(),
+            log=True,
+        )
+        return bars(
+            (energy, error),
+            labels=shown["mechanism"].tolist(),
+            pale=(shown["note"] == "baseline").tolist(),
+            axes=axes,
+        )
+
+    def __repr__(self) -> str:
+        able = len(self.simulated)
+        return (
+            f"<Comparison {self.question.formula!r}: {able} mechanisms simulated, "
+            f"{self.question.guarantee.describe()}, nothing spent>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+_NOTHING = "no mechanism was simulated with this budget: the column note of the table says why"

@@ -1,0 +1,339 @@
+"""The result of a private covariance matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.inference import entry_sd, mean_sd
+from dpmodels.labels import square
+from dpmodels.postprocess import Covariance, correlation
+from dpmodels.released import MomentsRelease
+from dpmodels.results import cov_frames
+from dpmodels.results.analysis import Analysis
+from dpmodels.results.arguments import checked_level, checked_ncomp
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.digits import root_sd
+from dpmodels.results.pca import PCAResult
+from dpmodels.results.refusals import NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+Coder = Callable[[object], Floats]
+
+
+@dataclass(frozen=True, repr=False)
+class CovResult:
+    """A private covariance matrix: released values and public facts only.
+
+    Parameters
+    ----------
+    call : MomentsCall
+        What was asked.
+    release : MomentsRelease
+        What was released.
+    coder : callable, optional
+        Codes public rows by the fit's formula, for components of this matrix.
+
+    Notes
+    -----
+    Every attribute is computed from the release, at no further cost. Columns
+    are in their own units; with ``row_norm="unit"`` rows lie on the unit
+    sphere and have none. Without a mean, covariances are second moments about
+    0 and standard deviations are root mean squares.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+    coder: Coder | None = field(default=None, repr=False)
+
+    # ---- what the tables are made of -------------------------------------------------
+
+    @cached_property
+    def _analysis(self) -> Analysis:
+        """The matrix in the coordinates it was released in: equal noise in all columns."""
+        return Analysis(replace(self.call, scale="range"), self.release)
+
+    @property
+    def _unit(self) -> Floats:
+        """Each column's own unit, in which one step of its released coordinate is."""
+        return np.ones_like(self.call.divisor) if self.call.unit_rows else self.call.divisor
+
+    @cached_property
+    def _correlation(self) -> Covariance:
+        own = self._analysis
+        cor = correlation(replace(own.best, matrix=own.denoised))
+        np.fill_diagonal(cor.matrix, 1.0)
+        return cor
+
+    def _square(self, matrix: Floats, name: str) -> xr.DataArray:
+        """Label a matrix in released coordinates and bring it to the columns' own units."""
+        return square(matrix * np.outer(self._unit, self._unit), self.call.names, name)
+
+    def _by_column(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        return xr.DataArray(values.copy(), [("variable", list(self.call.names))], name=name)
+
+    # ---- the matrix ------------------------------------------------------------------
+
+    @property
+    def cov(self) -> xr.DataArray:
+        """Covariances with their noise taken off, ``variable × variable_``.
+
+        By the rule that ``denoise=`` names; positive semidefinite.
+        """
+        return self._square(self._analysis.denoised, "cov")
+
+    @property
+    def cov_released(self) -> xr.DataArray:
+        """Covariances as released, ``variable × variable_``.
+
+        Unbiased where the law of the noise is known; not necessarily positive
+        semidefinite.
+        """
+        return self._square(self._analysis.plain.matrix, "cov_released")
+
+    @property
+    def cor(self) -> xr.DataArray:
+        """Correlations, from `cov`; the diagonal is exactly 1.
+
+        Those of `weak_variables` are understated.
+        """
+        return square(self._correlation.matrix, self.call.names, "cor")
+
+    @property
+    def noise_sd(self) -> xr.DataArray:
+        """Noise sd of each entry of `cov_released`, to first order; nan without a law."""
+        return self._square(entry_sd(self._analysis.plain), "noise_sd")
+
+    @property
+    def cor_noise_sd(self) -> xr.DataArray:
+        """Noise sd of each correlation, to first order; nan without a law."""
+        sd = entry_sd(self._correlation)
+        np.fill_diagonal(sd, 0.0)
+        return square(sd, self.call.names, "cor_noise_sd")
+
+    @property
+    def center(self) -> xr.DataArray | None:
+        """Released means; None if not centred."""
+        if not self.call.center:
+            return None
+        return self._by_column(self._analysis.best.mean * self._unit + self.call.origin, "center")
+
+    @property
+    def center_noise_sd(self) -> xr.DataArray | None:
+        """Noise sd of the released means; None if not centred."""
+        if not self.call.center:
+            return None
+        return self._by_column(mean_sd(self._analysis.best) * self._unit, "center_noise_sd")
+
+    @property
+    def sd(self) -> xr.DataArray:
+        """Standard deviations: roots of the diagonal of `cov`."""
+        variances = np.maximum(np.diagonal(self.cov), 0.0)
+        return self._by_column(np.sqrt(variances), "sd")
+
+    @property
+    def sd_noise_sd(self) -> xr.DataArray:
+        """Noise sd of the standard deviations, to first order; nan without a law."""
+        noise = root_sd(self.sd.to_numpy(), np.diagonal(self.noise_sd))
+        return self._by_column(noise, "sd_noise_sd")
+
+    @property
+    def lawful(self) -> bool:
+        """Whether the noise of `cov_released` has a known law."""
+        return self._analysis.lawful
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, or the released one where it is private."""
+        return self.release.rows if self.release.rows is not None else self.ncomplete
+
+    @property
+    def ncomplete(self) -> float:
+        """Released number of complete rows; its noise sd is ``release.noise.count``."""
+        return self._analysis.best.count
+
+    @property
+    def weak(self) -> xr.DataArray:
+        """Whether each column's variance is too noisy to divide by.
+
+        For correlations it is divided by the root of four noise sds of its
+        variance.
+        """
+        return self._by_column(self._correlation.weak, "weak")
+
+    @property
+    def weak_variables(self) -> str:
+        """Names of the weak columns."""
+        weak = np.flatnonzero(self._correlation.weak)
+        return ", ".join(self.call.names[i] for i in weak)
+
+    @property
+    def simulated(self) -> bool:
+        """True if fitted inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    # ---- tables ----------------------------------------------------------------------
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the non-private covariances of these rows: noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            One row a pair: ``column1, column2``, the released ``cov`` and
+            ``lower, upper``; nan without a law. Normal intervals: under
+            Laplace noise those of 95 % cover at least 93 %.
+        """
+        return cov_frames.intervals(self, self.noise_sd.to_numpy(), checked_level(level))
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's covariances: noise and sampling.
+
+        Assumes near-Gaussian rows: sampling adds ``(s_ii s_jj + s_ij²)/n`` to
+        the variance of the entry ``(i, j)``.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Raises
+        ------
+        NotAvailable
+            Where the noise has no known law, or no mean was taken off.
+        """
+        if not self.lawful:
+            raise NotAvailable(
+                f'conf_int() is not available with mechanism="{self.release.card.name}": its '
+                'estimate has no known law; write mechanism="gauss"'
+            )
+        if not self.call.center:
+            raise NotAvailable(
+                "conf_int() is not available with center=False: the sampling law of a second "
+                "moment about 0 needs the mean; noise_int() is available"
+            )
+        own = self.cov.to_numpy()
+        variances = np.diagonal(own)
+        sampling = (np.outer(variances, variances) + own**2) / self.ncomplete
+        sd = np.sqrt(self.noise_sd.to_numpy() ** 2 + sampling)
+        return cov_frames.intervals(self, sd, checked_level(level))
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a pair: ``column1, column2, cov, cor, noise_sd``."""
+        return cov_frames.tidy(self)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole matrix."""
+        return cov_frames.glance(self)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the matrices with their noise, means and sds as one labelled dataset."""
+        return cov_frames.dataset(self)
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.cov_report import cov_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(cov_report(self))
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<CovResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # ---- pictures and components -----------------------------------------------------
+
+    def plot(self, kind: str = "cor", ax: Axes | None = None) -> Axes:
+        """Draw the matrix as a heat map.
+
+        Parameters
+        ----------
+        kind : {"cor", "cov"}
+            Correlations or covariances.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from dpmodels.plots import heat
+
+        stamp = "SIMULATION - NOT PRIVATE" if self.simulated else None
+        if kind == "cor":
+            return heat(self.cor, label="Correlation", largest=1.0, ax=ax, stamp=stamp)
+        if kind == "cov":
+            return heat(self.cov, label="Covariance", ax=ax, stamp=stamp)
+        raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
+
+    def pca(self, ncomp: int | None = None, scale: str | None = "range") -> PCAResult:
+        """Return the principal components of this matrix, free of charge.
+
+        Parameters
+        ----------
+        ncomp : int, optional
+            Components to keep; all by default.
+        scale : {"range", "sd", None}
+            Divide columns by their public half-range, by their released
+            standard deviations (correlation matrix), or not at all.
+
+        Raises
+        ------
+        ArgumentError
+            For a scale that the release does not have: ``"range"`` of one in
+            natural units, None of rows on the unit sphere.
+        """
+        own = self.call
+        free = {own.scale, "sd"} if own.unit_rows or own.scale is None else {"range", "sd", None}
+        if not isinstance(scale, str | None) or scale not in free:
+            known = " or ".join(f'"{one}"' if one else "None" for one in sorted(free, key=str))
+            raise ArgumentError(f"scale={said(scale)}: this release has scale={known}")
+        kept = checked_ncomp(ncomp, len(own.names))
+        return PCAResult(replace(own, ncomp=kept, scale=scale), self.release, self.coder)
+
+    # ---- storage, refusals -----------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.store import COV, write_moments
+
+        write_moments(self.call, self.release, path, COV)
+
+    @property
+    def scores(self) -> NoReturn:
+        """Not available: scores are functions of single private rows."""
+        raise NotAvailable(per_row("scores", _INSTEAD))
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", _INSTEAD))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", _INSTEAD))
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+
+_INSTEAD = "pca().transform(newdata)"

@@ -1,0 +1,146 @@
+"""The printed report of a covariance result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.report import Report, Row, Section, signif
+from dpmodels.results.digits import NOTHING, hundredth, uncertain
+from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+
+if TYPE_CHECKING:
+    from dpmodels.results.cov import CovResult
+
+Floats = NDArray[np.float64]
+
+SHOWN_VARIABLES = 30
+SHOWN_COLUMNS = 10
+
+
+def cov_report(fit: CovResult) -> Report:
+    """Lay out a matrix as tables of strings."""
+    what = "covariance" if fit.call.center else "second moment"
+    titles = ("Covariances", "Correlations")
+    if not fit.call.center:
+        titles = ("Second moments", "Correlations about 0")
+    return Report(
+        title=f"Private {what} matrix",
+        facts=facts(fit),
+        sections=(
+            variables(fit),
+            _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
+            _triangle(fit, titles[1], fit.cor.to_numpy(), _cor_noise(fit)),
+        ),
+        notes=(*_notes(fit), *closing_notes(fit.call, fit.release, fit.nobs)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def facts(fit: CovResult) -> tuple[tuple[str, str], ...]:
+    """Return the header of a report on released moments."""
+    complete = complete_rows(fit.ncomplete, fit.release.noise.count)
+    own = header(fit.call, fit.release, fit.nobs, complete)
+    return (*own, ("Denoised", _denoised(fit)))
+
+
+def _denoised(fit: CovResult) -> str:
+    if fit.call.denoise is None:
+        return "no"
+    by_rule = fit.lawful and fit.release.estimate is None
+    return f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
+
+
+def variables(fit: CovResult) -> Section:
+    """Tell the mean and the standard deviation of each column, with their noise."""
+    shown = slice(0, SHOWN_VARIABLES)
+    names = _labels(fit)[shown]
+    spread, spread_noise = fit.sd.to_numpy()[shown], fit.sd_noise_sd.to_numpy()[shown]
+    cells = [_printed(spread, spread_noise), _sds(spread_noise)]
+    heads = ["Std. dev." if fit.call.center else "Root mean square", "noise sd"]
+    if fit.center is not None and fit.center_noise_sd is not None:
+        mean, noise = fit.center.to_numpy()[shown], fit.center_noise_sd.to_numpy()[shown]
+        cells = [_printed(mean, noise, spread), _sds(noise), *cells]
+        heads = ["Mean", "noise sd", *heads]
+    rows = zip(names, zip(*cells, strict=True), strict=True)
+    return Section("Variables", tuple(heads), tuple(Row(name, own) for name, own in rows))
+
+
+def _labels(fit: CovResult) -> list[str]:
+    """Return names with the numbers that heads of matrices are, weak columns marked."""
+    return [
+        f"{number}. {name}{' *' if poor else ''}"
+        for number, (name, poor) in enumerate(zip(fit.call.names, fit.weak, strict=True), 1)
+    ]
+
+
+def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Section:
+    """Print the lower triangle of a matrix, columns under their numbers."""
+    size = min(len(matrix), SHOWN_COLUMNS)
+    rows = [
+        Row(name, (*_printed(matrix[i, : i + 1], noise[i, : i + 1]), *[""] * (size - i - 1)))
+        for i, name in enumerate(_labels(fit)[:size])
+    ]
+    return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
+
+
+def _cor_noise(fit: CovResult) -> Floats:
+    """Return what leaves a correlation at most three decimals, and a diagonal of 1 exact."""
+    noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
+    np.fill_diagonal(noise, 0.0)
+    return noise
+
+
+def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tuple[str, ...]:
+    """Print numbers to the digits their noise leaves, at most four of their size."""
+    sizes = np.abs(values) if sizes is None else np.fmax(np.abs(values), sizes)
+    return uncertain(values, np.fmax(noise, [hundredth(size) for size in sizes.tolist()]))
+
+
+def _sds(noise: Floats) -> tuple[str, ...]:
+    return tuple(NOTHING if np.isnan(sd) else signif(sd, 2) for sd in noise.tolist())
+
+
+def weak_note(fit: CovResult) -> tuple[str, ...]:
+    """Say which columns' correlations are understated."""
+    weak = int(fit.weak.sum())
+    if not weak:
+        return ()
+    which = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
+    return (
+        f"* Variance below four times its noise: {which}. Correlations are divided by "
+        "the root of that bound instead of a standard deviation: they are understated.",
+    )
+
+
+def _notes(fit: CovResult) -> list[str]:
+    notes = [*weak_note(fit)]
+    more = len(fit.call.names) - SHOWN_COLUMNS
+    if more > 0:
+        notes.append(f"{more} more columns of the matrices: see cov, cor and tidy().")
+    notes.append(_noise_note(fit))
+    if fit.call.unit_rows:
+        notes.append("Each row was divided by its own norm: columns have no units of their own.")
+    return notes
+
+
+def _noise_note(fit: CovResult) -> str:
+    """Say what noise the printed numbers have."""
+    if not fit.lawful:
+        return (
+            "The error of this mechanism has no known law: there is no noise sd and no interval, "
+            "and nothing tells how many of the digits hold."
+        )
+    if fit.release.estimate is not None:
+        return (
+            "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
+            "unbiased release it was made from (cov_released), and so on the safe side."
+        )
+    taken = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
+    population = " For the population: conf_int()." if fit.call.center else ""
+    return (
+        f"Digits end where noise begins. {taken}noise sds and noise_int() are those of the matrix "
+        f"as released (cov_released), privacy noise only.{population}"
+    )

@@ -1,0 +1,244 @@
+"""The result of a joint release of moments: pay once, model many times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.formula import Design
+from dpmodels.released import MomentsRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.cov import CovResult
+from dpmodels.results.header import release_row
+from dpmodels.results.parts import Part, part
+from dpmodels.results.pca import PCAResult
+from dpmodels.results.refusals import NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+Coder = Callable[[object], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, repr=False)
+class MomentsResult:
+    """Private moments of coded columns: released values and public facts only.
+
+    Parameters
+    ----------
+    call : MomentsCall
+        What was asked.
+    release : MomentsRelease
+        What was released: number of rows, sums and second moments.
+    coders : callable, optional
+        Makes the coder of public rows for a design, for components.
+
+    Notes
+    -----
+    Every method takes a formula over the released variables, ``~ .`` for all
+    of them, None for all released columns, and computes from the one release,
+    at no further cost. Rows count if they are complete in all released
+    columns, and were held in the ball of the joint release.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+    coders: Callable[[Design], Coder] | None = field(default=None, repr=False)
+
+    def _part(self, formula: str | None) -> Part:
+        return part(self.call, self.release, formula)
+
+    def _coder(self, design: Design) -> Coder | None:
+        return None if self.coders is None else self.coders(design)
+
+    @cached_property
+    def whole(self) -> CovResult:
+        """All released columns."""
+        return self.cov()
+
+    # ---- free of charge --------------------------------------------------------------
+
+    def cov(self, formula: str | None = None) -> CovResult:
+        """Return the covariance matrix of a formula's columns.
+
+        Parameters
+        ----------
+        formula : str, optional
+            A right-hand side; all released columns by default.
+
+        Raises
+        ------
+        FormulaError
+            If it codes to a column that was not released.
+        """
+        own = self._part(formula)
+        return CovResult(own.call, own.release, self._coder(own.design))
+
+    def cor(self, formula: str | None = None) -> xr.DataArray:
+        """Return the correlations of a formula's columns, ``variable × variable_``.
+
+        Parameters
+        ----------
+        formula : str, optional
+            A right-hand side; all released columns by default.
+
+        Raises
+        ------
+        FormulaError
+            If it codes to a column that was not released.
+        """
+        return self.cov(formula).cor
+
+    def mean(self, formula: str | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the means of a formula's columns with their noise.
+
+        Parameters
+        ----------
+        formula : str, optional
+            A right-hand side; all released columns by default.
+        level : float
+            Coverage of the noise intervals, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Per column, in its own unit: ``mean, noise_sd`` and the noise
+            interval ``lower, upper`` for the non-private mean of these rows,
+            within the public range.
+
+        Raises
+        ------
+        FormulaError
+            If it codes to a column that was not released.
+        """
+        width = float(ndtri((1 + checked_level(level)) / 2))
+        fit = self.cov(formula)
+        assert fit.center is not None
+        assert fit.center_noise_sd is not None
+        mean, sd = fit.center.to_numpy(), fit.center_noise_sd.to_numpy()
+        table = {
+            "mean": mean,
+            "noise_sd": sd,
+            "lower": np.maximum(mean - width * sd, fit.call.lower),
+            "upper": np.minimum(mean + width * sd, fit.call.upper),
+        }
+        return pd.DataFrame(table, index=pd.Index(fit.call.names, name="variable"))
+
+    def pca(
+        self,
+        formula: str | None = None,
+        ncomp: int | None = None,
+        center: bool = True,
+        scale: str | None = "range",
+    ) -> PCAResult:
+        """Return the principal components of a formula's columns.
+
+        Parameters
+        ----------
+        formula : str, optional
+            A right-hand side; all released columns by default.
+        ncomp : int, optional
+            Components to keep; all by default.
+        center : bool
+            Take off the released means; False analyses the second moment
+            about 0.
+        scale : {"range", "sd", None}
+            Divide columns by their public half-range, by their released
+            standard deviations (correlation matrix), or not at all.
+
+        Raises
+        ------
+        FormulaError
+            If it codes to a column that was not released.
+        ArgumentError
+            If another word is none of these.
+        """
+        if not isinstance(center, bool):
+            raise ArgumentError(f"center={said(center)}: expected True or False")
+        fit = self.cov(formula)
+        return replace(fit, call=replace(fit.call, center=center)).pca(ncomp, scale)
+
+    # ---- the whole release -----------------------------------------------------------
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, or the released one where it is private."""
+        return self.whole.nobs
+
+    @property
+    def ncomplete(self) -> float:
+        """Released number of rows complete in all columns; noise sd ``release.noise.count``."""
+        return self.whole.ncomplete
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a column: ``column, mean, mean_noise_sd, sd, sd_noise_sd``."""
+        fit = self.whole
+        parts = {
+            "mean": fit.center,
+            "mean_noise_sd": fit.center_noise_sd,
+            "sd": fit.sd,
+            "sd_noise_sd": fit.sd_noise_sd,
+        }
+        values = {name: own.to_numpy() for name, own in parts.items() if own is not None}
+        return pd.DataFrame({"column": list(self.call.names), **values})
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release."""
+        row = {"nobs": self.nobs, "ncomplete": self.ncomplete, "ncolumns": len(self.call.names)}
+        return pd.DataFrame([{**row, **release_row(self.release)}])
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.moments_report import moments_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(moments_report(self))
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<MomentsResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # ---- storage, refusals -----------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.store import MOMENTS, write_moments
+
+        write_moments(self.call, self.release, path, MOMENTS)
+
+    @property
+    def scores(self) -> NoReturn:
+        """Not available: scores are functions of single private rows."""
+        raise NotAvailable(per_row("scores", "pca().transform(newdata)"))
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", "pca().transform(newdata)"))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", "pca().transform(newdata)"))
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)

@@ -1,0 +1,268 @@
+"""The result of a mechanism that releases directions alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.labels import component_names
+from dpmodels.released import SubspaceRelease
+from dpmodels.results import subspace_frames
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.header import STAMP
+from dpmodels.results.refusals import NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+Coder = Callable[[object], Floats]
+
+
+@dataclass(frozen=True, repr=False)
+class SubspaceResult:
+    """A private principal subspace: released directions and public facts only.
+
+    Parameters
+    ----------
+    call : MomentsCall
+        What was asked.
+    release : SubspaceRelease
+        What was released.
+    coder : callable, optional
+        Codes public rows by the fit's formula, for :meth:`transform`.
+
+    Notes
+    -----
+    Where the release knows no order (``release.ordered``) the components are
+    any orthonormal basis of the space, and only the space means something.
+    In each component the loading of largest size is positive.
+    """
+
+    call: MomentsCall
+    release: SubspaceRelease
+    coder: Coder | None = field(default=None, repr=False)
+
+    # ---- attributes, statsmodels' names ----------------------------------------------
+
+    @property
+    def ncomp(self) -> int:
+        """Number of components."""
+        return int(self.release.frame.shape[1])
+
+    @property
+    def loadings(self) -> xr.DataArray:
+        """Orthonormal directions, ``variable × component``."""
+        frame = self.release.frame
+        largest = np.argmax(np.abs(frame), axis=0)
+        signs = np.where(frame[largest, np.arange(self.ncomp)] < 0, -1.0, 1.0)
+        return xr.DataArray(
+            frame * signs,
+            [("variable", list(self.call.names)), ("component", component_names(self.ncomp))],
+            name="loadings",
+        )
+
+    @property
+    def eigenvals(self) -> xr.DataArray:
+        """Released variances along the components, where bought; negative ones are shown as 0."""
+        return self._by_component(np.maximum(self._variances("eigenvals"), 0.0), "eigenvals")
+
+    @property
+    def eigenvals_sd(self) -> xr.DataArray:
+        """Noise sd of each of them, to first order.
+
+        The number of rows they are divided by has noise of the same scale.
+        """
+        values = self._variances("eigenvals_sd")
+        unit = self.call.row_norm**2
+        noise = self.release.variance_sd * unit / self._divisor * np.hypot(1, values / unit)
+        return self._by_component(noise, "eigenvals_sd")
+
+    @property
+    def sdev(self) -> xr.DataArray:
+        """Standard deviations along the components, where the variances were bought."""
+        return self._by_component(np.sqrt(np.maximum(self._variances("sdev"), 0.0)), "sdev")
+
+    @property
+    def explained_variance_ratio(self) -> NoReturn:
+        """Not available: the total variance is not released."""
+        raise NotAvailable(
+            f'explained_variance_ratio is not available with mechanism="{self.release.card.name}": '
+            "the total variance is not released. " + _BOUGHT
+        )
+
+    @property
+    def expected_loss(self) -> float:
+        """Expected loss of captured variance that theory gives, an approximation.
+
+        How much less the variances along the components sum to than those
+        along the non-private ones, in the units of eigenvalues; nan where
+        theory gives none, or no number of rows is known to divide by.
+        """
+        return self.release.expected_loss * self.call.row_norm**2 / self._divisor
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, else the bought one, else nan."""
+        return self.release.count if self.release.rows is None else self.release.rows
+
+    @property
+    def ncomplete(self) -> float:
+        """Released number of complete rows; nan where it was not bought."""
+        return self.release.count
+
+    @property
+    def simulated(self) -> bool:
+        """True if fitted inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    @property
+    def bought(self) -> bool:
+        """Whether a part of the budget went to the variances along the components."""
+        return self.release.variances is not None
+
+    @property
+    def _divisor(self) -> float:
+        """The number of complete rows where bought, else of rows; one less about the mean."""
+        rows, complete = self.release.rows, self.release.count
+        known = self.nobs if math.isnan(complete) else complete
+        known = known if rows is None else min(known, rows)
+        # A nan stays nan: max keeps its first.
+        return max(known - self.call.center, 1.0)
+
+    def _variances(self, name: str) -> Floats:
+        if self.release.variances is None:
+            raise NotAvailable(f"{name} of the components were not released: " + _BOUGHT)
+        return self.release.variances * self.call.row_norm**2 / self._divisor
+
+    def _by_component(self, values: Floats, name: str) -> xr.DataArray:
+        return xr.DataArray(values, [("component", component_names(self.ncomp))], name=name)
+
+    # ---- tables ----------------------------------------------------------------------
+
+    def noise(self) -> pd.DataFrame:
+        """Return each component's released ``eigenvalue`` and its ``noise_sd``.
+
+        Returns
+        -------
+        DataFrame
+            nan throughout where the eigenvalues were not bought.
+        """
+        return subspace_frames.noise(self)
+
+    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
+        """Return a long table, by broom's conventions.
+
+        Parameters
+        ----------
+        matrix : {"loadings", "eigenvalues"}
+            One row per variable and component (``column, PC, value``), or,
+            where bought, one row per component (``PC, std_dev``).
+        """
+        return subspace_frames.tidy(self, matrix)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole fit."""
+        return subspace_frames.glance(self)
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.subspace_report import subspace_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(subspace_report(self))
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return all of it as one labelled dataset."""
+        return subspace_frames.dataset(self)
+
+    def __repr__(self) -> str:
+        kind = "components" if self.release.ordered else "dimensions"
+        return (
+            f"<SubspaceResult {self.call.formula!r}: {self.ncomp} {kind}, "
+            f"{self.release.guarantee.describe()}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def plot_loadings(
+        self, components: Sequence[int] | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the loadings as a heat map; ``components`` counts from 0."""
+        from dpmodels.plots import loadings
+
+        stamp = STAMP if self.simulated else None
+        return loadings(self.loadings, components=components, ax=ax, stamp=stamp)
+
+    # ---- use on public rows, storage, refusals ---------------------------------------
+
+    def transform(self, newdata: object) -> xr.DataArray:
+        """Return coordinates of new, public rows along the components.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the formula's variables.
+
+        Returns
+        -------
+        DataArray, ``row × component``
+            nan for incomplete rows.
+
+        Raises
+        ------
+        NotAvailable
+            Where the fit is about the mean: no mean is released then.
+        """
+        if self.call.center:
+            raise NotAvailable(
+                "transform() needs the mean, which this mechanism does not release: fit with "
+                'center=False, or with mechanism="gauss"'
+            )
+        if self.coder is None:
+            raise NotAvailable("transform() needs the formula's coding; load the fit with dp.load")
+        scores = self.call.scaled(self.coder(newdata)).T @ self.loadings.to_numpy()
+        names = component_names(self.ncomp)
+        return xr.DataArray(scores, dims=("row", "component"), coords={"component": names})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.subspace_store import write_subspace
+
+        write_subspace(self.call, self.release, path)
+
+    @property
+    def scores(self) -> NoReturn:
+        """Not available: scores are functions of single private rows."""
+        raise NotAvailable(per_row("scores", "transform(newdata)"))
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", "transform(newdata)"))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", "transform(newdata)"))
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+
+_BOUGHT = (
+    'The variances along the directions cost a share of the budget: fit with eigenvals="private", '
+    'or with mechanism="gauss" for all of them'
+)

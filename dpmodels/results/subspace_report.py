@@ -1,0 +1,112 @@
+"""The printed report of a released space."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.labels import component_names
+from dpmodels.report import Report, Row, Section, signif
+from dpmodels.results.digits import hundredth, root_sd, uncertain
+from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+
+if TYPE_CHECKING:
+    from dpmodels.results.subspace import SubspaceResult
+
+SHOWN_COMPONENTS = 10
+SHOWN_VARIABLES = 30
+SMALL_LOADING = 0.1
+
+
+def subspace_report(fit: SubspaceResult) -> Report:
+    """Lay out a fit as tables of strings."""
+    columns = tuple(component_names(min(fit.ncomp, SHOWN_COMPONENTS)))
+    importance = (_importance(fit, columns),) if fit.bought else ()
+    return Report(
+        title="Private principal subspace",
+        facts=_facts(fit),
+        sections=(*importance, _loadings(fit, columns), _noise(fit)),
+        notes=_notes(fit, len(columns)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _facts(fit: SubspaceResult) -> tuple[tuple[str, str], ...]:
+    complete = "not released"
+    if fit.bought:
+        complete = complete_rows(fit.ncomplete, fit.release.variance_sd)
+    return header(fit.call, fit.release, fit.nobs, complete)
+
+
+def _importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
+    shown = len(columns)
+    released = fit.sdev.to_numpy()[:shown]
+    noise = root_sd(released, fit.eigenvals_sd.to_numpy()[:shown])
+    printed = np.fmax(noise, hundredth(released.max()))
+    rows = (
+        Row("Standard deviation", uncertain(released, printed)),
+        Row("noise sd", tuple(signif(sd, 2) for sd in noise.tolist())),
+    )
+    return Section("Importance of components", columns, rows)
+
+
+def _loadings(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
+    table = fit.loadings.to_numpy()[:, : len(columns)]
+    order = np.argsort(-np.abs(table).max(axis=1), kind="stable")
+    rows = [
+        Row(fit.call.names[i], tuple(map(_loading, table[i].tolist())))
+        for i in np.sort(order[:SHOWN_VARIABLES])
+    ]
+    return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, tuple(rows))
+
+
+def _loading(value: float) -> str:
+    return f"{value:.3f}" if abs(value) >= SMALL_LOADING else ""
+
+
+def _noise(fit: SubspaceResult) -> Section:
+    """Say what theory gives."""
+    drawn = "end of a chain" if fit.release.limit else "no chain"
+    rows = (
+        Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
+        Row("Components mean something one by one", ("yes" if fit.release.ordered else "no",)),
+        Row("How the directions were drawn", (drawn,)),
+    )
+    return Section("Noise", ("",), rows)
+
+
+def _notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
+    release, columns = fit.release, len(fit.call.names)
+    notes = []
+    if not release.ordered:
+        notes.append("Only the space spanned is meaningful; its basis is arbitrary.")
+    if fit.ncomp == columns and not release.ordered:
+        notes.append(
+            f"All {columns} directions span the whole space, whatever the rows: ask for fewer, by "
+            "ncomp=."
+        )
+    if release.limit:
+        notes.append(f"The guarantee is {release.limit}.")
+    if not math.isnan(fit.expected_loss):
+        notes.append(
+            "Expected loss: what the variances along the components sum to less than those along "
+            "the non-private ones; an approximation for a budget that tells them apart."
+        )
+    if fit.bought:
+        notes.append("Variances are those along the released directions, with noise of their own.")
+    elif release.events:
+        notes.append(
+            'Variances along the directions were not released; eigenvals="private" buys them.'
+        )
+    if shown < fit.ncomp:
+        notes.append(f"{fit.ncomp - shown} more components: see loadings.")
+    if columns > SHOWN_VARIABLES:
+        more = columns - SHOWN_VARIABLES
+        notes.append(f"{more} more variables with smaller loadings: see loadings.")
+    return (*notes, *closing_notes(fit.call, release, _or_one(fit.nobs)))
+
+
+def _or_one(rows: float) -> float:
+    return 1.0 if math.isnan(rows) else rows

@@ -1,0 +1,325 @@
+"""Mechanisms compared before anything is spent."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss
+from dpmodels.models import trial
+from dpmodels.models.invented import LEAST_ROWS, MOST_ROWS_IN_PASSES, invent
+from dpmodels.noise import source
+from dpmodels.privacy import ZCDP, adjacency
+
+CODEBOOK = dp.codebook(age=(0, 100), income=(0, 250_000), score=(-3, 5), sex=["F", "M"])
+USUAL = {"codebook": CODEBOOK, "n": 3_000, "eps": 1.0, "delta": 1e-6, "repeats": 2}
+COLUMNS = [
+    *("mechanism", "energy", "energy_se", "frobenius", "frobenius_se", "relative"),
+    *("numerics", "fits", "note"),
+]
+
+
+def compared(formula="~ .", **words):
+    return dp.compare_mechanisms(formula, **{**USUAL, **words})
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return compared(ncomp=2)
+
+
+def test_every_mechanism_but_the_reference_is_listed_once(usual):
+    assert sorted(usual.table["mechanism"]) == sorted({*COVARIANCE, *SUBSPACE} - {"none"})
+    assert list(usual.table.columns) == COLUMNS
+    assert usual.table["fits"].all()
+    assert usual.tidy().equals(usual.table)
+    assert usual.tidy() is not usual.table
+
+
+def test_predictions_are_sensible(usual):
+    shown = usual.simulated
+    assert shown["energy"].between(0.2, 1.0 + 1e-9).all()
+    assert (shown["energy_se"] >= 0).all()
+    matrices = shown[shown["frobenius"].notna()].set_index("mechanism")
+    norm = matrices["frobenius"] / matrices["relative"]
+    # Rows of length 1/2, eigenvalues 1, 1/2, 1/3, 1/4.
+    values = 1 / np.arange(1.0, 5)
+    np.testing.assert_allclose(norm, 0.25 * np.linalg.norm(values) / values.sum(), rtol=2e-3)
+    assert matrices.loc["zero", "relative"] == pytest.approx(1.0, rel=1e-9)
+    names = set(shown["mechanism"]) - set(matrices.index)
+    assert names <= set(SUBSPACE)
+
+
+def test_best_first_by_energy_or_by_error(usual):
+    assert usual.simulated["energy"].is_monotonic_decreasing
+    whole = compared(repeats=1)
+    errors = whole.simulated["frobenius"].dropna()
+    assert errors.is_monotonic_increasing
+    assert whole.simulated["frobenius"].isna().sum() == len(whole.simulated) - len(errors)
+    assert whole.simulated["frobenius"].iloc[: len(errors)].notna().all()
+    assert whole.best == whole.table["mechanism"].iloc[0]
+
+
+def test_the_best_is_no_baseline():
+    hopeless = compared(eps=1e-6, delta=1e-9, repeats=1)
+    assert set(hopeless.table.loc[hopeless.table["note"] == "baseline", "mechanism"]) == {
+        "zero",
+        "random",
+    }
+    assert hopeless.best not in {"zero", "random"}
+    with pytest.raises(NotAvailable, match="no mechanism"):
+        _ = compared(mechanisms=["zero"]).best
+
+
+def test_a_huge_budget_is_the_exact_answer():
+    table = compared(eps=1e8, delta=1e-6, n=2_500, mechanisms=["gauss", "laplace"]).table
+    assert (table["relative"] < 1e-4).all()
+    np.testing.assert_allclose(table["energy"], 1.0, rtol=1e-6)
+
+
+def test_the_error_is_that_of_the_plan():
+    # Without denoising the squared error of gauss is a sum of 10 known
+    # variances; its mean over 50 releases is within 6 standard errors, each at
+    # most sqrt(2/50) of it: a false alarm below 1e-8.
+    made = compared(mechanisms=["gauss"], denoise=None, center=False, repeats=50)
+    expected = math.sqrt(4 * 2 + 12) * gauss_noise(made.question)
+    line = made.table.iloc[0]
+    variance = line["frobenius_se"] ** 2 * 49 + line["frobenius"] ** 2
+    assert math.sqrt(variance) == pytest.approx(expected, rel=6 * math.sqrt(2 / 50) / 2)
+
+
+def gauss_noise(question):
+    """The noise of gauss off the diagonal, in the unit ball, for one row of n."""
+    facts = Facts(question.columns, question.adjacency, question.center, question.components)
+    plan = Gauss().plan(facts, question.guarantee)
+    return plan.steps.off / plan.lattice.steps**2 / question.rows
+
+
+def test_the_same_question_has_the_same_answer(usual):
+    with dp.simulation(seed=1):
+        pd.testing.assert_frame_equal(compared(ncomp=2).table, usual.table)
+
+
+def test_a_simulation_around_it_goes_on_where_it_was():
+    with dp.simulation(seed=3):
+        first = source().words(4)
+    with dp.simulation(seed=3):
+        compared(mechanisms=["gauss"])
+        second = source().words(4)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_mechanism_is_predicted_the_same_alone(usual):
+    alone = compared(ncomp=2, mechanisms=["gauss"]).table
+    whole = usual.table[usual.table["mechanism"] == "gauss"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, whole)
+
+
+def test_no_ledger_is_charged(monkeypatch):
+    def refuse(*args, **words):
+        raise AssertionError("charged")
+
+    monkeypatch.setattr(dp.Ledger, "charge", refuse)
+    compared(mechanisms=["gauss"])
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": dp.ZCDP(0.1)}])
+def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):
+    words = {**USUAL, "eps": None, "delta": 0.0, "adjacency": adjacency, "repeats": 1, **budget}
+    made = dp.compare_mechanisms("~ .", **words)
+    unfit = made.table[~made.table["fits"]]
+    assert unfit["energy"].isna().all()
+    assert (unfit["note"].str.len() > 10).all()
+    assert (unfit["note"].str.len() <= 90).all()
+    if "eps" in budget:
+        assert "gauss" in set(unfit["mechanism"])
+        assert "gauss" not in set(made.simulated["mechanism"])
+        assert "Not listed: " in made.summary().as_text()
+    else:
+        assert "gauss" in set(made.simulated["mechanism"])
+
+
+def test_nothing_that_fits_is_still_a_report():
+    made = compared(mechanisms=["gauss"], delta=0.0)
+    assert "Not listed: gauss" in str(made.summary())
+    assert "0 mechanisms simulated" in repr(made)
+    with pytest.raises(NotAvailable, match="no mechanism"):
+        made.plot()
+
+
+def test_too_many_columns_or_rows_are_said(monkeypatch):
+    monkeypatch.setitem(trial.SLOW, "gauss", 3)
+    line = compared(mechanisms=["gauss"]).table.iloc[0]
+    assert (line["note"], line["fits"]) == ("not simulated above 3 columns", True)
+    monkeypatch.setattr(trial, "MOST_COLUMNS", 2)
+    made = compared(mechanisms=["laplace"])
+    assert made.table["note"].tolist() == ["not simulated above 2 columns"]
+
+
+@pytest.mark.skipif("coinpress" not in COVARIANCE, reason="the only one in passes")
+def test_passes_need_every_row():
+    few = compared(mechanisms=["coinpress"], n=2_000).table.iloc[0]
+    assert 0 < few["energy"] <= 1 + 1e-9
+    many = compared(mechanisms=["coinpress"], n=MOST_ROWS_IN_PASSES + 1).table.iloc[0]
+    assert many["note"] == f"not simulated above {MOST_ROWS_IN_PASSES:,} rows"
+
+
+@pytest.mark.parametrize("n", [2, 3, 700, LEAST_ROWS, LEAST_ROWS + 1, 5_000])
+@pytest.mark.parametrize("center", [True, False])
+def test_invented_rows_have_the_covariance_they_say(n, center):
+    made = invent(np.array([0.6, 0.3, 0.1, 0.0]), 0.5, n, np.random.default_rng(5))
+    rows = np.concatenate([*[made.block] * made.whole, made.rest], axis=1)
+    assert rows.shape == (4, n)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=0), 0.5)
+    wanted = np.cov(rows) if center else rows @ rows.T / n
+    np.testing.assert_allclose(made.covariance(centred=center), wanted, atol=1e-14)
+    assert np.linalg.norm(made.covariance(centred=center)) > 0.01
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, LEAST_ROWS // 2 + 1])
+def test_a_block_has_exactly_the_chosen_spectrum(columns):
+    shares = 1 / np.arange(1.0, columns + 1)
+    shares /= shares.sum()
+    made = invent(shares, 0.8, 10_000, np.random.default_rng(5))
+    second = made.block @ made.block.T / made.block.shape[1]
+    np.testing.assert_allclose(np.linalg.eigvalsh(second)[::-1], 0.64 * shares, atol=1e-12)
+    np.testing.assert_allclose(made.block.sum(axis=1), 0.0, atol=1e-10)
+
+
+def test_the_statistic_is_that_of_all_rows():
+    made = invent(np.array([0.6, 0.3, 0.1]), 0.5, 5_000, np.random.default_rng(5))
+    plan = Gauss().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(1.0))
+    exact, rows = made.measured(Gauss(), plan).cross()
+    assert rows == 5_000
+    assert exact[0, 0] == 5_000 * 4**plan.lattice.bits
+    second = exact[1:, 1:].astype(float) / plan.lattice.steps**2 / 5_000
+    np.testing.assert_allclose(second, made.covariance(centred=False), atol=1e-5)
+
+
+def test_shorter_rows_have_larger_relative_errors():
+    errors = [
+        compared(mechanisms=["gauss"], row_length=length).table["relative"][0]
+        for length in (0.25, 0.5, 1.0)
+    ]
+    assert errors[0] > 1.5 * errors[1] > 2.25 * errors[2]
+
+
+@pytest.mark.parametrize("spectrum", ["power", "steep", "flat", [3, 1], (5.0, 0, 0, 1.0)])
+def test_the_spectrum_is_the_one_asked_for(spectrum):
+    made = compared(mechanisms=["zero"], ncomp=1, spectrum=spectrum, repeats=1)
+    size = made.table["frobenius"][0]
+    known = {
+        "power": 1 / np.arange(1.0, 5),
+        "steep": 1 / np.arange(1.0, 5) ** 2,
+        "flat": np.ones(4),
+    }
+    values = known[spectrum] if isinstance(spectrum, str) else np.asarray(spectrum, dtype=float)
+    norm = 0.25 * np.linalg.norm(values) / values.sum()
+    assert size == pytest.approx(norm, rel=2e-3)
+    named = spectrum if isinstance(spectrum, str) else "as given"
+    assert made.question.spectrum == named
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"n": 0}, "n=0: expected a whole number from 2"),
+        ({"n": -5}, "n=-5"),
+        ({"n": 1e4}, "n=10000.0"),
+        ({"n": True}, "n=True"),
+        ({"n": "many"}, "n='many'"),
+        ({"n": None}, "n=None"),
+        ({"repeats": 0}, "repeats=0"),
+        ({"repeats": 2.0}, "repeats=2.0"),
+        ({"ncomp": 5}, "ncomp=5"),
+        ({"spectrum": "gentle"}, 'expected "power", "steep", "flat" or an array'),
+        ({"spectrum": [1.0, -0.1]}, "none negative"),
+        ({"spectrum": [1.0] * 5}, r"shape \(5,\): expected 1 to 4 numbers"),
+        ({"spectrum": []}, "1 to 4"),
+        ({"spectrum": [0, 0]}, "not all 0"),
+        ({"spectrum": [1.0, np.nan]}, "1 to 4"),
+        ({"spectrum": [np.inf]}, "1 to 4"),
+        ({"spectrum": np.eye(2)}, "1 to 4"),
+        ({"spectrum": ["a"]}, "1 to 4"),
+        ({"spectrum": None}, "1 to 4"),
+        ({"row_length": 0}, "row_length=0"),
+        ({"row_length": 1.5}, "row_length=1.5"),
+        ({"row_length": math.nan}, "row_length=nan"),
+        ({"row_length": "half"}, "row_length='half'"),
+        ({"mechanisms": "gauss"}, "expected a list of names"),
+        ({"mechanisms": []}, "expected a list of names"),
+        ({"mechanisms": ["gauss", "wishart"]}, "'wishart' is not known"),
+        ({"mechanisms": ["none"]}, "'none' is not known"),
+        ({"mechanisms": [Gauss()]}, "Gauss is not known"),
+        ({"denoise": "magic"}, "denoise='magic'"),
+        ({"denoise": ["auto"]}, "denoise=list"),
+        ({"scale": "var"}, "scale="),
+        ({"center": 1}, "center="),
+        ({"row_norm": -1.0}, "row_norm="),
+        ({"adjacency": "swap"}, "adjacency="),
+    ],
+)
+def test_a_wrong_word_is_refused(words, reason):
+    with pytest.raises(ArgumentError, match=reason):
+        compared(**words)
+
+
+def test_other_errors_are_those_of_the_verbs():
+    with pytest.raises(CodebookError):
+        compared("~ height")
+    with pytest.raises(CodebookError):
+        compared(codebook=None)
+    with pytest.raises(BudgetError):
+        compared(eps=-1.0)
+
+
+def test_unit_rows_have_the_length_of_the_norm():
+    made = compared(mechanisms=["gauss"], row_norm="unit", row_length=0.2)
+    assert (made.question.row_norm, made.question.row_length) == (1.0, 1.0)
+
+
+def test_one_release_has_no_standard_error():
+    line = compared(mechanisms=["gauss"], repeats=1).table.iloc[0]
+    assert math.isnan(line["energy_se"])
+    assert math.isfinite(line["energy"])
+
+
+def test_directions_alone_have_no_matrix_error(usual):
+    lines = usual.table.set_index("mechanism")
+    assert lines.loc[list(SUBSPACE), "frobenius"].isna().all()
+    assert lines.loc[list(SUBSPACE), "energy"].notna().all()
+
+
+def test_the_report_says_what_is_assumed_and_that_nothing_was_spent(usual):
+    text = usual.summary().as_text()
+    for words in (
+        "Mechanisms compared, nothing spent",
+        "eps = 1, delta = 1e-06",
+        "3,000 (assumed)",
+        "replace one row, n public",
+        "power (assumed)",
+        "0.50 of",
+        "No data were read",
+        "zero *",
+    ):
+        assert words in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "by the error" in compared(mechanisms=["gauss"]).summary().as_text()
+    assert "<table" in usual._repr_html_()
+    assert "nothing spent" in repr(usual)
+
+
+def test_the_picture_has_both_panels(usual):
+    energy, error = usual.plot()
+    try:
+        names = [tick.get_text() for tick in energy.get_yticklabels()]
+        assert names == usual.simulated["mechanism"].tolist()
+        assert error.get_xscale() == "log"
+        assert len(error.patches) == usual.simulated["frobenius"].notna().sum()
+    finally:
+        plt.close("all")

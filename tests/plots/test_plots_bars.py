@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from plots_samples import assert_readable, new_ax
+
+from dpmodels.errors import ArgumentError
+from dpmodels.plots import Panel, bars
+
+LABELS = ["shells", "gauss", "ppca", "zero"]
+ENERGY = Panel("Captured energy", [0.99, 0.95, 0.85, 0.4], [0.001, 0.004, 0.01, 0.02])
+ERROR = Panel("Error", [0.003, 0.01, np.nan, 0.09], [2e-4, 1e-3, np.nan, 0.0], log=True)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    """Leave no figure behind."""
+    yield
+    plt.close("all")
+
+
+def ends(ax):
+    """Where the bars end, by the place they stand at."""
+    return {
+        round(bar.get_y() + bar.get_height() / 2): bar.get_x() + bar.get_width()
+        for bar in ax.patches
+    }
+
+
+def test_bars_end_at_the_values_first_at_the_top():
+    energy, error = bars([ENERGY, ERROR], labels=LABELS)
+    assert ends(energy) == pytest.approx(dict(enumerate(ENERGY.values)))
+    assert ends(error) == pytest.approx({0: 0.003, 1: 0.01, 3: 0.09})
+    assert energy.get_ylim()[0] > energy.get_ylim()[1]
+    assert [tick.get_text() for tick in energy.get_yticklabels()] == LABELS
+    assert not any(tick.get_text() for tick in error.get_yticklabels())
+    assert_readable(energy, [*energy.get_yticklabels(), energy.xaxis.label])
+    assert_readable(error, [error.xaxis.label])
+
+
+def test_linear_bars_start_at_zero_and_logarithmic_ones_at_the_edge():
+    energy, error = bars([ENERGY, ERROR], labels=LABELS)
+    assert {bar.get_x() for bar in energy.patches} == {0.0}
+    assert (energy.get_xscale(), error.get_xscale()) == ("linear", "log")
+    left = error.get_xlim()[0]
+    assert 0 < left < 0.003
+    assert {bar.get_x() for bar in error.patches} == {left}
+
+
+def test_error_bars_are_one_standard_error_each_way():
+    (ax,) = bars([ENERGY], labels=LABELS)
+    segments = np.array(ax.collections[0].get_segments())
+    half = np.diff(segments[:, :, 0], axis=1)[:, 0] / 2
+    np.testing.assert_allclose(half, ENERGY.errors)
+    assert ax.get_xlim()[1] >= np.add(ENERGY.values, ENERGY.errors).max()
+
+
+def test_error_bars_never_leave_the_axis():
+    (ax,) = bars([Panel("Error", [1.0, 2.0], [5.0, 1.0], log=True)], labels=LABELS[:2])
+    segments = np.array(ax.collections[0].get_segments())
+    left, right = ax.get_xlim()
+    assert segments[:, :, 0].min() == pytest.approx(left)
+    assert segments[:, :, 0].max() <= right
+
+
+def test_pale_ones_have_another_colour():
+    (ax,) = bars([ENERGY], labels=LABELS, pale=[False, False, False, True])
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert len(set(colours)) == 2
+    assert colours[3] != colours[0]
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [np.nan, np.nan], [-1.0, 0.0]])
+@pytest.mark.parametrize("log", [False, True])
+def test_nothing_to_draw_is_drawn(values, log):
+    (ax,) = bars([Panel("Error", values, [0.0, 0.0], log=log)], labels=LABELS[:2])
+    ax.figure.canvas.draw()
+    assert np.isfinite(ax.get_xlim()).all()
+
+
+def test_given_axes_leave_pyplot_alone():
+    given = new_ax(), new_ax()
+    assert bars([ENERGY, ERROR], labels=LABELS, axes=given) == given
+    assert plt.get_fignums() == []
+
+
+def test_a_new_figure_holds_the_panels_alone():
+    drawn = bars([ENERGY, ERROR], labels=LABELS)
+    assert drawn[0].figure.axes == list(drawn)
+    assert len(plt.get_fignums()) == 1
+
+
+def test_the_stamp_lies_across_every_panel():
+    for ax in bars([ENERGY, ERROR], labels=LABELS, stamp="SIMULATION - NOT PRIVATE"):
+        assert any("NOT PRIVATE" in text.get_text() for text in ax.texts)
+
+
+def test_dollar_signs_are_not_mathematics():
+    (ax,) = bars([Panel("$x", [1.0], [0.1])], labels=[r"$\bad{$"], axes=[new_ax()])
+    ax.figure.canvas.draw()
+    assert ax.get_xlabel() == "$x"
+
+
+@pytest.mark.parametrize(
+    ("panels", "more", "reason"),
+    [
+        ([ENERGY], {"labels": ["a"]}, r"shape \(4,\) for 1 labels"),
+        ([Panel("E", [1.0], [0.1, 0.2])], {"labels": ["a"]}, r"shape \(2,\) for 1 labels"),
+        ([Panel("E", [], [])], {"labels": []}, "for 0 labels"),
+        ([ENERGY], {"labels": LABELS, "pale": [True]}, "pale has 1 entries for 4"),
+        ([ENERGY, ERROR], {"labels": LABELS, "axes": [new_ax()]}, "axes has 1 entries for 2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(panels, more, reason):
+    with pytest.raises(ArgumentError, match=reason):
+        bars(panels, **more)
