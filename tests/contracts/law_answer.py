@@ -3,10 +3,13 @@
 import numpy as np
 from contract_cases import BOOK, FORMULA, HUGE, Case, table
 
-from dpmodels.noise.lattice import MAX_BITS
+import dpmodels as dp
 
 ROWS = 400
-SCALES = ("range", "sd", None)
+COMPONENTS = 2
+# Laplace noise goes beyond so many of its sds with probability 1e-12.
+FAR = 20
+NAMES = ["sex[T.M]", "region[T.e]", "region[T.s]", "age", "wage"]
 
 
 def coded(data):
@@ -22,40 +25,107 @@ def coded(data):
     return np.column_stack(columns).astype(float)[known]
 
 
+def divisor(scale):
+    return np.ones(5) if scale is None else np.array([0.5, 0.5, 0.5, 50, 25])
+
+
 def second_moment(rows, centred):
     return np.cov(rows, rowvar=False) if centred else rows.T @ rows / len(rows)
+
+
+def noise_left(release, rows):
+    """What noise is left in an entry of the mean square."""
+    own = release.noise
+    return FAR * np.nanmax([own.count, own.mean, own.diagonal]) / len(rows)
+
+
+def step(case):
+    """Twice what rounding moves a row by, in units of the ball."""
+    return 1 / (2.0 ** case.plan(5, HUGE[case.kind]).lattice.bits - 2)
+
+
+def turned(case, rows):
+    """What directions drawn at a gap g, at angles of variance 1/(2cg), move an entry by.
+
+    Many sds of five of them; no gap exceeds the number of rows.
+    """
+    if not case.mechanism.directions:
+        return 0.0
+    slope = case.plan(5, HUGE[case.kind], components=5).scales["concentration"]
+    return FAR * np.sqrt(5 / (2 * slope * len(rows)))
+
+
+def slack(case, fit, rows):
+    """Noise, directions, and rounding: three steps cover x xᵀ and m mᵀ."""
+    away = 3 * step(case) + 3 * noise_left(fit.release, rows) + turned(case, rows)
+    return away * fit.call.row_norm**2
 
 
 def a_huge_budget_gives_the_exact_answer(case: Case) -> None:
     data = table(ROWS)
     rows = coded(data)
-    for scale in SCALES:
+    for scale in ("range", "sd", None):
         fit = case.fit(FORMULA, data, BOOK, budget=HUGE[case.kind], scale=scale)
-        divisor = np.ones(5) if scale is None else np.array([0.5, 0.5, 0.5, 50, 25])
-        expected = second_moment(rows / divisor, case.centred)
-        # Rounding moves a coordinate by half a step: three steps cover x xᵀ and m mᵀ.
-        # The noise left over goes beyond eight of its sd with probability 1e-15.
-        noise = 8 * max(fit.release.noise.count, fit.release.noise.diagonal) / len(rows)
-        slack = (3 / (2.0**MAX_BITS - 2) + 3 * noise) * fit.call.row_norm**2
+        expected, near = second_moment(rows / divisor(scale), case.centred), slack(case, fit, rows)
         if scale == "sd":
             variances = np.diagonal(expected)
             expected = expected / np.sqrt(np.outer(variances, variances))
-            slack = 2 * slack / variances.min()
+            near = 2 * near / variances.min()
         vectors = fit.loadings.to_numpy()
         released = vectors @ np.diag(fit.eigenvals.to_numpy()) @ vectors.T
-        assert fit.loadings["variable"].values.tolist() == [
-            "sex[T.M]",
-            "region[T.e]",
-            "region[T.s]",
-            "age",
-            "wage",
-        ]
-        np.testing.assert_allclose(released, expected, rtol=0, atol=slack)
-        assert abs(fit.ncomplete - len(rows)) <= 8 * fit.release.noise.count
+        assert fit.loadings["variable"].values.tolist() == NAMES
+        np.testing.assert_allclose(released, expected, rtol=0, atol=near)
+        np.testing.assert_allclose(fit.cov.to_numpy(), expected, rtol=0, atol=near)
+        assert abs(fit.ncomplete - len(rows)) <= FAR * fit.release.noise.count
         if case.centred:
-            slack = fit.call.row_norm * (1 / 2.0**MAX_BITS + 2 * noise)
+            near = fit.call.row_norm * (step(case) + 2 * noise_left(fit.release, rows))
             away = np.abs(fit.center.to_numpy() - rows.mean(axis=0)) / fit.call.divisor
-            assert (away <= slack).all()
+            assert (away <= near).all()
         else:
             assert fit.center is None
     assert np.isnan(data["age"]).any(), "no incomplete row was tried"
+
+
+def the_unbiased_release_is_exact_too(case: Case) -> None:
+    """Of a mechanism that makes an estimate besides, what it was made from."""
+    data = table(ROWS)
+    rows = coded(data)
+    fit = case.fit(FORMULA, data, BOOK, budget=HUGE[case.kind])
+    release, centre = fit.release, 0.0
+    if release.total is not None:
+        centre = np.outer(release.total, release.total) / release.count**2
+    found = release.second / release.count - centre
+    scaled = (rows - fit.call.origin) / fit.call.divisor / fit.call.row_norm
+    expected = scaled.T @ scaled / len(rows)
+    if release.total is not None:
+        expected -= np.outer(scaled.mean(axis=0), scaled.mean(axis=0))
+    near = slack(case, fit, rows) / fit.call.row_norm**2
+    np.testing.assert_allclose(found, expected, rtol=0, atol=near)
+
+
+def a_huge_budget_gives_the_exact_covariance(case: Case) -> None:
+    data = table(ROWS)
+    rows = coded(data)
+    fit = case.cov(FORMULA, data, BOOK, budget=HUGE[case.kind])
+    own = np.outer(divisor("range"), divisor("range"))
+    away = np.abs(fit.cov.to_numpy() - second_moment(rows, case.centred))
+    assert (away <= slack(case, fit, rows) * own).all()
+
+
+def a_huge_budget_gives_the_exact_space(case: Case) -> None:
+    """On rows of two long directions and three short ones, far apart."""
+    rng, long = np.random.default_rng(1), np.array([1.0, 0.9, 0.05, 0.05, 0.05])
+    turn = np.linalg.qr(rng.normal(size=(5, 5))).Q
+    rows = 0.5 * rng.uniform(-1, 1, (ROWS, 5)) * long @ turn + 0.01
+    names = [f"x{i}" for i in range(5)]
+    book = dp.codebook.uniform(names, (-2, 2))
+    words = {"budget": HUGE[case.kind], "scale": None, "ncomp": COMPONENTS}
+    fit = case.fit("~ .", dict(zip(names, rows.T, strict=True)), book, **words)
+    expected = second_moment(rows, case.centred)
+    exact = np.linalg.eigh(expected).eigenvectors[:, -COMPONENTS:]
+    found = fit.loadings.to_numpy()
+    assert fit.loadings["variable"].values.tolist() == names
+    np.testing.assert_allclose(found.T @ found, np.eye(COMPONENTS), atol=1e-12)
+    # The budget leaves an angle of some 1e-4; a power method stops at a public count.
+    away = np.linalg.norm(found @ found.T - exact @ exact.T, 2)
+    assert away < 1e-3, f"sine of the largest angle: {away}"

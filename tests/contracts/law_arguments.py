@@ -24,7 +24,7 @@ FIXES = (
     *("write", "expected", "give", "declare", "rename", "name ", "check", "list ", "use "),
     *("for example", "the functions are", "subtract", "non-empty"),
 )
-GOOD = {"formula": FORMULA, "codebook": BOOK, "eps": 1.0, "delta": 1e-6}
+GOOD = {"formula": FORMULA, "codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": "gauss"}
 NAN, INF = float("nan"), float("inf")
 
 

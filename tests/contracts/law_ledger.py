@@ -4,23 +4,27 @@ import pytest
 from contract_cases import BOOK, FORMULA, Case, TouchedError, mined_stream, minefield, table
 
 import dpmodels as dp
-from dpmodels.errors import LedgerError
-from dpmodels.privacy import ZCDP, Guarantee
+from dpmodels.errors import FrameError, LedgerError
+from dpmodels.privacy import ZCDP
+from dpmodels.privacy.spent import price
 
+# Rows that explode when they are read, and the same as a stream of tables.
+ROWS = {False: (minefield, mined_stream), True: (minefield,)}
 OTHER = {"replace": "add-remove", "add-remove": "replace"}
 
 
 def _ledger(case: Case, times: float, adjacency: str | None = None) -> dp.Ledger:
-    """A ledger that holds so many times the case's budget."""
-    own: Guarantee = case.guarantee
-    relation = adjacency or case.adjacency
+    """A ledger that holds so many times what the case costs, or its budget if that is nothing."""
+    own, relation = case.guarantee, adjacency or case.adjacency
+    whole = own.rho if isinstance(own, ZCDP) else own.eps
+    amount = (price(case.plan(5).events, own).amount or whole) * times
     if isinstance(own, ZCDP):
-        return dp.Ledger(budget=ZCDP(own.rho * times), adjacency=relation)
-    return dp.Ledger(own.eps * times, getattr(own, "delta", 0.0), adjacency=relation)
+        return dp.Ledger(budget=ZCDP(amount), adjacency=relation)
+    return dp.Ledger(amount, getattr(own, "delta", 0.0), adjacency=relation)
 
 
 def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:
-    for rows in (minefield, mined_stream):
+    for rows in ROWS[case.mechanism.rereads]:
         for ledger in (_ledger(case, 0.5), _ledger(case, 2, OTHER[case.adjacency])):
             with pytest.raises(LedgerError):
                 case.fit(FORMULA, rows(), BOOK, ledger=ledger)
@@ -28,7 +32,7 @@ def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:
 
 
 def the_ledger_is_charged_before_a_row_is_read(case: Case) -> None:
-    for rows in (minefield, mined_stream):
+    for rows in ROWS[case.mechanism.rereads]:
         ledger = _ledger(case, 1.2)
         with pytest.raises(TouchedError):
             case.fit(FORMULA, rows(), BOOK, ledger=ledger)
@@ -39,15 +43,28 @@ def the_ledger_records_what_the_plan_costs(case: Case) -> None:
     ledger = _ledger(case, 1.2)
     fit = case.fit(FORMULA, table(20), BOOK, ledger=ledger)
     assert len(ledger.entries) == 1, "the release is not in the ledger"
-    assert ledger.entries[0].events == fit.release.events == case.plan(5).events
+    assert ledger.entries[0].events == fit.release.events == case.plan(5, components=5).events
     assert fit.call.ledger == ledger.describe()
     assert ledger.describe() in fit.summary().as_text()
+
+
+def the_same_release_again_costs_as_much(case: Case) -> None:
+    ledger = _ledger(case, 1.2)
+    case.fit(FORMULA, table(20), BOOK, ledger=ledger)
     with pytest.raises(LedgerError):
         case.fit(FORMULA, table(20), BOOK, ledger=ledger)
     assert len(ledger.entries) == 1
 
 
 def a_whole_budget_may_be_spent_at_once(case: Case) -> None:
-    ledger = _ledger(case, 1)
+    ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
     case.fit(FORMULA, table(20), BOOK, ledger=ledger)
     assert len(ledger.entries) == 1
+
+
+def a_stream_is_refused_before_the_charge(case: Case) -> None:
+    """By a mechanism that reads the rows several times."""
+    ledger = _ledger(case, 1.2)
+    with pytest.raises(FrameError, match="once"):
+        case.fit(FORMULA, mined_stream(), BOOK, ledger=ledger)
+    assert ledger.entries == (), "a refusal was charged"

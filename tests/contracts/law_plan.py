@@ -1,17 +1,18 @@
-"""A plan is a pure function of public facts; no verb has a seed."""
+"""A plan is a pure function of public facts that pays for itself; no verb has a seed."""
 
 import inspect
+from itertools import product
 
 import pytest
-from contract_cases import USUAL, Case
+from contract_cases import BOOK, FORMULA, LARGE, TINY, USUAL, Case, minefield
 
 import dpmodels as dp
-from dpmodels.errors import BudgetError
-from dpmodels.mechanisms import Facts
+from dpmodels.errors import BudgetError, DPModelsError
 from dpmodels.noise import source
-from dpmodels.privacy import adjacency
+from dpmodels.privacy import ZCDP, total_eps, total_rho
 
 PLAN = ("facts", "guarantee")
+MEASURE = ("design", "plan")
 RELEASE = ("statistic", "plan", "entropy")
 SEEDS = ("seed", "random_state", "rng", "generator")
 
@@ -19,6 +20,7 @@ SEEDS = ("seed", "random_state", "rng", "generator")
 def plan_is_a_pure_function_of_public_facts(case: Case) -> None:
     strategy = case.mechanism.make()
     assert tuple(inspect.signature(strategy.plan).parameters) == PLAN
+    assert tuple(inspect.signature(strategy.measure).parameters) == MEASURE
     assert tuple(inspect.signature(strategy.release).parameters) == RELEASE
     with dp.simulation(seed=1):
         plans = [case.plan(4), case.plan(4)]
@@ -27,11 +29,31 @@ def plan_is_a_pure_function_of_public_facts(case: Case) -> None:
         assert source().words(4).tolist() == after, "a plan draws random words"
     # As text, since nan stands for a part that is not released.
     assert repr(plans[0]) == repr(plans[1]) == repr(case.plan(4))
-    facts = Facts(4, adjacency(case.adjacency), centred=case.centred)
-    assert plans[0].facts == facts
+    assert plans[0].facts == case.facts(4)
     assert plans[0].guarantee == case.guarantee
     assert plans[0].lattice.columns == 4
-    assert plans[0].events
+    free = case.mechanism.baseline or case.mechanism.open
+    assert bool(plans[0].events) != free
+
+
+def the_events_cost_what_was_asked(case: Case) -> None:
+    """At most what was asked, for any option, width and number of components."""
+    tried = product(case.mechanism.variants(), ((1, 1), (4, 2), (4, 0), (31, 5)))
+    for strategy, (columns, components) in tried:
+        for guarantee in (case.guarantee, LARGE[case.kind], TINY[case.kind]):
+            try:
+                with case.inside:
+                    plan = strategy.plan(case.facts(columns, components), guarantee)
+            except BudgetError:
+                assert guarantee is TINY[case.kind], "a usual budget is refused"
+                continue
+            assert plan.guarantee == guarantee
+            if isinstance(guarantee, ZCDP):
+                spent, asked = total_rho(plan.events), guarantee.rho
+            else:
+                asked = guarantee.eps
+                spent = total_eps(plan.events, getattr(guarantee, "delta", 0.0))
+            assert spent <= asked * (1 + 1e-9), f"{columns} columns: {spent} of {asked}"
 
 
 def plan_refuses_what_it_cannot_give(case: Case) -> None:
@@ -41,6 +63,27 @@ def plan_refuses_what_it_cannot_give(case: Case) -> None:
             continue
         with pytest.raises(BudgetError, match="write"):
             case.plan(3, guarantee)
+        ledger = dp.Ledger(budget=guarantee, adjacency=case.adjacency)
+        with pytest.raises(BudgetError, match="write"):
+            case.fit(FORMULA, minefield(), BOOK, budget=guarantee, ledger=ledger)
+        assert ledger.entries == (), "a refusal was charged"
+
+
+def no_noise_outside_a_simulation_is_refused(case: Case) -> None:
+    """A mechanism without noise works inside ``dp.simulation`` only."""
+    ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
+    with pytest.raises(DPModelsError, match="simulation"):
+        dp.dp_pca(
+            FORMULA,
+            minefield(),
+            codebook=BOOK,
+            budget=case.guarantee,
+            adjacency=case.adjacency,
+            center=case.centred,
+            mechanism=case.mechanism.name,
+            ledger=ledger,
+        )
+    assert ledger.entries == (), "a refusal was charged"
 
 
 def no_verb_has_a_seed() -> None:

@@ -9,7 +9,10 @@ import numpy as np
 from contract_cases import Case
 
 import dpmodels as dp
-from dpmodels.results import PCAResult
+from dpmodels.errors import BudgetError
+from dpmodels.inference import Spectrum
+from dpmodels.privacy import total_eps
+from dpmodels.results import CovResult, PCAResult, SubspaceResult
 
 ODD_BOOK = dp.codebook(a=(-1, 1), b=(0, 10), g=["u", "v", "w"])
 # Every kind of factor a formula has, alone and in products.
@@ -20,22 +23,63 @@ ODD_FORMULA = (
 PLAIN = {"a": [0.5] * 4, "b": [2.0] * 4, "g": ["u"] * 4}
 
 
-def finite_and_printable(fit: PCAResult) -> None:
-    release = fit.release
-    released = (release.count, release.second, 0.0 if release.total is None else release.total)
-    panel = fit.noise()
-    shown = (fit.loadings, fit.eigenvals, fit.sdev, panel["eigenvalue"], panel["noise_sd"])
-    for values in (*released, *shown, fit.noise_sd, fit.noise_floor, fit.nobs, fit.ncomplete):
+def finite_and_printable(fit: PCAResult | SubspaceResult) -> None:
+    if isinstance(fit, SubspaceResult):
+        _directions(fit)
+    else:
+        _moments(fit)
+    summary = fit.summary()
+    for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
+        assert "PC1" in text
+    assert type(fit).__name__ in repr(fit)
+    fit.to_xarray()
+
+
+def finite_covariance(fit: CovResult) -> None:
+    for values in (fit.cov, fit.cov_released, fit.cor, fit.sd, fit.nobs, fit.ncomplete):
         assert np.isfinite(values).all()
     summary = fit.summary()
     for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
-        assert "Standard deviation" in text
-    assert "PCAResult" in repr(fit)
+        assert "orrelation" in text or "ovariance" in text
+    assert "CovResult" in repr(fit)
+    assert len(fit.tidy()) > 0
+    assert len(fit.glance()) > 0
+    fit.to_xarray()
+
+
+def _moments(fit: PCAResult) -> None:
+    release, panel = fit.release, fit.noise()
+    released = [release.count, release.second, fit.loadings, fit.eigenvals, fit.sdev, fit.cov]
+    released += [part for part in (release.total, release.estimate) if part is not None]
+    if isinstance(fit.spectrum, Spectrum):
+        released += [panel["eigenvalue"], panel["noise_sd"], fit.noise_sd, fit.noise_floor]
+    for values in (*released, fit.nobs, fit.ncomplete):
+        assert np.isfinite(values).all()
     for frame in (panel, fit.noise_int(), fit.tidy(), fit.tidy("eigenvalues"), fit.glance()):
         assert len(frame) > 0
-    if fit.call.scale != "sd":
+    if fit.call.scale != "sd" and isinstance(fit.spectrum, Spectrum) and release.estimate is None:
         fit.conf_int()
-    fit.to_xarray()
+
+
+def _directions(fit: SubspaceResult) -> None:
+    frame = fit.release.frame
+    np.testing.assert_allclose(frame.T @ frame, np.eye(frame.shape[1]), rtol=0, atol=1e-9)
+    assert np.isfinite(fit.loadings).all()
+    for one in (fit.tidy(), fit.glance()):
+        assert len(one) > 0
+
+
+def options_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
+    """With each option, as without."""
+    for strategy in case.mechanism.variants()[1:]:
+        with silence():
+            words = {"scale": "range", "ncomp": 3, "mechanism": strategy}
+            finite_and_printable(case.fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK, **words))
+
+
+def degenerate_covariances_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
+    with silence():
+        finite_covariance(case.cov(ODD_FORMULA, PLAIN | odd, ODD_BOOK))
 
 
 @contextmanager
@@ -47,21 +91,30 @@ def silence() -> Iterator[None]:
 
 
 def odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
-    for scale in ("range", "sd"):
-        with silence():
-            fit = case.fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK, scale=scale)
-            finite_and_printable(fit)
+    data = PLAIN | odd
+    with silence():
+        if case.mechanism.family == "subspace":
+            finite_and_printable(case.fit(ODD_FORMULA, data, ODD_BOOK, scale=None, ncomp=3))
+            return
+        for scale in ("range", "sd"):
+            finite_and_printable(case.fit(ODD_FORMULA, data, ODD_BOOK, scale=scale, ncomp=3))
 
 
 def any_budget_and_width_pass_in_silence(case: Case, columns: int, budgets: list[Any]) -> None:
+    """A budget that leaves no lattice is refused; that is all that may happen."""
     names = [f"x{i}" for i in range(columns)]
     book = dp.codebook.uniform(names, (0, 1))
     data = dict(zip(names, np.random.default_rng(0).random((columns, 30)), strict=True))
     for budget in budgets:
         with silence():
-            fit = case.fit("~ .", data, book, budget=budget)
-            assert fit.loadings.shape == (columns, columns)
-            finite_and_printable(fit)
+            try:
+                case.plan(columns, budget)
+            except BudgetError:
+                continue
+            for ncomp in {1, columns}:
+                fit = case.fit("~ .", data, book, budget=budget, ncomp=ncomp)
+                assert fit.loadings.shape == (columns, ncomp)
+                finite_and_printable(fit)
 
 
 def odd_declarations_pass_in_silence(case: Case, book: dp.Codebook, **words: Any) -> None:
@@ -70,3 +123,25 @@ def odd_declarations_pass_in_silence(case: Case, book: dp.Codebook, **words: Any
     data = {name: [*ends, 0.0, 1.0, -1e300, 1e-300] for name in book}
     with silence():
         finite_and_printable(case.fit("~ a * b", data, book, **words))
+
+
+def all_below_the_floor_is_said(case: Case) -> None:
+    """A spectrum of nothing but noise is shown as such, with no component made of it."""
+    data = {"a": [0.0, 0.5], "b": [2.0, 3.0], "g": ["u", "v"]}
+    # One release of noise alone in twenty or so has a component above the floor.
+    with dp.simulation(seed=2):
+        text = case.fit("~ a + b + g", data, ODD_BOOK).summary().as_text()
+    assert "No component is above it" in text
+    assert "Loadings" not in text
+    for line in text.splitlines():
+        if line.startswith(("Proportion", "Cumulative", "Debiased", "95% noise")):
+            assert not any(digit in line.removeprefix("95%") for digit in "123456789"), line
+
+
+def an_unused_delta_is_said(case: Case) -> None:
+    """Of a pure mechanism that is given one."""
+    data = {"a": [0.0, 0.5], "b": [2.0, 3.0], "g": ["u", "v"]}
+    fit = case.fit("~ a + b + g", data, ODD_BOOK, budget=dp.ApproxDP(1.0, 1e-6))
+    if total_eps(fit.release.events, 0.0) <= 1 + 1e-9:
+        notes = str(fit.summary()).rpartition("=====")[2]
+        assert "delta" in notes, f"nothing is said of it: {notes}"

@@ -1,7 +1,9 @@
 """No neighbour is farther than declared, and some are as far: exact integers throughout.
 
-The distance of two statistics is ``sqrt(sum Delta_i**2 / sigma_i**2)`` with
-the plan's noise scales, in fractions; the plan declares 1/multiplier.
+In units of the plan's noise scales, in fractions, two statistics are
+``sum Delta_i**2 / sigma_i**2`` apart where the noise is Gaussian, and
+``sum |Delta_i| / b_i`` where it is Laplace's; the plan declares 1/multiplier**2
+and 1/multiplier.
 """
 
 from dataclasses import dataclass
@@ -13,10 +15,11 @@ import numpy as np
 from contract_cases import TINY, Case
 
 import dpmodels as dp
-from dpmodels.mechanisms import MomentsPlan
-from dpmodels.privacy import Guarantee
+from dpmodels.mechanisms import Plan
+from dpmodels.privacy import BoundedRangeEvent, Guarantee
 
-NEARLY = Fraction(99, 100) ** 2
+NEARLY = Fraction(99, 100)
+POWER = {"svec": 2, "L2": 2, "L1": 1}
 Row = dict[str, Any]
 
 
@@ -24,8 +27,10 @@ Row = dict[str, Any]
 class Family:
     """A design and the rows to be tried on it.
 
-    In each a row reaches the ball's surface; where `around`, complete rows lie
-    there in every direction, so that two of them are as far apart as declared.
+    In each a row reaches the ball's surface, and some neighbours are as far
+    apart as declared in the norms of `reached`; where `around`, complete rows
+    lie there in every direction, so that each kind of neighbour is, in
+    isometric coordinates.
     """
 
     name: str
@@ -34,7 +39,8 @@ class Family:
     complete: tuple[Row, ...]
     incomplete: tuple[Row, ...]
     scaling: dict[str, Any]
-    around: bool
+    reached: tuple[str, ...] = ("svec",)
+    around: bool = False
 
 
 def _vectors(points: np.ndarray) -> tuple[Row, ...]:
@@ -54,8 +60,14 @@ def _book(columns: int) -> dp.Codebook:
 
 
 def _circle() -> np.ndarray:
-    """Orthogonal, 45 degrees, opposite, t = -1/4; zero, short, and far too long."""
-    angles = np.radians([0, 45, 90, 135, 180, 225, 270, np.degrees(np.arccos(-0.25)), 1e-3, 33])
+    """Orthogonal, 45 degrees, opposite, t = -1/4 (twice); zero, short, and far too long.
+
+    The second time the two rows are each other's mirror image.
+    """
+    third = np.degrees(np.arccos(-0.25))
+    mirrored = np.degrees(np.arcsin(-0.25)) / 2
+    angles = [0, 45, 90, 135, 180, 225, 270, third, 1e-3, 33, mirrored, 90 - mirrored]
+    angles = np.radians(angles)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
     return np.vstack([points, 0.1 * points[:3], 0.25 * points[3:5], [[0, 0], [1e-9, 0], [9e9, -1]]])
 
@@ -68,8 +80,19 @@ def _sphere() -> np.ndarray:
 
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 FAMILIES = (
-    Family("circle", "~ .", _book(2), _vectors(_circle()), _missing(2), {"row_norm": 0.25}, True),
-    Family("sphere", "~ .", _book(7), _vectors(_sphere()), _missing(7), {"row_norm": 0.01}, True),
+    Family(
+        "circle",
+        "~ .",
+        _book(2),
+        _vectors(_circle()),
+        _missing(2),
+        {"row_norm": 0.25},
+        ("svec", "L2", "L1"),
+        around=True,
+    ),
+    Family(
+        "sphere", "~ .", _book(7), _vectors(_sphere()), _missing(7), {"row_norm": 0.01}, around=True
+    ),
     # Corners opposite, next to each other and twice the same; beyond the bounds; inside.
     Family(
         "cube",
@@ -78,7 +101,7 @@ FAMILIES = (
         _vectors(np.vstack([CORNERS, CORNERS[:1], 7 * CORNERS[:2], [[np.inf] * 3, [0.3, -1, 0]]])),
         _missing(3),
         {},
-        False,
+        ("svec", "L1"),
     ),
     Family(
         "codebook",
@@ -87,7 +110,6 @@ FAMILIES = (
         tuple({"x": x, "y": y, "g": g} for x, y, g in product((1e6, 1e6 + 3), (0, 250_000), "abc")),
         tuple({"x": 1e6, "y": 0, "g": level} for level in ("unlisted", None, "", "A", 3)),
         {},
-        False,
     ),
     Family(
         "natural",
@@ -96,21 +118,21 @@ FAMILIES = (
         tuple({"x": x, "g": g} for x, g in product((-2, 0, 80), "ab")),
         ({"x": None, "g": "a"}, {"x": 80, "g": "z"}),
         {"scale": None},
-        False,
     ),
 )
 
 
-def _distance(left: np.ndarray, right: np.ndarray, plan: MomentsPlan) -> Fraction:
-    """Return the squared distance in units of the noise."""
+def _distance(left: np.ndarray, right: np.ndarray, plan: Plan, power: int) -> Fraction:
+    """Return the distance to this power in units of the noise."""
     delta = left - right
-    squares = np.array([[int(cell) ** 2 for cell in row] for row in delta], dtype=object)
-    steps, size = plan.steps, len(squares)
-    parts = [(squares[0, 0], steps.count), (squares.diagonal()[1:].sum(), steps.diagonal)]
-    parts.append((sum(squares[i, j] for i, j in combinations(range(1, size), 2)), steps.off))
+    sizes = np.array([[abs(int(cell)) ** power for cell in row] for row in delta], dtype=object)
+    steps, size = plan.steps, len(sizes)
+    parts = [(sizes[0, 0], steps.count), (sizes.diagonal()[1:].sum(), steps.diagonal)]
+    parts.append((sum(sizes[i, j] for i, j in combinations(range(1, size), 2)), steps.off))
     if plan.facts.centred:
-        parts.append((squares[0, 1:].sum(), steps.mean))
-    return sum((Fraction(int(total)) / Fraction(scale) ** 2 for total, scale in parts), Fraction())
+        parts.append((sizes[0, 1:].sum(), steps.mean))
+    whole = (Fraction(int(total)) / Fraction(scale) ** power for total, scale in parts)
+    return sum(whole, Fraction())
 
 
 def _base(family: Family) -> list[Row]:
@@ -122,10 +144,19 @@ def _columns(rows: list[Row]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _distances(
-    case: Case, family: Family, guarantee: Guarantee
-) -> tuple[list[list[Fraction]], Fraction]:
-    """Return squared distances by kind of neighbour, and the declared one."""
+def _pairs(case: Case, complete: list[Any], incomplete: list[Any], without: Any) -> list[Any]:
+    """Return neighbours, by kind."""
+    if case.adjacency == "add-remove":
+        return [product(complete, [without]), product(incomplete, [without])]
+    return [
+        combinations(complete, 2),
+        product(complete, incomplete[:2]),
+        product(incomplete[:1], incomplete),
+    ]
+
+
+def _neighbours(case: Case, family: Family, guarantee: Guarantee) -> tuple[list[Any], int]:
+    """Return pairs of the exact moments of neighbours, by kind, and their columns."""
     base = _base(family)
 
     def exact(*more: Row) -> np.ndarray:
@@ -135,34 +166,34 @@ def _distances(
         )
         return statistic.cross()[0]
 
-    columns = len(exact()) - 1
-    plan = case.plan(columns, guarantee)
+    without = exact()
     complete = [exact(row) for row in family.complete]
     incomplete = [exact(row) for row in family.incomplete]
-    if case.adjacency == "add-remove":
-        without = exact()
-        kinds = [
-            [_distance(one, without, plan) for one in complete],
-            [_distance(one, without, plan) for one in incomplete],
-        ]
-    else:
-        kinds = [
-            [_distance(*pair, plan) for pair in combinations(complete, 2)],
-            [_distance(*pair, plan) for pair in product(complete, incomplete[:2])],
-            [_distance(incomplete[0], other, plan) for other in incomplete],
-        ]
+    return _pairs(case, complete, incomplete, without), len(without) - 1
+
+
+def _distances(
+    case: Case, family: Family, guarantee: Guarantee
+) -> tuple[list[list[Fraction]], Fraction]:
+    """Return distances by kind of neighbour, and the declared one."""
+    kinds, columns = _neighbours(case, family, guarantee)
+    plan, power = case.plan(columns, guarantee), POWER[case.mechanism.norm]
     (event,) = plan.events
-    return kinds, 1 / Fraction(event.multiplier) ** 2
+    found = [[_distance(*pair, plan, power) for pair in kind] for kind in kinds]
+    return found, 1 / Fraction(event.multiplier) ** power
 
 
 def _within(case: Case, guarantee: Guarantee) -> None:
-    for family in FAMILIES:
+    norm = case.mechanism.norm
+    for family in (one for one in FAMILIES if norm in one.reached or one.name == "codebook"):
         kinds, declared = _distances(case, family, guarantee)
         furthest = [max(kind) for kind in kinds]
         assert max(furthest) <= declared, f"{family.name}: farther than declared"
         assert furthest.pop() == 0, f"{family.name}: an incomplete row leaves a trace"
-        least = min(furthest) if family.around else max(furthest)
-        assert least >= NEARLY * declared, f"{family.name}: nowhere near the bound"
+        if norm in family.reached:
+            every = family.around and norm == "svec"
+            least = min(furthest) if every else max(furthest)
+            assert least >= NEARLY ** POWER[norm] * declared, f"{family.name}: nowhere near"
 
 
 def neighbours_are_within_the_declared_sensitivity(case: Case) -> None:
@@ -171,3 +202,31 @@ def neighbours_are_within_the_declared_sensitivity(case: Case) -> None:
 
 def neighbours_are_within_it_on_a_coarse_lattice(case: Case) -> None:
     _within(case, TINY[case.kind])
+
+
+def no_direction_is_drawn_closer_than_paid_for(case: Case) -> None:
+    """The log density of any two directions moves apart by no more than the event's eps.
+
+    About the mean only rows far from all others reach it, which are not tried.
+    """
+    centred = case.centred and case.mechanism.family == "subspace"
+    for family in FAMILIES:
+        kinds, columns = _neighbours(case, family, case.guarantee)
+        plan = case.plan(columns, components=1)
+        (event,) = (one for one in plan.events if isinstance(one, BoundedRangeEvent))
+        slope = plan.scales["concentration"] / plan.lattice.radius**2
+        pairs = ([_scatter(one, centred) for one in pair] for kind in kinds for pair in kind)
+        ranges = [slope * float(np.ptp(np.linalg.eigvalsh(one - other))) for one, other in pairs]
+        assert max(ranges) <= event.eps * (1 + 1e-9), f"{family.name}: closer than paid for"
+        if family.around and not centred:
+            assert max(ranges) >= NEARLY * event.eps, f"{family.name}: nowhere near"
+
+
+def _scatter(exact: np.ndarray, centred: bool) -> np.ndarray:
+    """Return the sum of squares about the origin or the mean, in lattice steps squared."""
+    second = exact[1:, 1:].astype(float)
+    if not centred:
+        return second
+    # Row 0 has the radius in it once, entry (0, 0) twice.
+    total = exact[0, 1:].astype(float)
+    return second - np.outer(total, total) / float(exact[0, 0])

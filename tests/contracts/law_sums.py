@@ -1,6 +1,7 @@
 """Statistics add over disjoint rows, bit for bit, however the rows come."""
 
 import csv
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,53 @@ from contract_cases import BOOK, FORMULA, Case, Table, table
 
 import dpmodels.design.private
 import dpmodels.noise.lattice
-from dpmodels.statistics import Statistic
+from dpmodels.design import private_design
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import Passes, Statistic, clipped_moments
 
 ROWS = 97
+HALVINGS = 6
 # The package's re-export hides the module of the same name.
 MOMENTS = import_module("dpmodels.statistics.moments")
 
 
+@dataclass(frozen=True)
+class Clipped:
+    """The statistic of clipped rows, on a lattice, in the place of a mechanism's."""
+
+    bits: int
+
+    def exact(self, formula: str, data: object, codebook: object) -> tuple[Statistic, None]:
+        # Of these columns some rows are short; of all, none are.
+        design = private_design("~ age + wage", data, codebook)
+        lattice = Lattice(self.bits, len(design.public.names))
+        return clipped_moments(design, lattice, HALVINGS, count_public=True), None
+
+
+@dataclass(frozen=True)
+class Turned:
+    """The statistic of rows that a matrix transforms, some of them out of the ball."""
+
+    bits: int
+
+    def exact(self, formula: str, data: object, codebook: object) -> tuple[Statistic, None]:
+        design = private_design(formula, data, codebook)
+        lattice = Lattice(self.bits, len(design.public.names))
+        transform = np.random.default_rng(2).normal(size=(lattice.columns, lattice.columns))
+        return Passes((design,), lattice, count_public=True).within(transform), None
+
+
+Measured = Case | Clipped | Turned
+
+
 def _integers(statistic: Statistic) -> tuple[list[list[int]], int]:
     exact, rows = statistic.cross()
-    assert {type(cell) for cell in exact.ravel()} == {int}, "not all cells are Python integers"
+    whole = exact.dtype == np.int64 or {type(cell) for cell in exact.ravel()} == {int}
+    assert whole, "not all cells are integers"
     return exact.tolist(), rows
 
 
-def _exact(case: Case, data: object) -> tuple[list[list[int]], int]:
+def _exact(case: Measured, data: object) -> tuple[list[list[int]], int]:
     return _integers(case.exact(FORMULA, data, BOOK)[0])
 
 
@@ -36,7 +70,7 @@ def _taken(data: Table, rows: np.ndarray) -> dict[str, Any]:
     return {name: column[rows] for name, column in data.items()}
 
 
-def parts_add_up_to_the_pooled_rows(case: Case) -> None:
+def parts_add_up_to_the_pooled_rows(case: Measured) -> None:
     data, order = table(ROWS), np.arange(ROWS)
     pooled = _exact(case, data)
     for site in (order % 2, order % 5, (order > 3) * 1, order * 0):
@@ -47,13 +81,13 @@ def parts_add_up_to_the_pooled_rows(case: Case) -> None:
         assert _integers(total) == pooled
 
 
-def the_order_of_rows_is_irrelevant(case: Case) -> None:
+def the_order_of_rows_is_irrelevant(case: Measured) -> None:
     data = table(ROWS)
     shuffled = np.random.default_rng(1).permutation(ROWS)
     assert _exact(case, _taken(data, shuffled)) == _exact(case, data)
 
 
-def chunks_and_threads_are_irrelevant(case: Case) -> None:
+def chunks_and_threads_are_irrelevant(case: Measured) -> None:
     data = table(ROWS)
     pooled = _exact(case, data)
     for read, block, carry, threads in ((1, 8192, 512, 1), (10, 3, 1, 2), (97, 7, 4, 5)):
@@ -65,7 +99,7 @@ def chunks_and_threads_are_irrelevant(case: Case) -> None:
             assert _exact(case, data) == pooled, f"blocks of {block}, {threads} threads"
 
 
-def the_container_is_irrelevant(case: Case, folder: Path) -> None:
+def the_container_is_irrelevant(case: Measured, folder: Path) -> None:
     data = table(ROWS)
     frame = pd.DataFrame(data)
     pooled = _exact(case, data)

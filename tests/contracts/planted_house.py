@@ -8,8 +8,9 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.frames import to_float
+from dpmodels.mechanisms import noised
 from dpmodels.mechanisms.covariance import gauss
-from dpmodels.models import pca
+from dpmodels.models import crossing, pca
 from dpmodels.noise import secure, source
 from dpmodels.statistics import Statistic
 
@@ -22,14 +23,49 @@ def the_ledger_is_not_charged(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
-    bound = pca.private_design
+    bound = crossing.private_design
 
     def eager(formula, data, codebook, **words):
         design = bound(formula, data, codebook, **words)
         next(design._source.chunks(design.public.variables, 1))
         return design
 
-    patch.setattr(pca, "private_design", eager)
+    patch.setattr(crossing, "private_design", eager)
+
+
+def the_rows_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
+    """The verb plans, measures, and only then asks the ledger."""
+    chosen = crossing.choose
+
+    class Hasty:
+        def __init__(self, strategy, design):
+            self.strategy, self.design = strategy, design
+            self.release = strategy.release
+
+        def plan(self, facts, guarantee):
+            plan = self.strategy.plan(facts, guarantee)
+            self.statistic = self.strategy.measure(self.design, plan)
+            return plan
+
+        def measure(self, design, plan):
+            return self.statistic
+
+    bound, made = crossing.private_design, []
+
+    def remembered(*given, **words):
+        made.append(bound(*given, **words))
+        return made[-1]
+
+    def hasty(*given):
+        choice = chosen(*given)
+        return choice._replace(strategy=Hasty(choice.strategy, made[-1]))
+
+    patch.setattr(crossing, "private_design", remembered)
+    patch.setattr(crossing, "choose", hasty)
+
+
+def a_stream_is_taken_for_a_table(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PRIVATE.PrivateDesign, "require_passes", lambda self: None)
 
 
 def the_ledger_charges_what_it_refuses(patch: pytest.MonkeyPatch) -> None:
@@ -43,6 +79,15 @@ def the_ledger_charges_what_it_refuses(patch: pytest.MonkeyPatch) -> None:
             raise
 
     patch.setattr(dp.Ledger, "charge", careless)
+
+
+def the_ledger_forgets_an_event(patch: pytest.MonkeyPatch) -> None:
+    charge = dp.Ledger.charge
+
+    def forgetful(self, events, **words):
+        return charge(self, tuple(events)[:-1], **words)
+
+    patch.setattr(dp.Ledger, "charge", forgetful)
 
 
 def the_plan_draws_random_words(patch: pytest.MonkeyPatch) -> None:
@@ -63,11 +108,11 @@ def the_verb_takes_a_seed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_simulation_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pca, "source", secure)
+    patch.setattr(crossing, "source", secure)
 
 
 def a_simulation_is_not_stamped(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gauss, "simulating", lambda: False)
+    patch.setattr(noised, "simulating", lambda: False)
 
 
 def the_card_has_no_source(patch: pytest.MonkeyPatch) -> None:
@@ -90,7 +135,7 @@ def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
-    coder, bound = pca.row_coder, pca.private_design
+    coder, bound = pca.row_coder, crossing.private_design
     kept: list[Any] = []
 
     def keeping(formula, data, codebook, **words):
@@ -101,7 +146,7 @@ def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
         code, data = coder(design), kept.pop()
         return lambda public: (code(public), data)[0]
 
-    patch.setattr(pca, "private_design", keeping)
+    patch.setattr(crossing, "private_design", keeping)
     patch.setattr(pca, "row_coder", holding)
 
 

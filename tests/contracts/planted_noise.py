@@ -1,28 +1,36 @@
 """Faults in the sensitivity and in the noise, each planted with a monkeypatch."""
 
 import dataclasses
+import sys
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms.covariance import gauss
-from dpmodels.noise import discrete_gaussian, seeded
+from dpmodels.mechanisms import gaussian, laplacian, noised, shelled
+from dpmodels.mechanisms.covariance import gauss, none, projection, separate, separate_pure
+from dpmodels.mechanisms.subspace import ppca
+from dpmodels.noise import seeded
 from dpmodels.released import MomentNoise
 from dpmodels.statistics import MomentWeights, moment_sensitivity, moment_weights
+
+# Given the right draw, then scale, size and entropy.
+Draw = Callable[..., np.ndarray]
 
 
 def replacing_a_row_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
     def without_root_two(adjacency, weights):
         return moment_sensitivity(adjacency, weights) / np.sqrt(2)
 
-    patch.setattr(gauss, "moment_sensitivity", without_root_two)
+    patch.setattr(gaussian, "moment_sensitivity", without_root_two)
 
 
 def the_weights_are_left_out_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
     def unweighted(adjacency, weights):
         return moment_sensitivity(adjacency, MomentWeights(0.0, 0.0))
 
-    patch.setattr(gauss, "moment_sensitivity", unweighted)
+    patch.setattr(gaussian, "moment_sensitivity", unweighted)
 
 
 def the_count_weighs_twice_what_is_paid(patch: pytest.MonkeyPatch) -> None:
@@ -34,8 +42,8 @@ def the_count_weighs_twice_what_is_paid(patch: pytest.MonkeyPatch) -> None:
         paid = dataclasses.replace(weights, count=weights.count / 2)
         return moment_sensitivity(adjacency, paid)
 
-    patch.setattr(gauss, "moment_weights", doubled)
-    patch.setattr(gauss, "moment_sensitivity", unpaid)
+    patch.setattr(gaussian, "moment_weights", doubled)
+    patch.setattr(gaussian, "moment_sensitivity", unpaid)
 
 
 def the_mean_is_planned_with_too_little_noise(patch: pytest.MonkeyPatch) -> None:
@@ -53,85 +61,161 @@ def the_sensitivity_is_twice_too_large(patch: pytest.MonkeyPatch) -> None:
     def wasteful(adjacency, weights):
         return 2 * moment_sensitivity(adjacency, weights)
 
-    patch.setattr(gauss, "moment_sensitivity", wasteful)
+    patch.setattr(gaussian, "moment_sensitivity", wasteful)
+
+
+def _everywhere(patch: pytest.MonkeyPatch, own: Callable[..., object], other: object) -> None:
+    """Put something in the place of a function, in every mechanism that uses it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dpmodels.mechanisms") and vars(module).get(own.__name__) is own:
+            patch.setattr(module, own.__name__, other)
+
+
+def _drawn_by(patch: pytest.MonkeyPatch, draw: Draw) -> None:
+    """Put another draw, given the right one, in its place."""
+    own = noised.noised
+
+    def drawn(exact, scale, entropy, law=noised.GAUSSIAN):
+        return own(exact, scale, entropy, law._replace(draw=partial(draw, law.draw)))
+
+    _everywhere(patch, own, drawn)
 
 
 def the_noise_is_halved(patch: pytest.MonkeyPatch) -> None:
-    def half(scale, size, entropy):
-        return discrete_gaussian(scale / 2, size, entropy)
-
-    patch.setattr(gauss, "discrete_gaussian", half)
+    _drawn_by(patch, lambda draw, scale, size, entropy: draw(scale / 2, size, entropy))
 
 
 def the_noise_is_ten_percent_too_small(patch: pytest.MonkeyPatch) -> None:
-    def short(scale, size, entropy):
-        return discrete_gaussian(0.9 * scale, size, entropy)
-
-    patch.setattr(gauss, "discrete_gaussian", short)
+    _drawn_by(patch, lambda draw, scale, size, entropy: draw(0.9 * scale, size, entropy))
 
 
 def the_noise_is_uniform(patch: pytest.MonkeyPatch) -> None:
-    def uniform(scale, size, entropy):
+    def uniform(draw, scale, size, entropy):
         unit = (entropy.words(size) >> np.uint64(11)) * 2.0**-53 - 0.5
         return np.rint(unit * scale * np.sqrt(12)).astype(np.int64)
 
-    patch.setattr(gauss, "discrete_gaussian", uniform)
+    _drawn_by(patch, uniform)
+
+
+def the_laplace_noise_is_gaussian(patch: pytest.MonkeyPatch) -> None:
+    def other(draw, scale, size, entropy):
+        return noised.GAUSSIAN.draw(np.sqrt(2) * scale, size, entropy)
+
+    _drawn_by(patch, other)
 
 
 def no_noise_off_the_diagonal(patch: pytest.MonkeyPatch) -> None:
-    symmetric = gauss._noised_symmetric
+    symmetric = noised.noised_symmetric
 
-    def bare(exact, steps, entropy):
-        noised = exact.astype(float)
-        np.fill_diagonal(noised, np.diagonal(symmetric(exact, steps, entropy)))
-        return noised
+    def bare(exact, *words):
+        sums = exact.astype(float)
+        np.fill_diagonal(sums, np.diagonal(symmetric(exact, *words)))
+        return sums
 
-    patch.setattr(gauss, "_noised_symmetric", bare)
+    patch.setattr(noised, "noised_symmetric", bare)
 
 
 def the_diagonal_has_the_noise_of_the_rest(patch: pytest.MonkeyPatch) -> None:
-    symmetric = gauss._noised_symmetric
+    symmetric = noised.noised_symmetric
 
-    def flat(exact, steps, entropy):
-        return symmetric(exact, dataclasses.replace(steps, diagonal=steps.off), entropy)
+    def flat(exact, diagonal, off, *words):
+        return symmetric(exact, off, off, *words)
 
-    patch.setattr(gauss, "_noised_symmetric", flat)
+    patch.setattr(noised, "noised_symmetric", flat)
 
 
 def both_triangles_have_noise_of_their_own(patch: pytest.MonkeyPatch) -> None:
-    symmetric = gauss._noised_symmetric
+    symmetric = noised.noised_symmetric
 
-    def twice(exact, steps, entropy):
-        one, other = (symmetric(exact, steps, entropy) for _ in range(2))
+    def twice(*words):
+        one, other = (symmetric(*words) for _ in range(2))
         return np.triu(one) + np.tril(other, -1)
 
-    patch.setattr(gauss, "_noised_symmetric", twice)
+    patch.setattr(noised, "noised_symmetric", twice)
 
 
 def one_draw_serves_the_whole_matrix(patch: pytest.MonkeyPatch) -> None:
-    def repeated(scale, size, entropy):
-        return np.repeat(discrete_gaussian(scale, 1, entropy), size)
+    def repeated(draw, scale, size, entropy):
+        return np.repeat(draw(scale, 1, entropy), size)
 
-    patch.setattr(gauss, "discrete_gaussian", repeated)
+    _drawn_by(patch, repeated)
 
 
 def the_noise_is_used_again(patch: pytest.MonkeyPatch) -> None:
-    def stale(scale, size, entropy):
-        return discrete_gaussian(scale, size, seeded(7))
-
-    patch.setattr(gauss, "discrete_gaussian", stale)
+    _drawn_by(patch, lambda draw, scale, size, entropy: draw(scale, size, seeded(7)))
 
 
 def the_noise_is_larger_for_more_rows(patch: pytest.MonkeyPatch) -> None:
-    def adaptive(exact, scale, entropy):
-        more = scale * (1 + float(abs(exact).max()) * 2.0**-50)
-        return (exact + discrete_gaussian(more, exact.size, entropy)).astype(np.float64)
+    own = noised.noised
 
-    patch.setattr(gauss, "_noised", adaptive)
+    def adaptive(exact, scale, *words):
+        return own(exact, scale * (1 + float(abs(exact).max()) * 2.0**-50), *words)
+
+    _everywhere(patch, own, adaptive)
 
 
 def the_release_states_half_its_noise(patch: pytest.MonkeyPatch) -> None:
     def half(count, mean, diagonal, off):
         return MomentNoise(count / 2, mean / 2, diagonal / 2, off / 2)
 
-    patch.setattr(gauss, "MomentNoise", half)
+    patch.setattr(noised, "MomentNoise", half)
+
+
+def the_laplace_sensitivity_is_halved(patch: pytest.MonkeyPatch) -> None:
+    own = laplacian.absolute_sensitivity
+    patch.setattr(laplacian, "absolute_sensitivity", lambda *facts: own(*facts) / 2)
+
+
+def an_increment_has_no_noise(patch: pytest.MonkeyPatch) -> None:
+    own = shelled.noised_symmetric
+
+    def missing(exact, diagonal, off, entropy):
+        # The middle one of three, by its scale.
+        small = diagonal * (1 if diagonal != _middle(diagonal) else 0.01)
+        return own(exact, small, off * small / diagonal, entropy)
+
+    seen: list[float] = []
+
+    def _middle(diagonal):
+        seen.append(diagonal)
+        return diagonal if len(seen) % 3 == 2 else None
+
+    patch.setattr(shelled, "noised_symmetric", missing)
+
+
+def delta_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
+    """Two releases with half of eps and all of delta each."""
+
+    def halves(multiplier, shares):
+        return tuple(multiplier * np.sqrt(2) * 0.9 for _ in shares)
+
+    patch.setattr(separate, "split_gaussian", halves)
+
+
+def eps_is_spent_twice(patch: pytest.MonkeyPatch) -> None:
+    own = separate_pure.laplace_multipliers
+
+    def whole(guarantee, shares=(1.0,)):
+        return own(guarantee) * len(shares)
+
+    patch.setattr(separate_pure, "laplace_multipliers", whole)
+
+
+def the_trace_is_capped_at_a_tenth(patch: pytest.MonkeyPatch) -> None:
+    own = projection.trace_cap
+    patch.setattr(projection, "trace_cap", lambda facts, rows: 0.1 * (own(facts, rows) or rows))
+
+
+def no_noise_is_no_matter(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(none, "_refuse_a_release", lambda: None)
+
+
+def directions_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
+    plan = ppca.PPCA.plan
+
+    def close(self, facts, guarantee):
+        own = plan(self, facts, guarantee)
+        scales = {**own.scales, "concentration": 2 * own.scales["concentration"]}
+        return dataclasses.replace(own, scales=scales)
+
+    patch.setattr(ppca.PPCA, "plan", close)

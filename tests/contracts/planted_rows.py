@@ -3,18 +3,18 @@
 import warnings
 from importlib import import_module
 
-import contract_cases
 import numpy as np
 import pytest
 
 from dpmodels.frames import to_float
-from dpmodels.models import pca
+from dpmodels.mechanisms.covariance import gauss
 from dpmodels.noise.lattice import to_lattice
 from dpmodels.statistics import Statistic, moments
 
 # The packages' re-exports hide modules of the same name.
 PRIVATE = import_module("dpmodels.design.private")
 COLUMNS = import_module("dpmodels.design.columns")
+CLIPPED = import_module("dpmodels.statistics.clipped")
 MOMENTS = import_module("dpmodels.statistics.moments")
 
 
@@ -76,8 +76,19 @@ def sums_are_dropped_at_the_carry(patch: pytest.MonkeyPatch) -> None:
                 pending = pending * 0
         return Statistic("dropped", pending, rows)
 
-    for module in (contract_cases, pca):
-        patch.setattr(module, "moments", dropped)
+    patch.setattr(gauss, "moments", dropped)
+
+
+def a_level_of_clipped_rows_forgets_a_band(patch: pytest.MonkeyPatch) -> None:
+    products = CLIPPED._products
+
+    def forgetful(block, lattice, halvings):
+        found = products(block, lattice, halvings)
+        if block.shape[1] < 5:
+            found.pop(CLIPPED.Part(1, held=True), None)
+        return found
+
+    patch.setattr(CLIPPED, "_products", forgetful)
 
 
 def an_empty_sum_is_warned_of(patch: pytest.MonkeyPatch) -> None:
@@ -87,4 +98,4 @@ def an_empty_sum_is_warned_of(patch: pytest.MonkeyPatch) -> None:
             warnings.warn("there is no complete row", stacklevel=2)
         return statistic
 
-    patch.setattr(pca, "moments", warning)
+    patch.setattr(gauss, "moments", warning)

@@ -18,10 +18,11 @@ import planted_house as house
 import planted_noise as noisy
 import planted_rows as row
 import pytest
-from contract_cases import FEWER, Case
+from contract_cases import ANY, FEWER, OTHERS, Case, TouchedError
 
-RED = (AssertionError, pytest.fail.Exception)
+RED = (AssertionError, pytest.fail.Exception, TouchedError)
 Law = Callable[[Case], None]
+FOLLOWS = noise.the_noise_follows_the_plan
 BOUND = sensitivity.neighbours_are_within_the_declared_sensitivity
 
 
@@ -32,12 +33,15 @@ class Fault(NamedTuple):
     law: Law
     adjacency: str = ""
     centred: bool | None = None
+    mechanism: str = "gauss"
 
     def cases(self) -> list[Case]:
         return [
             case
-            for case in FEWER
-            if self.adjacency in ("", case.adjacency) and self.centred in (None, case.centred)
+            for case in (*FEWER, *OTHERS)
+            if case.mechanism.name == self.mechanism
+            and self.adjacency in ("", case.adjacency)
+            and self.centred in (None, case.centred)
         ]
 
 
@@ -51,6 +55,10 @@ def _of_house(law: Callable[[], None]) -> Law:
 
 def _one_odd_row(case: Case) -> None:
     rows.odd_rows_pass_in_silence(case, {"a": [None] * 4})
+
+
+def _of_clipped_rows(case: Case) -> None:
+    sums.chunks_and_threads_are_irrelevant(sums.Clipped(12))
 
 
 def _quoted(case: Case) -> None:
@@ -74,25 +82,58 @@ FAULTS = (
     Fault(noisy.the_count_weighs_twice_what_is_paid, BOUND),
     Fault(noisy.the_mean_is_planned_with_too_little_noise, BOUND, centred=True),
     Fault(noisy.the_sensitivity_is_twice_too_large, BOUND),
-    Fault(noisy.the_noise_is_halved, noise.the_noise_follows_the_plan, centred=True),
-    Fault(noisy.the_noise_is_ten_percent_too_small, noise.the_noise_follows_the_plan, centred=True),
-    Fault(noisy.the_noise_is_uniform, noise.the_noise_follows_the_plan, centred=True),
-    Fault(noisy.no_noise_off_the_diagonal, noise.the_noise_follows_the_plan, centred=True),
-    Fault(
-        noisy.the_diagonal_has_the_noise_of_the_rest, noise.the_noise_follows_the_plan, centred=True
-    ),
-    Fault(
-        noisy.both_triangles_have_noise_of_their_own, noise.the_noise_follows_the_plan, centred=True
-    ),
-    Fault(noisy.one_draw_serves_the_whole_matrix, noise.the_noise_follows_the_plan, centred=True),
-    Fault(noisy.the_noise_is_used_again, noise.the_noise_follows_the_plan, centred=True),
+    Fault(noisy.the_noise_is_halved, FOLLOWS, centred=True),
+    Fault(noisy.the_noise_is_ten_percent_too_small, FOLLOWS, centred=True),
+    Fault(noisy.the_noise_is_uniform, FOLLOWS, centred=True),
+    Fault(noisy.no_noise_off_the_diagonal, FOLLOWS, centred=True),
+    Fault(noisy.the_diagonal_has_the_noise_of_the_rest, FOLLOWS, centred=True),
+    Fault(noisy.both_triangles_have_noise_of_their_own, FOLLOWS, centred=True),
+    Fault(noisy.one_draw_serves_the_whole_matrix, FOLLOWS, centred=True),
+    Fault(noisy.the_noise_is_used_again, FOLLOWS, centred=True),
     Fault(noisy.the_noise_is_used_again, repeat.never_the_same_twice),
     Fault(noisy.the_noise_is_larger_for_more_rows, noise.the_noise_is_the_same_for_any_rows),
     Fault(noisy.the_release_states_half_its_noise, noise.the_release_states_its_noise),
+    Fault(noisy.the_laplace_sensitivity_is_halved, BOUND, mechanism="laplace"),
+    Fault(noisy.the_laplace_noise_is_gaussian, FOLLOWS, mechanism="laplace"),
+    Fault(noisy.the_noise_is_halved, FOLLOWS, mechanism="iterative"),
+    Fault(noisy.the_noise_is_used_again, FOLLOWS, mechanism="separate"),
+    Fault(noisy.an_increment_has_no_noise, FOLLOWS, mechanism="shells"),
+    Fault(noisy.delta_is_spent_twice, plan.the_events_cost_what_was_asked, mechanism="separate"),
+    Fault(noisy.eps_is_spent_twice, plan.the_events_cost_what_was_asked, mechanism="separate_pure"),
+    Fault(
+        noisy.the_trace_is_capped_at_a_tenth,
+        answer.a_huge_budget_gives_the_exact_answer,
+        mechanism="projection",
+    ),
+    Fault(
+        noisy.no_noise_is_no_matter,
+        plan.no_noise_outside_a_simulation_is_refused,
+        mechanism="none",
+    ),
+    Fault(
+        noisy.directions_are_drawn_twice_as_close,
+        sensitivity.no_direction_is_drawn_closer_than_paid_for,
+        mechanism="ppca",
+    ),
+    Fault(row.a_level_of_clipped_rows_forgets_a_band, _of_clipped_rows),
     Fault(house.the_ledger_is_not_charged, ledger.the_ledger_records_what_the_plan_costs),
     Fault(house.the_ledger_is_not_charged, ledger.the_ledger_is_charged_before_a_row_is_read),
     Fault(
         house.the_ledger_is_charged_after_reading, ledger.the_ledger_is_charged_before_a_row_is_read
+    ),
+    Fault(
+        house.the_rows_are_measured_before_the_charge,
+        ledger.the_ledger_is_charged_before_a_row_is_read,
+    ),
+    Fault(
+        house.a_stream_is_taken_for_a_table,
+        ledger.a_stream_is_refused_before_the_charge,
+        mechanism="coinpress",
+    ),
+    Fault(
+        house.the_ledger_forgets_an_event,
+        ledger.the_ledger_records_what_the_plan_costs,
+        mechanism="separate",
     ),
     Fault(house.the_ledger_charges_what_it_refuses, ledger.the_ledger_refuses_before_a_row_is_read),
     Fault(house.the_plan_draws_random_words, plan.plan_is_a_pure_function_of_public_facts),
@@ -118,5 +159,9 @@ def test_a_planted_fault_turns_its_law_red(fault: Fault, monkeypatch: pytest.Mon
 
 def test_the_laws_called_here_are_green_without_a_fault():
     for law in (_one_odd_row, _quoted):
-        for case in FEWER:
+        for case in ANY:
             law(case)
+
+
+def test_every_fault_has_a_case():
+    assert [fault.plant.__name__ for fault in FAULTS if not fault.cases()] == []
