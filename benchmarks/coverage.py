@@ -130,7 +130,7 @@ def second_moment(case: Case) -> Floats:
 
 def standardised(matrix: Floats, fit: PCAResult) -> Floats:
     """Divide by exact sds, and weak columns by the bound the release used."""
-    cov = fit._covariance
+    cov = fit._analysis.best
     divisor = np.where(cov.weak, cov.divisor, np.sqrt(np.diagonal(matrix)))
     return np.asarray(matrix / np.outer(divisor, divisor))
 
@@ -166,7 +166,7 @@ def read(fit: PCAResult, matrix: Floats) -> tuple[Any, ...]:
     spectrum, found = fit.spectrum, fit._eigen.vectors
     values, vectors = eigh(matrix)
     low, high = spectrum.noise_interval()
-    total, total_sd = fit._covariance.trace
+    total, total_sd = fit._analysis.best.trace
     own = np.triu_indices(len(matrix), 1)
     return (
         *(values, spectrum.values, spectrum.sd, spectrum.distinct),
@@ -174,7 +174,7 @@ def read(fit: PCAResult, matrix: Floats) -> tuple[Any, ...]:
         *(np.einsum("ij,ik,kj->j", found, matrix, found), spectrum.expected_cos2()),
         *((found * vectors).sum(axis=0) ** 2, spectrum.alike.sum(axis=0)),
         *((total - np.trace(matrix)) / total_sd if total_sd else 0.0, spectrum.entry_sd),
-        (fit._covariance.matrix - matrix)[own],
+        (fit._analysis.best.matrix - matrix)[own],
     )
 
 

@@ -1,0 +1,154 @@
+"""The real tables of the papers as coded matrices, or simulated ones of their shape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Codebook
+from dpmodels.datasets.simulated import indicator_rows
+from dpmodels.errors import ArgumentError
+
+Floats = NDArray[np.float64]
+
+U = 2.0**30
+# Public bounds: round numbers from the descriptions of the fields, not from rows.
+KDDCUP: dict[str, float] = {
+    **{"duration": 86_400, "src_bytes": U, "dst_bytes": U, "land": 1, "wrong_fragment": 3},
+    **{"urgent": 3, "hot": 100, "num_failed_logins": 10, "logged_in": 1, "num_root": 1000},
+    **{"num_compromised": 1000, "root_shell": 1, "su_attempted": 2, "num_file_creations": 100},
+    **{"num_shells": 10, "num_access_files": 10, "is_guest_login": 1, "count": 511},
+    **{"srv_count": 511, "dst_host_count": 255, "dst_host_srv_count": 255},
+}
+KDDCUP_LEFT_OUT = ("num_outbound_cmds", "is_host_login", "label")
+CENSUS: dict[str, float] = {
+    **{"age": 90, "wage_per_hour": 9999, "capital_gains": 99_999, "capital_losses": 9999},
+    **{"dividends_from_stocks": 99_999, "instance_weight": 20_000},
+    **{"num_persons_worked_for_employer": 6, "weeks_worked_in_year": 52},
+}
+PIXELS, WIDTH = 784, 28
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A coded table with what the papers do with it.
+
+    Attributes
+    ----------
+    name : str
+        Of the table; simulated ones say so.
+    rows : ndarray, shape (rows, columns)
+        Every entry in [0, 1].
+    label : ndarray of int, shape (rows,)
+        A class to be predicted.
+    components : int
+        How many components the papers keep.
+    """
+
+    name: str
+    rows: Floats
+    label: NDArray[np.int64]
+    components: int
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """The table as named columns, for the verbs."""
+        return {f"x{place}": column for place, column in enumerate(self.rows.T, start=1)}
+
+    @property
+    def codebook(self) -> Codebook:
+        """Every column from 0 to 1."""
+        return Codebook.uniform(list(self.columns), (0, 1))
+
+
+def paper_table(
+    name: str, rows: int | None = None, folder: str | os.PathLike[str] | None = None
+) -> PaperTable:
+    """Return a table of the papers, its rows in a fixed random order.
+
+    Parameters
+    ----------
+    name : {"kddcup99", "census", "mnist"}
+        Network connections (494,021 rows, 116 columns, 4 components), persons
+        of the census (199,523 rows, 513 columns, 8 components), handwritten
+        digits (60,000 rows, 784 columns, 10 components).
+    rows : int, optional
+        How many of the rows; all by default.
+    folder : path, optional
+        Where ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and
+        ``mnist.npz`` are; by default the environment's ``DPMODELS_DATA``.
+        Where the file is not there, rows of the same shape are simulated.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is none of these.
+
+    Examples
+    --------
+    >>> paper_table("kddcup99", rows=50, folder="nowhere").rows.shape
+    (50, 116)
+    """
+    if name not in READERS:
+        raise ArgumentError(f"name={name!r}: expected one of {', '.join(map(repr, READERS))}")
+    file, read, shape, components = READERS[name]
+    path = Path(folder or os.environ.get("DPMODELS_DATA", "")) / file
+    known = path.is_file()
+    many = shape[0] if rows is None else min(rows, shape[0])
+    if known:
+        table, label = read(path)
+        order = np.random.default_rng(0).permutation(len(table))[:many]
+        table, label = table[order].astype(float), label[order]
+    else:
+        table, label = indicator_rows(shape[1], many)
+    said = name if known else f"simulated, shape of {name}"
+    return PaperTable(said, table, label, components)
+
+
+def _coded(frame: pd.DataFrame, top: dict[str, float]) -> NDArray[np.float32]:
+    """Code categories as indicators of every level, numbers as shares of their bound."""
+    parts: list[NDArray[np.float32]] = []
+    for name in frame.columns:
+        if name in top or name.endswith("_rate"):
+            share = frame[name].to_numpy(np.float64) / top.get(name, 1.0)
+            parts.append(np.clip(share, 0, 1).astype(np.float32)[:, None])
+        else:
+            codes, levels = pd.factorize(frame[name], sort=True)
+            parts.append(np.eye(len(levels), dtype=np.float32)[codes])
+    return np.hstack(parts)
+
+
+def _kddcup(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    frame = pd.read_parquet(path)
+    attack = np.asarray(frame["label"].astype(str).str.strip(".") != "normal", dtype=np.int64)
+    return _coded(frame.drop(columns=list(KDDCUP_LEFT_OUT)), KDDCUP), attack
+
+
+def _census(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    frame = pd.read_parquet(path)
+    frame = frame[frame["split"] == "train"].drop(columns="split")
+    income = frame.iloc[:, -1].astype(str)
+    rich = np.asarray(income.str.contains("50000+", regex=False), dtype=np.int64)
+    return _coded(frame, CENSUS), rich
+
+
+def _mnist(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    with np.load(path) as data:
+        images, digit = data["x_train"], data["y_train"]
+    table = images.reshape(len(images), PIXELS).astype(np.float32) / np.float32(255)
+    return table, np.asarray(digit == 0, dtype=np.int64)
+
+
+Reader = Callable[[Path], tuple[NDArray[Any], NDArray[np.int64]]]
+READERS: dict[str, tuple[str, Reader, tuple[int, int], int]] = {
+    "kddcup99": ("kddcup99_10pct.parquet", _kddcup, (494_021, 116), 4),
+    "census": ("census_income_kdd.parquet", _census, (199_523, 513), 8),
+    "mnist": ("mnist.npz", _mnist, (60_000, PIXELS), 10),
+}
