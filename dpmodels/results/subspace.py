@@ -113,6 +113,14 @@ class SubspaceResult:
         return self.release.expected_loss * self.call.row_norm**2 / self._divisor
 
     @property
+    def lost(self) -> bool:
+        """Whether theory expects to lose all variance that rows of half the row norm have.
+
+        From public facts alone; the directions may then be close to random.
+        """
+        return self.expected_loss >= (self.call.row_norm / 2) ** 2
+
+    @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
         return self.release.count if self.release.rows is None else self.release.rows

@@ -24,10 +24,11 @@ def subspace_report(fit: SubspaceResult) -> Report:
     """Lay out a fit as tables of strings."""
     columns = tuple(component_names(min(fit.ncomp, SHOWN_COMPONENTS)))
     importance = (_importance(fit, columns),) if fit.bought else ()
+    loadings = () if fit.lost else (_loadings(fit, columns),)
     return Report(
         title="Private principal subspace",
         facts=_facts(fit),
-        sections=(*importance, _loadings(fit, columns), _noise(fit)),
+        sections=(*importance, *loadings, _noise(fit)),
         notes=_notes(fit, len(columns)),
         stamp=STAMP if fit.simulated else None,
     )
@@ -80,13 +81,31 @@ def _noise(fit: SubspaceResult) -> Section:
 def _notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
     release, columns = fit.release, len(fit.call.names)
     notes = []
-    if not release.ordered:
+    if fit.lost:
+        notes.append(
+            "Directions are not shown: theory expects this budget to lose as much variance as "
+            "rows of half the row norm have, so they may be close to random. A larger eps, more "
+            "rows, fewer columns or narrower bounds are needed."
+        )
+    elif not release.ordered:
         notes.append("Only the space spanned is meaningful; its basis is arbitrary.")
     if fit.ncomp == columns and not release.ordered:
         notes.append(
             f"All {columns} directions span the whole space, whatever the rows: ask for fewer, by "
             "ncomp=."
         )
+    notes += _known(fit)
+    if shown < fit.ncomp:
+        notes.append(f"{fit.ncomp - shown} more components: see loadings.")
+    if columns > SHOWN_VARIABLES:
+        more = columns - SHOWN_VARIABLES
+        notes.append(f"{more} more variables with smaller loadings: see loadings.")
+    return (*notes, *closing_notes(fit.call, release, _or_one(fit.nobs)))
+
+
+def _known(fit: SubspaceResult) -> list[str]:
+    """Say what the guarantee rests on, and what is known of the directions."""
+    release, notes = fit.release, []
     if release.limit:
         notes.append(f"The guarantee is {release.limit}.")
     if not math.isnan(fit.expected_loss):
@@ -94,18 +113,20 @@ def _notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
             "Expected loss: what the variances along the components sum to less than those along "
             "the non-private ones; an approximation for a budget that tells them apart."
         )
+    elif math.isnan(release.expected_loss) and release.events:
+        notes.append("Theory gives no expected loss here: nothing tells directions from noise.")
+    elif release.events:
+        notes.append(
+            "What is expected to be lost needs the number of rows, which is private: "
+            'eigenvals="private" buys it too.'
+        )
     if fit.bought:
         notes.append("Variances are those along the released directions, with noise of their own.")
     elif release.events:
         notes.append(
             'Variances along the directions were not released; eigenvals="private" buys them.'
         )
-    if shown < fit.ncomp:
-        notes.append(f"{fit.ncomp - shown} more components: see loadings.")
-    if columns > SHOWN_VARIABLES:
-        more = columns - SHOWN_VARIABLES
-        notes.append(f"{more} more variables with smaller loadings: see loadings.")
-    return (*notes, *closing_notes(fit.call, release, _or_one(fit.nobs)))
+    return notes
 
 
 def _or_one(rows: float) -> float:

@@ -310,3 +310,26 @@ def test_the_verb_gives_such_a_result(words):
     assert "SIMULATION" in own.summary().as_text()
     frame = own.loadings.to_numpy()
     np.testing.assert_allclose(frame.T @ frame, np.eye(2), atol=1e-12)
+
+
+def flat(own):
+    return " ".join(own.summary().as_text().split())
+
+
+def test_directions_that_theory_expects_to_lose_are_not_shown():
+    # Lost is (row norm / 2)² = 1: 250 of 1,000 rows in squared row norms of 4.
+    assert not fit(replace(PLAIN, expected_loss=249.0)).lost
+    own = fit(replace(PLAIN, expected_loss=251.0))
+    assert own.lost
+    assert "Directions are not shown" in flat(own)
+    assert not any(name in own.summary().as_text() for name in NAMES)
+    assert own.loadings.sizes == {"variable": 5, "component": 2}
+
+
+def test_the_report_says_why_nothing_is_known_of_the_loss():
+    unknown = replace(PLAIN, expected_loss=math.nan)
+    assert "nothing tells directions from noise" in flat(fit(unknown))
+    assert "needs the number of rows, which is private" in flat(fit(PRIVATE))
+    for own in (fit(), fit(replace(unknown, events=()))):
+        assert "nothing tells" not in flat(own)
+        assert "needs the number" not in flat(own)
