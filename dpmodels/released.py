@@ -120,9 +120,9 @@ class SubspaceRelease:
     limit : str
         What the guarantee rests on besides the theorem; empty where nothing.
     expected_loss : float
-        Bound on, or approximation of, the expected loss of captured energy
-        that theory gives, in units of the number of rows times the squared
-        row norm; nan where it gives none.
+        What the captured sum of squares is expected to fall short by,
+        approximately, in units of the squared row norm; nan where theory
+        gives nothing.
     rows : int or None
         Number of rows read, where that is public.
     card, guarantee, adjacency, events, simulated

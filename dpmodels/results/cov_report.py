@@ -136,7 +136,7 @@ def _noise_note(fit: CovResult) -> str:
     if fit.release.estimate is not None:
         return (
             "The matrix is the mechanism's estimate; noise sds and intervals are those of the "
-            "unbiased release it was made from (cov_released), and so on the safe side."
+            "unbiased release it was made from (cov_released), as a rule the noisier of the two."
         )
     taken = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
     population = " For the population: conf_int()." if fit.call.center else ""

@@ -150,8 +150,8 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     elif fit.release.estimate is not None:
         notes.append(
             "Standard deviations, proportions and loadings are those of the mechanism's estimate; "
-            "floor, intervals and cos2 those of the unbiased release it was made from "
-            f"(noise sd of an entry: {signif(fit.noise_sd, 3)}), and so on the safe side."
+            "floor, intervals and cos2 those of the unbiased release it was made from, as a rule "
+            f"the noisier of the two (noise sd of an entry: {signif(fit.noise_sd, 3)})."
         )
     else:
         notes.append(

@@ -197,7 +197,7 @@ def test_an_estimate_of_the_mechanism_is_the_matrix(cov):
     assert float(better.cov[0, 0]) == pytest.approx(0.125 * 50**2, rel=1e-3)
     assert better.cov_released.equals(fit.cov_released)
     assert better.noise_sd.equals(fit.noise_sd)
-    assert "on the safe side" in flat(better)
+    assert "the noisier of the two" in flat(better)
     assert "Denoised: by the mechanism" in flat(better)
 
 
