@@ -65,6 +65,18 @@ def test_module_runs_in_a_fresh_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("mechanism", ["ppca", "shells"])
+def test_other_mechanisms_and_unit_rows(job, mechanism, capsys):
+    page, saved = job / "fit.html", job / "fit.nc"
+    more = ["--mechanism", mechanism, "--row-norm", "unit", "--ncomp", "1"]
+    assert main(words(job, "data.parquet", *more, "--html", str(page), "--save", str(saved))) == 0
+    printed = capsys.readouterr().out
+    assert f"{mechanism} (" in printed
+    assert "each row by its own" in printed
+    assert "<img" in page.read_text(encoding="utf-8")
+    assert str(dp.load(saved).summary()).strip() == printed.strip()
+
+
 @pytest.mark.parametrize("data", ["data.parquet", "data.csv"])
 def test_pca_of_a_file(job, data, capsys):
     assert main(words(job, data)) == 0
