@@ -10,7 +10,8 @@ that fall as 1/i:
   are too few for clipping to gain; else ``shells``.
 - Pure guarantees: ``laplace`` by the same rule, else ``adaptive_pure``; but
   ``ppca`` where that is predicted to capture 15 % more.
-- Where the number of rows is not public: the one with a known law.
+- Where the number of rows is private or not known beforehand: the one with a
+  known law.
 
 Predicted losses of energy were held against simulated releases from such
 rows, 5 to 100 columns, 10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06
@@ -68,7 +69,7 @@ def automatic(
     """
     lawful = "laplace" if isinstance(guarantee, PureDP) and "laplace" in known else "gauss"
     if rows is None:
-        return lawful, "its noise has a known law, and the number of rows is not public."
+        return lawful, "its noise has a known law; the number of rows is not known beforehand."
     if isinstance(guarantee, PureDP):
         return _pure(facts, guarantee.eps, max(rows, 1), lawful, known)
     return _gaussian(facts, guarantee, max(rows, 1), known)
