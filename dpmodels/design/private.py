@@ -9,7 +9,6 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
@@ -18,6 +17,7 @@ from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource, open_rows, progress, require
 from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.threads import one_blas_thread
 
 # Rows are coded for two blocks at a time: fewer array operations, which threads wait for.
 BLOCKS_A_TURN = 2
@@ -99,7 +99,7 @@ class PrivateDesign:
             label="reading rows",
         )
         # The statistics are exact, so BLAS threads may be traded for ours.
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
             for chunk in chunks:
                 columns = converted(self.public.codebook, chunk)
                 rows = len(next(iter(columns.values())))

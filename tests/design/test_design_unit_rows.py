@@ -53,6 +53,16 @@ def test_a_huge_budget_gives_the_second_moment_of_unit_rows():
     assert "each row by its own" in str(fit.summary())
 
 
+def test_a_column_whose_range_leaves_out_zero_keeps_its_mean():
+    rng = np.random.default_rng(4)
+    table = {"a": rng.random(500), "c": rng.uniform(18, 100, 500)}
+    unit = np.column_stack([table["a"] / 0.5, table["c"] / 41])
+    unit /= np.linalg.norm(unit, axis=1)[:, None]
+    book = dp.codebook(a=(0, 1), c=(18, 100))
+    fit = dp.dp_pca("~ a + c", table, codebook=book, row_norm="unit", **HUGE)
+    np.testing.assert_allclose(fit.cov, np.cov(unit, rowvar=False), atol=1e-4)
+
+
 @pytest.mark.parametrize("word", ["Unit", "", "1", "unit "])
 def test_another_word_is_refused(word):
     with pytest.raises(ArgumentError, match='"unit" to divide each row by its norm'):

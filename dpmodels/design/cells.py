@@ -1,0 +1,92 @@
+"""Rows on their way into tables: which cell each falls in, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NoReturn, TypeVar
+
+from dpmodels.codebook import Codebook
+from dpmodels.design.columns import converted, read_rows
+from dpmodels.errors import PrivacyError
+from dpmodels.formula.tally import Placed, Tally
+from dpmodels.frames import RowSource, open_rows, progress, require
+
+# Sums over so many rows of integers up to 2**40 are exact in float64.
+BLOCK_ROWS = 8192
+
+Answer = TypeVar("Answer")
+
+
+class PrivateCells:
+    """Rows to be counted; shows public facts only.
+
+    Attributes
+    ----------
+    formula : str
+        As written.
+    codebook : Codebook
+        The declarations that are used.
+    tallies : tuple of Tally
+        The tables the rows are counted in.
+    """
+
+    __slots__ = ("_source", "codebook", "formula", "tallies")
+
+    def __init__(
+        self, formula: str, codebook: Codebook, tallies: tuple[Tally, ...], source: RowSource
+    ) -> None:
+        self.formula = formula
+        self.codebook = codebook
+        self.tallies = tallies
+        self._source = source
+
+    def __repr__(self) -> str:
+        return f"<PrivateCells {self.formula!r}, rows not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("rows to be counted cannot be pickled or copied")
+
+    def blocks(
+        self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
+    ) -> Iterator[tuple[Answer, int]]:
+        """Apply a function to where the rows fall, block by block.
+
+        Parameters
+        ----------
+        function : callable
+            Takes one :class:`Placed` a tally, of at most 8192 rows.
+        count_public : bool
+            Whether progress may show how many rows there are.
+
+        Yields
+        ------
+        result, rows
+            What the function returned and how many rows it saw.
+        """
+        wanted = tuple(self.codebook)
+        chunks = progress(
+            self._source.chunks(wanted, read_rows(len(wanted))),
+            total=self._source.nrows if count_public else None,
+            label="reading rows",
+        )
+        for chunk in chunks:
+            columns = converted(self.codebook, chunk)
+            for at in range(0, len(next(iter(columns.values()))), BLOCK_ROWS):
+                part = {name: own[at : at + BLOCK_ROWS] for name, own in columns.items()}
+                rows = len(next(iter(part.values())))
+                yield function(tuple(tally.place(part) for tally in self.tallies)), rows
+
+
+def private_cells(
+    formula: str, data: object, codebook: Codebook, tallies: tuple[Tally, ...]
+) -> PrivateCells:
+    """Bind tables to data without reading a row.
+
+    Raises
+    ------
+    FrameError
+        From the data and their column names.
+    """
+    source = open_rows(data)
+    require(source, tuple(codebook))
+    return PrivateCells(formula, codebook, tallies, source)

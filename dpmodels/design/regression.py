@@ -1,0 +1,161 @@
+"""The private design of a two-sided formula: rows (x, y), weighted or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Codebook, Numeric
+from dpmodels.design.private import PrivateDesign
+from dpmodels.design.scaling import Scaling, scaling
+from dpmodels.errors import ArgumentError, CodebookError, said
+from dpmodels.formula import Design
+from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.frames import RowSource, open_rows, require
+from dpmodels.noise.lattice import Lattice, to_lattice
+
+Floats = NDArray[np.float64]
+Answer = TypeVar("Answer")
+
+
+class WeightedDesign(PrivateDesign):
+    """Rows times the root of their weight, a public share of the largest.
+
+    Line 0 of a block is the lattice's radius times that root, and never
+    shorter than the rest of the row: a row of weight q adds q times what one
+    row of the ball does, and so moves no statistic that is additive in
+    squares further than a row without weights can.
+    """
+
+    __slots__ = ("_declared", "_weight")
+
+    def __init__(
+        self, public: Design, scaling: Scaling, source: RowSource, weight: str, declared: Numeric
+    ) -> None:
+        super().__init__(public, scaling, source)
+        self._weight = weight
+        self._declared = declared
+
+    def _apply(
+        self, function: Callable[[Floats], Answer], columns: Mapping[str, Floats], lattice: Lattice
+    ) -> list[tuple[Answer, int]]:
+        weight, declared = columns[self._weight], self._declared
+        count = len(weight)
+        augmented = np.empty((len(self.public.names) + 1, count))
+        rows = augmented[1:]
+        self.public.evaluate(columns, rows)
+        factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
+        rows *= factor[:, None]
+        rows -= (self.scaling.centre * factor)[:, None]
+        # Rows outside the ball are shrunk as they are without weights.
+        rows /= np.fmax(np.sqrt(np.einsum("ij,ij->j", rows, rows)), 1.0)
+        share = np.sqrt(np.clip(weight, declared.lower, declared.upper) / declared.upper)
+        rows *= share
+        ones = np.ones_like(factor)
+        complete = to_lattice(rows, ones, 0 * ones, lattice)
+        least = np.ceil(np.sqrt(np.einsum("ij,ij->j", rows, rows)))
+        share = np.where(complete, share, 0.0)
+        augmented[0] = np.maximum(np.rint(share * lattice.radius), least)
+        blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
+        return [(function(block), block.shape[1]) for block in blocks]
+
+
+def private_regression(
+    formula: str,
+    data: object,
+    codebook: Codebook,
+    *,
+    scale: str | None = "range",
+    row_norm: float | None = None,
+    weights: str | None = None,
+    center: bool = True,
+    emphasis: float = 1.0,
+) -> PrivateDesign:
+    """Bind a two-sided formula to data without reading a row.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"income ~ age + C(sex)"``.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dpmodels.design.private_design`.
+    codebook : Codebook
+        Public bounds and levels.
+    scale : {"range", None}
+        Divide columns by their public half-range, or not at all.
+    row_norm : float, optional
+        The longest scaled row of the terms to keep whole; the response has
+        room besides.
+    weights : str, optional
+        A number of the codebook that is not negative: rows count in the
+        proportion of it.
+    center : bool
+        Whether columns are moved to the public points they are nearest to.
+    emphasis : float
+        Length of the longest scaled response: above 1, less of the noise
+        falls on it and more on the terms.
+
+    Returns
+    -------
+    PrivateDesign
+        Its names are those of the terms, then that of the response.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, FrameError
+        From the formula, the codebook, the arguments and the column names.
+    """
+    if not isinstance(scale, str | None) or scale not in ("range", None):
+        raise ArgumentError(f'scale={said(scale)}: expected "range" or None')
+    if isinstance(row_norm, str):
+        raise ArgumentError(
+            f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms to "
+            "keep whole, or None; rows divided by their norm have other coefficients"
+        )
+    book = checked_codebook(codebook)
+    declared = None if weights is None else _declared(weights, book)
+    both = two_sided(formula, book, apart=() if weights is None else (weights,))
+    scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
+    public, source = both.joint, open_rows(data)
+    if weights is None or declared is None:
+        require(source, public.variables)
+        return PrivateDesign(public, scaled, source)
+    public = replace(public, codebook=public.codebook | {weights: declared})
+    require(source, public.variables)
+    return WeightedDesign(public, scaled, source, weights, declared)
+
+
+def _declared(weights: object, book: Codebook) -> Numeric:
+    if not isinstance(weights, str):
+        raise ArgumentError(
+            f'weights={said(weights)}: expected the name of a variable, such as weights="w"'
+        )
+    declared = book.select([weights])[weights]
+    if isinstance(declared, Numeric) and declared.lower >= 0:
+        return declared
+    raise CodebookError(
+        f"weights={weights!r} is declared as {declared.describe()}; weights are numbers from 0 up: "
+        f"declare {weights}=(0, upper)"
+    )
+
+
+def _joint_scaling(
+    both: TwoSided, scale: str | None, row_norm: float | None, center: bool, emphasis: float
+) -> Scaling:
+    """Scale both sides each for itself; the ball holds any row of the one with any of the other."""
+    right = scaling(both.terms, scale=scale, center=center, row_norm=row_norm)
+    left = scaling(both.response, scale=scale, center=center, row_norm=None)
+    lengths = (right.row_norm, right.worst_case) if both.terms.names else (0.0, 0.0)
+    own, worst = (math.hypot(one, emphasis * left.row_norm) * (1 + 1e-12) for one in lengths)
+    return Scaling(
+        np.concatenate([right.centre, left.centre]),
+        np.concatenate([right.scale, left.scale / emphasis]),
+        own,
+        worst,
+    )

@@ -1,0 +1,143 @@
+"""Two-sided formulas: one response, and the terms it is modelled by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.coding import Block, Design, checked_codebook, code_terms
+from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.parse import ParsedFormula, parse
+from dpmodels.formula.syntax import variables_in
+from dpmodels.formula.values import Basis, Category
+
+
+@dataclass(frozen=True)
+class TwoSided:
+    """Both sides of a formula, coded from the codebook alone.
+
+    Attributes
+    ----------
+    response : Design
+        One column: the number, or for a category of two levels the indicator
+        of the second.
+    terms : Design
+        The columns of the right-hand side, without the intercept; there may
+        be none.
+    intercept : bool
+        Whether the right-hand side carries the intercept.
+    """
+
+    response: Design
+    terms: Design
+    intercept: bool
+
+    @property
+    def joint(self) -> Design:
+        """The columns of the terms, then that of the response, as one design."""
+        both = {**self.terms.codebook, **self.response.codebook}
+        return _design(self.terms.formula, Codebook(both), self.terms.blocks + self.response.blocks)
+
+
+def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] = ()) -> TwoSided:
+    """Code a formula with a response.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"income ~ age + C(sex)"`` or ``"sex ~ age"``; ``.`` stands
+        for all variables of the codebook but those of the response.
+    codebook : Codebook
+        Public bounds and levels.
+    apart : iterable of str
+        Variables that ``.`` does not stand for, such as weights.
+
+    Raises
+    ------
+    FormulaError, CodebookError
+        Before any data is touched.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
+    >>> both = two_sided("log(income + 1) ~ age * sex", cb)
+    >>> both.response.names, both.terms.names
+    (('log(income + 1)',), ('sex[T.M]', 'age', 'age:sex[T.M]'))
+    >>> two_sided("sex ~ age", cb).joint.names
+    ('age', 'sex[T.M]')
+    """
+    book = checked_codebook(codebook)
+    left_out = frozenset(apart)
+    parsed = parse(formula, [name for name in book if name not in left_out])
+    code = _response(parsed)
+    if not parsed.predictors and not parsed.intercept:
+        raise FormulaError(
+            f"formula {shorten(parsed.text)!r} has nothing on its right-hand side; name at least "
+            f"one variable, or write '{shorten(code)} ~ 1' for the mean"
+        )
+    if (code,) in parsed.predictors:
+        raise FormulaError(
+            f"{shorten(code)!r} is the response and a term; take it off the right-hand side"
+        )
+    _check_response(code, book)
+    left = replace(parsed, predictors=parsed.response, intercept=True)
+    return TwoSided(_side(left, book), _side(parsed, book), parsed.intercept)
+
+
+def _response(parsed: ParsedFormula) -> str:
+    """Return the text of the one factor on the left side."""
+    if not parsed.response:
+        raise FormulaError(
+            f"formula {shorten(parsed.text)!r} has no response; write 'response ~ a + b'"
+        )
+    if len(parsed.response) > 1 or len(parsed.response[0]) > 1:
+        listed = " + ".join(":".join(term) for term in parsed.response)
+        raise FormulaError(
+            f"the left side of the formula, {shorten(listed)!r}, is not one variable; write one "
+            "response, sums and products of variables inside I()"
+        )
+    return parsed.response[0][0]
+
+
+def _check_response(code: str, book: Codebook) -> None:
+    """Refuse a response that is not one column of numbers."""
+    match compile_factor(code, book):
+        case Category(levels=levels) if len(levels) > 2:
+            raise FormulaError(
+                f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
+                f"be a number or have two: compare it with one, {shorten(code)} == "
+                f"{levels[0]!r} ~ ..."
+            )
+        case Category(contrast=contrast) if contrast is not None:
+            raise FormulaError(
+                f"the response {shorten(code)!r} has a contrast; a response of two levels is the "
+                "indicator of the second: write the variable alone"
+            )
+        case Basis():
+            raise FormulaError(
+                f"the response {shorten(code)!r} has several columns; write one response"
+            )
+
+
+def _side(parsed: ParsedFormula, book: Codebook) -> Design:
+    """Code the predictors; there may be none."""
+    used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
+    own = book.select(name for name in book if name in used)
+    return _design(parsed.text, own, code_terms(parsed, book) if parsed.predictors else ())
+
+
+def _design(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
+    empty = [np.empty(0)]
+    return Design(
+        formula,
+        book,
+        tuple(name for block in blocks for name in block.names),
+        np.concatenate([*empty, *(block.lower for block in blocks)]),
+        np.concatenate([*empty, *(block.upper for block in blocks)]),
+        blocks,
+    )

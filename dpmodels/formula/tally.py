@@ -1,0 +1,91 @@
+"""What rows are counted by: the cells of declared levels, and a number's place in its range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.sides import positions
+from dpmodels.formula.values import Category, Columns, Floats, Real
+
+MAX_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where rows fall.
+
+    Attributes
+    ----------
+    cells : ndarray of int, shape (rows,)
+        Flat index of each row's cell, -1 where the row is incomplete.
+    positions : ndarray, shape (rows,) or None
+        Place of the measured number in its public range, from 0 to 1.
+    """
+
+    cells: NDArray[np.intp]
+    positions: Floats | None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A table that every row adds one to, in all.
+
+    Attributes
+    ----------
+    factors : tuple of Category
+        The table has a cell for each combination of their levels.
+    measured : Real or None
+        A number whose power sums are wanted by cell; None for counts.
+    degree : int
+        The highest power.
+
+    Raises
+    ------
+    FormulaError
+        If the table is larger than a table may be.
+    """
+
+    factors: tuple[Category, ...]
+    measured: Real | None = None
+    degree: int = 0
+
+    def __post_init__(self) -> None:
+        if self.cells * (self.degree + 1) > MAX_CELLS:
+            names = " + ".join(factor.code for factor in self.factors)
+            raise FormulaError(
+                f"{shorten(names)!r} has {self.cells:,} combinations of levels; at most "
+                f"{MAX_CELLS // (self.degree + 1):,} are counted. Use fewer factors or levels"
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each factor."""
+        return tuple(len(factor.levels) for factor in self.factors)
+
+    @property
+    def cells(self) -> int:
+        """Number of combinations of levels; 1 without factors."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Length of the statistic: parts of each cell, and the incomplete rows."""
+        return self.cells * (self.degree + 1) + 1
+
+    def place(self, columns: Columns) -> Placed:
+        """Find the cell and the position of each row."""
+        codes = [factor.evaluate(columns) for factor in self.factors]
+        where = None if self.measured is None else positions(self.measured, columns)
+        known = [*codes, *([] if where is None else [where])]
+        missing = reduce(np.logical_or, map(np.isnan, known))
+        flat = np.zeros(len(missing), dtype=np.intp)
+        for code, size in zip(codes, self.shape, strict=True):
+            flat = flat * size + np.where(missing, 0.0, code).astype(np.intp)
+        flat[missing] = -1
+        return Placed(flat, where)

@@ -1,0 +1,74 @@
+"""Two-sided formulas: what a response may be, and what stands beside it."""
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import CodebookError, FormulaError, UnknownVariable
+from dpmodels.formula.response import two_sided
+
+BOOK = dp.codebook(y=(0, 10), x=(0, 1), g=["a", "b", "c"], s=["F", "M"], w=(0, 2))
+
+
+def test_both_sides_have_their_own_columns():
+    both = two_sided("y ~ x + C(g)", BOOK)
+    assert both.response.names == ("y",)
+    assert both.terms.names == ("C(g)[T.b]", "C(g)[T.c]", "x")
+    assert both.intercept
+    assert both.joint.names == (*both.terms.names, "y")
+    assert both.joint.variables == ("x", "g", "y")
+    assert both.joint.upper.tolist() == [1, 1, 1, 10]
+
+
+def test_a_category_of_two_levels_is_the_indicator_of_the_second():
+    both = two_sided("s ~ x", BOOK)
+    assert both.response.names == ("s[T.M]",)
+    assert (both.response.lower, both.response.upper) == (0, 1)
+
+
+def test_a_comparison_is_a_response():
+    assert two_sided("g == 'a' ~ x", BOOK).response.names == ("g == 'a'[T.True]",)
+
+
+def test_the_dot_leaves_out_the_response_and_what_is_apart():
+    assert two_sided("y ~ .", BOOK).terms.variables == ("x", "g", "s", "w")
+    assert two_sided("y ~ .", BOOK, apart=["w"]).terms.variables == ("x", "g", "s")
+    assert two_sided("y ~ x + w", BOOK, apart=["w"]).terms.names == ("x", "w")
+
+
+@pytest.mark.parametrize(("formula", "columns"), [("y ~ 0 + g", 3), ("y ~ x - 1", 1)])
+def test_without_a_constant(formula, columns):
+    both = two_sided(formula, BOOK)
+    assert not both.intercept
+    assert len(both.terms.names) == columns
+
+
+def test_a_constant_alone_is_a_model():
+    both = two_sided("y ~ 1", BOOK)
+    assert both.terms.names == ()
+    assert both.intercept
+    assert both.joint.names == ("y",)
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("~ x", "has no response"),
+        ("y ~ 0", "nothing on its right-hand side"),
+        ("y + x ~ g", "is not one variable"),
+        ("x:y ~ g", "is not one variable"),
+        ("y ~ y + x", "is the response and a term"),
+        ("g ~ x", "category of 3 levels"),
+        ("C(s, Sum) ~ x", "has a contrast"),
+        ("poly(x, 2) ~ y", "has several columns"),
+    ],
+)
+def test_what_is_no_regression_is_refused(formula, said):
+    with pytest.raises(FormulaError, match=said):
+        two_sided(formula, BOOK)
+
+
+def test_the_response_has_to_be_declared():
+    with pytest.raises(UnknownVariable, match="'z' is not in the codebook"):
+        two_sided("z ~ x", BOOK)
+    with pytest.raises(CodebookError, match="codebook= is NoneType"):
+        two_sided("y ~ x", None)

@@ -1,0 +1,80 @@
+"""Both sides of a descriptive formula, and what is refused by name."""
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import CodebookError, FormulaError, UnknownVariable
+from dpmodels.formula.sides import grouping, measured, one_measured, positions, sides
+
+BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"], z=(5, 7))
+
+
+def codes(values):
+    return [value.code for value in values]
+
+
+@pytest.mark.parametrize(
+    ("formula", "left", "right"),
+    [
+        ("~ age", [], ["age"]),
+        ("age ~ sex + g", ["age"], ["sex", "g"]),
+        ("~ sex * g", [], ["sex", "g"]),
+        ("~ sex:g + sex", [], ["sex", "g"]),
+        ("sex + g ~ age + z", ["sex", "g"], ["age", "z"]),
+        ("log1p(age) ~ cut(z, [5, 6, 7])", ["log1p(age)"], ["cut(z, [5, 6, 7])"]),
+        ("age ~ 1", ["age"], []),
+    ],
+)
+def test_sides_hold_each_factor_once_in_order(formula, left, right):
+    both = sides(formula, BOOK)
+    assert (codes(both.left), codes(both.right)) == (left, right)
+
+
+def test_only_the_variables_used_are_kept():
+    assert set(sides("age ~ sex", BOOK).codebook) == {"age", "sex"}
+
+
+def test_what_rows_are_grouped_by():
+    assert grouping(sides("~ sex", BOOK).right[0]).levels == ("F", "M")
+    assert grouping(sides("~ age > 30", BOOK).right[0]).levels == (False, True)
+    with pytest.raises(FormulaError, match=r"cut it at public breaks: cut\(age"):
+        grouping(sides("~ age", BOOK).right[0])
+
+
+def test_what_is_measured():
+    assert measured(sides("~ sex", BOOK).right[0]).code == "sex = M"
+    assert measured(sides("~ age > 30", BOOK).right[0]).upper == 1.0
+    with pytest.raises(FormulaError, match="compare it with one, g == 'u'"):
+        measured(sides("~ g", BOOK).right[0])
+    with pytest.raises(FormulaError, match="several columns"):
+        measured(sides("~ poly(age, 2)", BOOK).right[0])
+
+
+def test_one_number_is_measured():
+    number, factors = one_measured(sides("age ~ sex + g", BOOK), "dp_mean")
+    assert (number.code, codes(factors)) == ("age", ["sex", "g"])
+    for formula in ("~ age + z", "age + z ~ sex", "~ 1"):
+        with pytest.raises(FormulaError, match="dp_mean takes one variable"):
+            one_measured(sides(formula, BOOK), "dp_mean")
+
+
+def test_what_is_not_declared_is_refused():
+    with pytest.raises(UnknownVariable, match="nope"):
+        sides("~ nope", BOOK)
+    with pytest.raises(CodebookError):
+        sides("~ age", None)
+
+
+def test_positions_are_clipped_to_the_declared_range():
+    z = measured(sides("~ z", BOOK).right[0])
+    found = positions(z, {"z": np.array([-1.0, 5.5, 8.0, np.nan])})
+    assert found.tolist()[:3] == [0.0, 0.25, 1.0]
+    assert np.isnan(found[3])
+
+
+def test_a_range_of_one_point_has_all_rows_at_its_lower_end():
+    point = measured(sides("~ I(age * 0)", BOOK).right[0])
+    found = positions(point, {"age": np.array([3.0, np.nan])})
+    assert found[0] == 0.0
+    assert np.isnan(found[1])
