@@ -144,10 +144,144 @@ class SubspaceRelease:
     simulated: bool
 
 
+@dataclass(frozen=True)
+class BoughtCurvature:
+    """Released matrices that intervals of coefficients are made from.
+
+    Attributes
+    ----------
+    bread : ndarray, shape (columns, columns)
+        Noisy sum of the curvatures of the rows' losses.
+    meat : ndarray, shape (columns, columns)
+        Noisy sum of the squares of their gradients.
+    bread_noise, meat_noise : MomentNoise
+        The law of the noise in them; ``count`` and ``mean`` are nan.
+    """
+
+    bread: NDArray[np.float64]
+    meat: NDArray[np.float64]
+    bread_noise: MomentNoise
+    meat_noise: MomentNoise
+
+
+@dataclass(frozen=True)
+class CoefficientsRelease:
+    """Released coefficients of a linear predictor of rows in the unit ball.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (columns,)
+        In units of the ball; the constant's first where there is one.
+    ridge : float
+        Weight of ``|coefficients|**2 / 2`` in the sum that they minimise.
+    gradient : ndarray, shape (columns,), or None
+        The gradient of the sum of losses at the coefficients, as far as it is
+        known; None where it is not.
+    gradient_sd : float
+        Noise standard deviation of each coordinate of what is not known of it;
+        nan where nothing is known.
+    coefficient_sd : float
+        Noise standard deviation of each coefficient, on top of that.
+    curvature : BoughtCurvature or None
+        Where it was bought.
+    rows, card, guarantee, adjacency, events, simulated
+        As in :class:`MomentsRelease`.
+    """
+
+    coefficients: NDArray[np.float64]
+    ridge: float
+    gradient: NDArray[np.float64] | None
+    gradient_sd: float
+    coefficient_sd: float
+    curvature: BoughtCurvature | None
+    rows: int | None
+    card: Card
+    guarantee: Guarantee
+    adjacency: Adjacency
+    events: tuple[Event, ...]
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class CountsRelease:
+    """Released counts of rows, or of parts of rows, in tables of declared levels.
+
+    Attributes
+    ----------
+    values : ndarray, shape (parts,)
+        In rows: one table after another, for each cell its parts, last the
+        incomplete rows. Each with independent noise of the same law; may be
+        negative.
+    law : {"laplace", "gaussian"}
+        Of the noise.
+    noise_sd : float
+        Its standard deviation, in rows.
+    step : float
+        What it is a multiple of, in rows.
+    rows, card, guarantee, adjacency, events, simulated
+        As in :class:`MomentsRelease`.
+    paired : bool
+        True for the four values of one mean where independent noise is in the
+        last less the first part, the middle part and the incomplete rows, and
+        all four add up to the number of rows.
+    """
+
+    values: NDArray[np.float64]
+    law: str
+    noise_sd: float
+    step: float
+    rows: int | None
+    card: Card
+    guarantee: Guarantee
+    adjacency: Adjacency
+    events: tuple[Event, ...]
+    simulated: bool
+    paired: bool = False
+
+
+@dataclass(frozen=True)
+class QuantilesRelease:
+    """Released quantiles of a number by group.
+
+    Attributes
+    ----------
+    values : ndarray, shape (groups, probs, 3)
+        The quantile, and the quantiles drawn below and above it for an
+        interval; places in the public range, from 0 to 1. nan where rows are
+        too few, and for intervals that were not bought.
+    drawn : ndarray, shape (groups, probs)
+        The share of the rows that each quantile was drawn at: the one asked
+        for, or one farther inside where noise could have taken it out of the
+        rows; nan where rows are too few.
+    counts : ndarray, shape (groups,)
+        Noisy numbers of complete rows.
+    count_sd : float
+        Noise standard deviation of each of them.
+    concentration : ndarray, shape (probs,)
+        Of the draws: the density falls by e for every ``1/concentration`` rows
+        that a value is from the quantile's rank.
+    rows, card, guarantee, adjacency, events, simulated
+        As in :class:`MomentsRelease`.
+    """
+
+    values: NDArray[np.float64]
+    drawn: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    count_sd: float
+    concentration: NDArray[np.float64]
+    rows: int | None
+    card: Card
+    guarantee: Guarantee
+    adjacency: Adjacency
+    events: tuple[Event, ...]
+    simulated: bool
+
+
 Release = MomentsRelease | SubspaceRelease
+AnyRelease = Release | CoefficientsRelease | CountsRelease | QuantilesRelease
 
 
-def release_facts(release: Release) -> Mapping[str, str]:
+def release_facts(release: AnyRelease) -> Mapping[str, str]:
     """Return what every report says about a release."""
     return {
         "Guarantee": release.guarantee.describe(),
@@ -156,7 +290,7 @@ def release_facts(release: Release) -> Mapping[str, str]:
     }
 
 
-def unused_delta(release: Release) -> tuple[str, ...]:
+def unused_delta(release: AnyRelease) -> tuple[str, ...]:
     """Say where a delta was granted to a mechanism that has no use for it."""
     guarantee, events = release.guarantee, release.events
     if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):

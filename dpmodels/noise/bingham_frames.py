@@ -13,13 +13,13 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.bingham import bingham_vector, checked_matrix
 from dpmodels.noise.bingham_rotations import rounds, sweep
 from dpmodels.noise.normals import normals
 from dpmodels.noise.protocol import Entropy
+from dpmodels.noise.threads import one_blas_thread
 
 # Public, and the same for every matrix. `dpmodels.noise.bingham_mixing` measures what it buys.
 SWEEPS = 128
@@ -122,7 +122,7 @@ def matrix_bingham(
     """
     matrix = checked_matrix(concentration)
     dimension, count = len(matrix), _checked_count(k, len(matrix))
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         if count == 1:
             return bingham_vector(matrix, entropy)[:, None], Convergence(0, 0)
         if count == dimension:
@@ -178,7 +178,7 @@ def sequential_bingham(
     rest = checked_matrix(concentration)
     basis = np.eye(len(rest))
     columns: list[NDArray[np.float64]] = []
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         for _ in range(_checked_count(k, len(rest))):
             direction = bingham_vector(rest, entropy)
             columns.append(basis @ direction)

@@ -1,0 +1,25 @@
+"""One thread for the linear algebra library, where threads of ours are faster or bits matter."""
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread inside a ``with`` statement.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    held: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return held
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Find the libraries that are loaded, once: a search takes longer than a small table."""
+    return ThreadpoolController()

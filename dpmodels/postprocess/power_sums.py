@@ -1,0 +1,60 @@
+"""Power sums from the Bernstein parts of rows, and the other way round."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def power_weights(degree: int, power: int) -> Floats:
+    """Return the weights that make the sum of a power of the parts.
+
+    Parameters
+    ----------
+    degree : int
+        Of the polynomials, d.
+    power : int
+        From 0 to d.
+
+    Returns
+    -------
+    ndarray, shape (degree + 1,)
+        ``C(i, power) / C(d, power)``, since ``t**k = Σ_i C(i, k)/C(d, k) B_i(t)``
+        for the Bernstein polynomials ``B_i(t) = C(d, i) t**i (1 - t)**(d - i)``.
+
+    References
+    ----------
+    .. [1] Farouki, R. T. (2012). "The Bernstein polynomial basis: a centennial
+       retrospective." Computer Aided Geometric Design 29(6), 379-419.
+
+    Examples
+    --------
+    >>> power_weights(2, 1), power_weights(2, 2)
+    (array([0. , 0.5, 1. ]), array([0., 0., 1.]))
+    """
+    return np.array([comb(i, power) for i in range(degree + 1)]) / comb(degree, power)
+
+
+def central_weights(degree: int, power: int, centre: Floats) -> Floats:
+    """Return the weights that make the sum of a power of the distance from a centre.
+
+    Parameters
+    ----------
+    degree, power : int
+        As for :func:`power_weights`.
+    centre : ndarray, shape (groups,)
+        A place in the range, one a group.
+
+    Returns
+    -------
+    ndarray, shape (groups, degree + 1)
+    """
+    terms = [
+        comb(power, k) * (-centre[:, None]) ** (power - k) * power_weights(degree, k)
+        for k in range(power + 1)
+    ]
+    return np.asarray(sum(terms[1:], terms[0]))

@@ -1,0 +1,225 @@
+"""Gradients and curvature of a loss at a parameter, one pass over the rows for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.moments import moments
+from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.protocol import Loss
+from dpmodels.statistics.statistic import Statistic
+
+Floats = NDArray[np.float64]
+
+
+class Slopes(NamedTuple):
+    """Floating-point value, gradient and curvature of a sum of losses, and the sum of ``|z|²``."""
+
+    value: float
+    gradient: Floats
+    curvature: Floats
+    energy: float
+
+
+class Gradients(Statistic):
+    """What rows ``(z, y)`` say of a parameter; read once for each question.
+
+    Parameters
+    ----------
+    designs : tuple of PrivateDesign
+        Disjoint joint rows (x, y), which can be read more than once.
+    predictors : Predictors
+        How they become z.
+    loss : Loss or Poisson
+        What is summed.
+    lattice : Lattice
+        The integers that joint rows are read from.
+    count_public : bool
+        Whether progress may show how many rows there are.
+    """
+
+    __slots__ = ("_count_public", "_designs", "_lattice", "_loss", "_predictors")
+
+    def __init__(
+        self,
+        designs: tuple[PrivateDesign, ...],
+        predictors: Predictors,
+        loss: Loss | Poisson,
+        lattice: Lattice,
+        *,
+        count_public: bool,
+    ) -> None:
+        super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0)
+        self._designs = designs
+        self._predictors = predictors
+        self._loss = loss
+        self._lattice = lattice
+        self._count_public = count_public
+
+    def __add__(self, other: Statistic) -> Statistic:
+        """Join the gradients of disjoint rows."""
+        if not isinstance(other, Gradients):
+            return NotImplemented
+        return Gradients(
+            self._designs + other._designs,
+            self._predictors,
+            self._loss,
+            self._lattice,
+            count_public=self._count_public,
+        )
+
+    def cross(self) -> tuple[NDArray[Any], int]:
+        """Hand over the exact gradient at zero."""
+        return self.gradient(np.zeros(self._predictors.columns), self._out(20)).cross()
+
+    def moments(self, lattice: Lattice) -> Statistic:
+        """Sum the augmented moments of the joint rows (x, y) exactly."""
+        first, *rest = (
+            moments(design, lattice, count_public=self._count_public) for design in self._designs
+        )
+        return sum(rest, start=first)
+
+    def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
+        """Sum the gradients of the rows, each rounded to the lattice, exactly.
+
+        Parameters
+        ----------
+        parameter : ndarray, shape (columns,)
+            A function of released values and public facts.
+        lattice : Lattice
+            Where gradients are rounded to; its columns are the parameter's.
+
+        Returns
+        -------
+        Statistic
+            Integers, shape (columns,): a row moves them by a vector of
+            Euclidean norm at most ``lattice.radius``; an incomplete row adds
+            zero.
+        """
+
+        def summed(block: Floats) -> Floats:
+            z = self._predictors.read(block, self._lattice)
+            pulled = z * -self._pull(z, block, parameter)
+            _round(pulled, lattice)
+            return np.asarray(pulled.sum(axis=1))
+
+        return self._sum("gradient", summed, (self._predictors.columns,))
+
+    def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
+        """Sum ``w z zᵀ`` over the rows exactly, w the curvature as a share of the largest.
+
+        Parameters
+        ----------
+        parameter : ndarray, shape (columns,)
+            A function of released values and public facts.
+        lattice : Lattice
+            Where weighted rows ``√w z`` are rounded to.
+
+        Returns
+        -------
+        Statistic
+            Integers, shape (columns, columns).
+        """
+        return self._products("curvature", parameter, lattice, self._root)
+
+    def squares(self, parameter: Floats, lattice: Lattice) -> Statistic:
+        """Sum the squares of the gradients exactly; otherwise as :meth:`curvature`."""
+        return self._products("squared gradients", parameter, lattice, self._pull)
+
+    def _products(
+        self,
+        name: str,
+        parameter: Floats,
+        lattice: Lattice,
+        weight: Callable[[Floats, Floats, Floats], Floats],
+    ) -> Statistic:
+        def summed(block: Floats) -> Floats:
+            z = self._predictors.read(block, self._lattice)
+            weighted = z * weight(z, block, parameter)
+            _round(weighted, lattice)
+            return np.asarray(weighted @ weighted.T)
+
+        size = self._predictors.columns
+        return self._sum(name, summed, (size, size))
+
+    def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
+        """Return a sum of losses in floating point, for a minimiser inside a mechanism.
+
+        Notes
+        -----
+        How often it is asked depends on the rows, so progress counts none.
+        """
+
+        def summed(block: Floats) -> Slopes:
+            z = self._predictors.read(block, self._lattice)
+            labels = self._predictors.labels(block)
+            margins = labels * (parameter @ z)
+            # Sums along lines are pairwise: their error grows with the logarithm of the rows.
+            gradient = (z * -(labels * loss.slope(margins))).sum(axis=1)
+            value = float(loss.value(margins)[labels != 0].sum())
+            curvature = (z * loss.bend(margins)) @ z.T
+            return Slopes(value, gradient, curvature, float((z * z).sum()))
+
+        size = self._predictors.columns
+        value, curvature, energy, gradients = 0.0, np.zeros((size, size)), 0.0, [np.zeros(size)]
+        for part, _ in self._each(summed, counted=False):
+            value, energy = value + part.value, energy + part.energy
+            curvature += part.curvature
+            gradients.append(part.gradient)
+        gradient = np.array([math.fsum(own) for own in np.transpose(gradients)])
+        return Slopes(value, gradient, curvature, energy)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, complete or not; one pass over them."""
+        return sum(count for _, count in self._each(lambda _: None))
+
+    def _pull(self, z: Floats, block: Floats, parameter: Floats) -> Floats:
+        """Return how hard each row pulls the predictor up, in [-1, 1]."""
+        linear = parameter @ z
+        if isinstance(self._loss, Poisson):
+            response = self._predictors.response(block, self._lattice)
+            return self._loss.pull(linear, response)
+        labels = self._predictors.labels(block)
+        return np.asarray(labels * self._loss.slope(labels * linear))
+
+    def _root(self, z: Floats, block: Floats, parameter: Floats) -> Floats:
+        """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
+        linear = parameter @ z
+        if isinstance(self._loss, Poisson):
+            bend = self._loss.bend(linear, self._predictors.response(block, self._lattice))
+        else:
+            bend = self._loss.bend(self._predictors.labels(block) * linear)
+        return np.sqrt(np.minimum(bend / self._loss.smoothness, 1.0))
+
+    def _sum(
+        self, name: str, function: Callable[[Floats], Floats], shape: tuple[int, ...]
+    ) -> Statistic:
+        total: NDArray[Any] = np.zeros(shape, dtype=object)
+        rows = 0
+        for part, count in self._each(function):
+            total = total + part.astype(np.int64)
+            rows += count
+        return Statistic(name, total, rows)
+
+    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+        public = self._count_public and counted
+        for design in self._designs:
+            yield from design.blocks(function, self._lattice, count_public=public)
+
+    def _out(self, bits: int) -> Lattice:
+        return Lattice(bits, self._predictors.columns)
+
+
+def _round(rows: Floats, lattice: Lattice) -> None:
+    """Bring rows of the unit ball to the lattice, none longer than its radius."""
+    columns = np.ones(lattice.columns)
+    to_lattice(rows, columns, 0 * columns, lattice)

@@ -1,0 +1,181 @@
+"""Losses of linear predictors, with the constants that guarantees rest on.
+
+A row ``(z, y)`` with z in the unit ball and a label of +1 or -1 costs
+``φ(m)`` at the parameter θ, with the margin ``m = y⟨θ, z⟩``. Its gradient is
+``-slope(m) y z``, of a fixed sign along z and no longer than 1, and its
+curvature ``bend(m) z zᵀ``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.statistics.protocol import Loss
+
+Floats = NDArray[np.float64]
+
+# Widths of the round part of Huber's loss.
+NARROWEST, WIDEST = 0.1, 4.0
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """The logistic loss ``log(1 + exp(-m))``.
+
+    Notes
+    -----
+    Its slope is ``q = 1/(1 + exp(m))``, its curvature ``q (1 - q)``: where a
+    row pulls with all its weight it does not bend. A row of length r < 1 pulls
+    with ``t = q r`` and bends by ``q (1 - q) r² = t (r - t) ≤ t (1 - t)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Logistic().slope(np.zeros(1)), Logistic().bend(np.zeros(1))
+    (array([0.5]), array([0.25]))
+    """
+
+    name = "logistic"
+    length = 1.0
+    smoothness = 0.25
+    bell = True
+
+    @property
+    def path(self) -> tuple[Loss, ...]:
+        """The loss alone."""
+        return (self,)
+
+    def value(self, margins: Floats) -> Floats:
+        """Return the negative log-likelihood."""
+        return np.asarray(np.logaddexp(0.0, -margins))
+
+    def slope(self, margins: Floats) -> Floats:
+        """Return the probability of the other label."""
+        return np.asarray(expit(-margins))
+
+    def bend(self, margins: Floats) -> Floats:
+        """Return the variance of the label."""
+        return np.asarray(expit(-margins) * expit(margins))
+
+
+@dataclass(frozen=True)
+class Huber:
+    """The hinge loss rounded off within a public distance of margin 1.
+
+    Parameters
+    ----------
+    width : float
+        Half the length of the round part, from 0.1 to 4.
+
+    Raises
+    ------
+    ArgumentError
+        If the width is not.
+
+    Notes
+    -----
+    ``φ(m)`` is 0 from ``1 + h`` on, ``1 - m`` up to ``1 - h``, and
+    ``(1 + h - m)²/(4h)`` between, where it bends by ``1/(2h)`` [1]_.
+
+    References
+    ----------
+    .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).
+       "Differentially private empirical risk minimization." Journal of
+       Machine Learning Research 12, 1069-1109. Section 3.4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Huber(0.5).slope(np.array([0.0, 1.0, 2.0]))
+    array([1. , 0.5, 0. ])
+    """
+
+    width: float = 0.5
+
+    name = "Huber"
+    length = 1.0
+    bell = False
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.width, int | float) and not isinstance(self.width, bool)
+        if not number or not NARROWEST <= self.width <= 2 * WIDEST:
+            raise ArgumentError(
+                f"width={said(self.width)}: expected a number from {NARROWEST} to {WIDEST:g}, half "
+                "the length of the round part of the loss; write width=0.5"
+            )
+
+    @property
+    def smoothness(self) -> float:
+        """Curvature of the round part."""
+        return 0.5 / self.width
+
+    @property
+    def path(self) -> tuple[Loss, ...]:
+        """Round parts from :data:`WIDEST`, where every row bends at first, halved down to it."""
+        halvings = math.ceil(math.log2(WIDEST / self.width))
+        return (*(Huber(self.width * 2.0**more) for more in range(halvings, 0, -1)), self)
+
+    def value(self, margins: Floats) -> Floats:
+        """Return the loss, quadratic in the round part."""
+        slope = self.slope(margins)
+        return np.where(slope < 1, self.width * slope**2, 1 - margins)
+
+    def slope(self, margins: Floats) -> Floats:
+        """Return how steeply the loss falls, linear in the round part."""
+        return np.asarray(np.clip((1 + self.width - margins) / (2 * self.width), 0.0, 1.0))
+
+    def bend(self, margins: Floats) -> Floats:
+        """Return the curvature: one value inside the round part, 0 outside."""
+        return np.where(np.abs(margins - 1) < self.width, self.smoothness, 0.0)
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Residuals of a Poisson regression with log link, held within a public bound.
+
+    Parameters
+    ----------
+    upper : float
+        Declared largest response.
+    clip : float
+        Bound on the size of a residual ``y - exp(⟨θ, z⟩)``.
+
+    Notes
+    -----
+    Its gradients have no bound of their own, so only gradients that are
+    clipped can be released; ``residual/clip`` times z is one in the unit ball.
+    """
+
+    upper: float
+    clip: float
+
+    name = "Poisson"
+
+    @property
+    def length(self) -> float:
+        """Longest gradient of a row, in units of the log-likelihood's."""
+        return self.clip
+
+    @property
+    def smoothness(self) -> float:
+        """Curvature of a row whose expected response is the largest."""
+        return self.upper / self.clip
+
+    def pull(self, linear: Floats, response: Floats) -> Floats:
+        """Return clipped residuals as shares of the bound, in [-1, 1]."""
+        return np.asarray(np.clip((response - self._expected(linear)) / self.clip, -1.0, 1.0))
+
+    def bend(self, linear: Floats, response: Floats) -> Floats:
+        """Return how fast :meth:`pull` falls: 0 where it is clipped, at most smoothness."""
+        expected = self._expected(linear)
+        held = np.abs(response - expected) >= self.clip
+        return np.where(held, 0.0, np.minimum(expected, self.upper) / self.clip)
+
+    def _expected(self, linear: Floats) -> Floats:
+        return np.exp(np.minimum(linear, math.log(self.upper) + 1.0))

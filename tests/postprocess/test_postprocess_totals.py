@@ -1,0 +1,66 @@
+"""Counts that agree with their total, whole or not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpmodels.postprocess.totals import balanced, consistent, whole
+
+COUNTS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12).map(np.array)
+TOTALS = st.none() | st.integers(0, 10**6)
+
+
+@given(COUNTS, TOTALS)
+def test_whole_counts_add_up_and_are_not_negative(values, total):
+    found = whole(values, total)
+    wanted = max(round(float(values.sum())), 0) if total is None else total
+    assert found.dtype == np.int64
+    assert (found >= 0).all()
+    assert found.sum() == wanted
+
+
+@given(COUNTS, TOTALS)
+def test_whole_counts_and_their_runs_are_less_than_one_from_the_nearest(values, total):
+    wanted = max(round(float(values.sum())), 0) if total is None else total
+    moved = np.cumsum(np.append(0.0, whole(values, total) - consistent(values, wanted)))
+    runs = np.subtract.outer(moved, moved)
+    assert np.abs(runs).max() <= 1 + 1e-6
+
+
+def test_rounding_favours_no_cell():
+    """Six sds of a mean of numbers in (-1, 1), 1e-8 a cell."""
+    rng = np.random.default_rng(0)
+    exact, runs = np.full(12, 50.0), 3000
+    draws = exact + rng.geometric(0.4, (runs, 12)) - rng.geometric(0.4, (runs, 12))
+    moved = [whole(one, 600) - consistent(one, 600) for one in draws]
+    assert np.abs(np.mean(moved, axis=0)).max() <= 6 * np.std(moved) / np.sqrt(runs) + 0.01
+
+
+@given(COUNTS, TOTALS)
+def test_nearest_counts_satisfy_the_conditions_of_optimality(values, total):
+    found = consistent(values, total)
+    assert (found >= 0).all()
+    wanted = max(float(values.sum()) if total is None else total, 0.0)
+    assert found.sum() == pytest.approx(wanted, abs=1e-6)
+    # One shift for all that are above 0, no smaller one for those at 0.
+    shifts = values - found
+    above = found > 1e-7
+    if above.any():
+        assert np.ptp(shifts[above]) <= 1e-5
+        assert (shifts[~above] <= shifts[above].max() + 1e-5).all()
+
+
+@given(COUNTS)
+def test_exact_counts_stay(values):
+    exact = np.abs(np.rint(values))
+    assert whole(exact, exact.sum()).tolist() == exact.tolist()
+    assert whole(exact).tolist() == exact.tolist()
+
+
+def test_balanced_counts_move_alike():
+    values = np.array([3.0, -1.0, 5.5])
+    found = balanced(values, 10)
+    assert found.sum() == pytest.approx(10)
+    assert np.ptp(found - values) == pytest.approx(0)
+    assert balanced(values, None) is values

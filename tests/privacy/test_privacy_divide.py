@@ -1,0 +1,63 @@
+"""Parts of a budget compose to the whole, and to no less where that is possible."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmodels.errors import BudgetError
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    GaussianEvent,
+    Ledger,
+    PureDP,
+    PureEvent,
+    gaussian_multiplier,
+)
+from dpmodels.privacy.divide import divide
+
+STAGES = st.lists(st.tuples(st.floats(0.01, 1), st.booleans()), min_size=2, max_size=5)
+
+
+def charged(total, budgets, gaussian):
+    """A ledger of the whole, charged with what each stage would release."""
+    ledger = Ledger(budget=total)
+    for own, normal in zip(budgets, gaussian, strict=True):
+        event = GaussianEvent(gaussian_multiplier(own)) if normal else PureEvent(own.eps)
+        ledger.charge([event], adjacency="replace")
+    return ledger
+
+
+@settings(max_examples=60, deadline=None)
+@given(STAGES, st.floats(0.05, 10), st.sampled_from([1e-9, 1e-6, 1e-3]))
+def test_a_ledger_takes_all_stages(stages, eps, delta):
+    weights, gaussian = zip(*stages, strict=True)
+    shares = [weight / sum(weights) for weight in weights]
+    total = ApproxDP(eps, delta)
+    budgets = divide(total, shares, gaussian)
+    ledger = charged(total, budgets, gaussian)
+    assert {own.delta for own in budgets} == {delta}
+    if all(gaussian):
+        assert ledger.spent.amount == pytest.approx(eps, rel=1e-7)
+        assert sum(own.eps for own in budgets) > eps
+    for share, own, normal in zip(shares, budgets, gaussian, strict=True):
+        if not normal:
+            assert own.eps == pytest.approx(share * eps)
+
+
+def test_gaussian_stages_share_the_inverse_square_of_the_multiplier():
+    total = ApproxDP(1.0, 1e-6)
+    whole = gaussian_multiplier(total) ** -2
+    for share, own in zip((0.2, 0.3, 0.5), divide(total, (0.2, 0.3, 0.5), [True] * 3), strict=True):
+        assert gaussian_multiplier(own) ** -2 == pytest.approx(share * whole, rel=1e-7)
+
+
+def test_pure_and_concentrated_budgets_add_up():
+    assert divide(PureDP(2.0), (0.25, 0.75), (True, False)) == (PureDP(0.5), PureDP(1.5))
+    assert divide(ZCDP(2.0), (0.25, 0.75), (True, False)) == (ZCDP(0.5), ZCDP(1.5))
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.4), (1.5, -0.5), (0.0, 1.0), (float("nan"), 1.0)])
+def test_shares_that_are_none(shares):
+    with pytest.raises(BudgetError, match="shares"):
+        divide(PureDP(1.0), shares, (False, False))
