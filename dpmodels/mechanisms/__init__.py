@@ -1,10 +1,15 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
-The tables below name every mechanism; adding one adds a file and a line.
+Tables name every mechanism of a family: those below, and ``REGRESSION``,
+``COEFFICIENTS``, ``COUNTS`` and ``QUANTILES`` in their folders. Adding one adds
+a file and a line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
+from dpmodels.mechanisms.counts import COUNTS as COUNTS
+from dpmodels.mechanisms.counts import Gaussian as Gaussian
+from dpmodels.mechanisms.counts import Geometric as Geometric
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive
 from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure as AdaptivePure
 from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss as AnalyzeGauss
@@ -19,10 +24,22 @@ from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
 from dpmodels.mechanisms.covariance.zero import Zero as Zero
+from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechanism
 from dpmodels.mechanisms.protocol import Facts as Facts
 from dpmodels.mechanisms.protocol import Plan as Plan
 from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
+from dpmodels.mechanisms.regression import COEFFICIENTS as COEFFICIENTS
+from dpmodels.mechanisms.regression import REGRESSION as REGRESSION
+from dpmodels.mechanisms.regression import AdaSSP as AdaSSP
+from dpmodels.mechanisms.regression import Moments as Moments
+from dpmodels.mechanisms.regression import NoisyGradients as NoisyGradients
+from dpmodels.mechanisms.regression import Objective as Objective
+from dpmodels.mechanisms.regression import Output as Output
+from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMechanism
+from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
+from dpmodels.mechanisms.scalar import Exponential as Exponential
+from dpmodels.mechanisms.scalar import Paired as Paired
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random
@@ -47,4 +64,7 @@ SUBSPACE: dict[str, type[SubspaceMechanism]] = {
     "ppca": PPCA,
     "power": Power,
     "random": Random,
+}
+MEANS: dict[str, type[CountMechanism]] = {
+    "paired": Paired,
 }

@@ -95,6 +95,18 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
     return AxesNoise(lattice, MomentNoise(diagonal, math.nan, diagonal, off))
 
 
+def checked_eigenvals(eigenvals: object) -> None:
+    """Refuse a word that does not say whether eigenvalues are bought.
+
+    Raises
+    ------
+    ArgumentError
+        If `eigenvals` is neither None nor "private".
+    """
+    if not isinstance(eigenvals, str | None) or eigenvals not in (None, "private"):
+        raise ArgumentError(f'eigenvals={said(eigenvals)}: expected "private" or None')
+
+
 def checked_purchase(eigenvals: object, share: object) -> None:
     """Refuse options that do not say whether, and for how much, the axes are bought.
 
@@ -103,8 +115,7 @@ def checked_purchase(eigenvals: object, share: object) -> None:
     ArgumentError
         If `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
     """
-    if not isinstance(eigenvals, str | None) or eigenvals not in (None, "private"):
-        raise ArgumentError(f'eigenvals={said(eigenvals)}: expected "private" or None')
+    checked_eigenvals(eigenvals)
     if isinstance(share, bool) or not isinstance(share, float | int) or not 0 < share < 1:
         raise ArgumentError(
             f"share={said(share)}: expected the part of the budget that eigenvals take, a number "

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from dpmodels.design import PrivateDesign
+from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.tallied import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
-from dpmodels.released import Card, MomentNoise, MomentsRelease, SubspaceRelease
+from dpmodels.released import Card, CountsRelease, MomentNoise, MomentsRelease, SubspaceRelease
 from dpmodels.statistics import Statistic
 
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
@@ -106,4 +108,22 @@ class SubspaceMechanism(Protocol):
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the directions and hand over; called once, after the ledger was charged."""
+        ...
+
+
+class CountMechanism(Protocol):
+    """A strategy that releases counts of rows, or of parts of rows, by cell."""
+
+    card: ClassVar[Card]
+
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+        """Calibrate to a guarantee; sees no data and raises before any is read."""
+        ...
+
+    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
+        """Compute the exact counts."""
+        ...
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
+        """Add noise and hand over; called once, after the ledger was charged."""
         ...

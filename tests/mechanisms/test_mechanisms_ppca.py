@@ -45,7 +45,7 @@ EPS = 1 - 1e-12  # what is used of one
 @pytest.fixture(autouse=True)
 def _quick_small_draws(monkeypatch):
     """Leave threads as they are: holding them takes longer than a small draw."""
-    monkeypatch.setattr(bingham_frames, "threadpool_limits", lambda *_: nullcontext())
+    monkeypatch.setattr(bingham_frames, "one_blas_thread", nullcontext)
 
 
 def frames(mechanism, given, plan, draws, seed):

@@ -1,0 +1,69 @@
+"""From the word ``mechanism=`` of a verb on counts to a strategy, by public facts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.counts import COUNTS, CountMechanism, Gaussian, Geometric
+from dpmodels.mechanisms.tallied import CountFacts
+from dpmodels.privacy import Guarantee, PureDP
+
+
+class CountChoice(NamedTuple):
+    """A strategy, and why it was chosen where the choice was automatic."""
+
+    strategy: CountMechanism
+    reason: str
+
+
+def choose_counts(mechanism: object, facts: CountFacts, guarantee: Guarantee) -> CountChoice:
+    """Return the strategy that a name or an instance stands for.
+
+    Parameters
+    ----------
+    mechanism : str or instance
+        ``"auto"`` for the one with less noise, a name in ``COUNTS``, or an
+        instance, taken as it is.
+    facts, guarantee : CountFacts, Guarantee
+        What the automatic choice goes by.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is not in the table.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import ApproxDP, adjacency
+    >>> facts = CountFacts(1, 7, False, adjacency("replace"))
+    >>> choose_counts("auto", facts, ApproxDP(1, 1e-6)).reason
+    'its noise has an sd of 2.8 rows; that of gaussian would have 6.'
+    """
+    if not isinstance(mechanism, str):
+        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
+        if not isinstance(mechanism, type) and all(map(callable, methods)):
+            return CountChoice(mechanism, "")  # type: ignore[arg-type]  # as just checked
+        raise ArgumentError(
+            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
+            "such as dp.mechanisms.counts.Geometric()"
+        )
+    if mechanism == "auto":
+        return _quieter(facts, guarantee)
+    if mechanism not in COUNTS:
+        names = ", ".join(repr(known) for known in ("auto", *COUNTS))
+        raise ArgumentError(f"mechanism={mechanism!r} is not known; expected one of {names}")
+    return CountChoice(COUNTS[mechanism](), "")
+
+
+def _quieter(facts: CountFacts, guarantee: Guarantee) -> CountChoice:
+    if isinstance(guarantee, PureDP):
+        return CountChoice(Geometric(), "it needs no delta.")
+    strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
+    noises = [one.plan(facts, guarantee).noise_sd for one in strategies]
+    best = noises.index(min(noises))
+    reason = (
+        f"its noise has an sd of {noises[best]:.2g} rows; that of "
+        f"{strategies[1 - best].card.name} would have {noises[1 - best]:.2g}."
+    )
+    return CountChoice(strategies[best], reason)

@@ -1,0 +1,149 @@
+"""The minimum of a tilted, ridged sum of losses, to a gradient of declared length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.statistics.gradient import Gradients, Slopes
+from dpmodels.statistics.protocol import Loss
+
+Floats = NDArray[np.float64]
+
+# Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
+SHORTEST = 2.0**-27
+MOST_PASSES = 500
+SHORTEST_STEP = 2.0**-20
+# Of a sum of losses: smaller differences say nothing.
+ROUNDING = 2.0**-40
+# How much longer a gradient may be at the minimum of an easier loss.
+ROUGH = 2.0**10
+
+
+def tolerance(scale: float) -> float:
+    """Return the length of the gradient at which to stop, in units of one row's largest.
+
+    Parameters
+    ----------
+    scale : float
+        Of the tilt, to whose rounding the gradient is exposed too.
+    """
+    return SHORTEST * (1 + scale)
+
+
+def furthest(scale: float, ridge: float) -> float:
+    """Return how far a computed minimum may be from the true one.
+
+    Parameters
+    ----------
+    scale : float
+        Of the tilt.
+    ridge : float
+        Weight of ``|θ|²/2``: the sum is so strongly convex at least.
+
+    Notes
+    -----
+    A gradient of length t is at most ``t/ridge`` from the minimum. The
+    computed gradient may be as far from the true one as from 0: twice the
+    tolerance covers its rounding.
+    """
+    return 2 * tolerance(scale) / ridge
+
+
+def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: float) -> Floats:
+    """Return a point where the gradient is at most as long as declared.
+
+    Parameters
+    ----------
+    rows : Gradients
+        The sum of losses; several passes over the rows.
+    loss : Loss
+        What is summed.
+    ridge : float
+        Weight of ``|θ|²/2``.
+    tilt : ndarray, shape (columns,)
+        The vector b of the linear term ``⟨b, θ⟩``.
+    shortest : float
+        Length of the gradient at which to stop.
+
+    Notes
+    -----
+    Newton's method along the loss's path of easier losses; a step is halved
+    until the sum has fallen by a thousandth of what its slope promises, or,
+    where that is lost in rounding, until its gradient has become shorter. Where
+    no step down to 2⁻²⁰ does that, a step ``1/L`` of the gradient method. Rows
+    of one class, separated, constant or few take 5 to 60 passes. Rows for
+    which :data:`MOST_PASSES` are not enough, of which none are known, go on
+    with accelerated gradients [1]_, which reach the declared length after at
+    most ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2`` passes from one of length g. So
+    it is reached in exact arithmetic whatever the rows.
+
+    References
+    ----------
+    .. [1] Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition,
+       Springer. Section 2.2.
+    """
+    point = np.zeros(len(tilt))
+    for stage in loss.path:
+        target = shortest if stage is loss else ROUGH * shortest
+        at = partial(_at, rows, stage, ridge, tilt)
+        point, here = _newton(at, stage.smoothness, ridge, point, target)
+    if np.linalg.norm(here.gradient) <= shortest:
+        return point
+    return _accelerated(at, loss.smoothness * here.energy + ridge, ridge, point, shortest)
+
+
+def _newton(
+    at: Callable[[Floats], Slopes], smoothness: float, ridge: float, point: Floats, shortest: float
+) -> tuple[Floats, Slopes]:
+    here, passes = at(point), 1
+    while np.linalg.norm(here.gradient) > shortest and passes < MOST_PASSES:
+        step, share = np.asarray(-np.linalg.solve(here.curvature, here.gradient)), 1.0
+        there = at(point + step)
+        passes += 1
+        while not _better(there, here, share, step):
+            share /= 2
+            if share < SHORTEST_STEP:
+                step, share = -here.gradient / (smoothness * here.energy + ridge), 1.0
+                there = at(point + step)
+                break
+            there = at(point + share * step)
+            passes += 1
+        point, here = point + share * step, there
+    return point, here
+
+
+def _accelerated(
+    at: Callable[[Floats], Slopes], steepest: float, ridge: float, point: Floats, shortest: float
+) -> Floats:
+    here = at(point)
+    condition, length = steepest / ridge, float(np.linalg.norm(here.gradient))
+    passes = math.sqrt(condition) * 2 * math.log(math.sqrt(18) * condition * length / shortest + 1)
+    root = math.sqrt(1 / condition)
+    ahead = point
+    for _ in range(math.ceil(passes) + 2):
+        if np.linalg.norm(here.gradient) <= shortest:
+            break
+        following = ahead - here.gradient / steepest
+        ahead = following + (1 - root) / (1 + root) * (following - point)
+        point, here = following, at(ahead)
+    return ahead
+
+
+def _better(there: Slopes, here: Slopes, share: float, step: Floats) -> bool:
+    promised = -share * float(here.gradient @ step)
+    if promised > ROUNDING * (1 + abs(here.value)):
+        return there.value <= here.value - 1e-3 * promised
+    size = float(np.linalg.norm(here.gradient))
+    return float(np.linalg.norm(there.gradient)) <= (1 - share / 4) * size
+
+
+def _at(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, point: Floats) -> Slopes:
+    own = rows.slopes(point, loss)
+    value = own.value + float(ridge * point @ point / 2 + tilt @ point)
+    gradient = own.gradient + ridge * point + tilt
+    return Slopes(value, gradient, own.curvature + ridge * np.eye(len(point)), own.energy)

@@ -1,0 +1,64 @@
+"""At which ranks quantiles are drawn, so that noise leaves them among the rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmodels.noise.sums import half_width
+
+# A number of rows is told from none where it exceeds so many of its noise sds.
+TOLD = 4.0
+# Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
+# rows are in many cells as a rule; and where there is a quantile at all, were they in one.
+NEAR, MISSED = 16.0, 0.05
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Public terms of the draws for one quantile of one group.
+
+    Attributes
+    ----------
+    prob : float
+        The quantile, from 0 to 1.
+    grid : int
+        Cells of the grid.
+    rows : float
+        Released number of the group's rows, above 0.
+
+    Notes
+    -----
+    A draw falls a rank error of 1/c rows away, c its concentration, where
+    rows are; but cells without rows above the largest or below the smallest
+    all have one rank error and may be nearly all of the grid. They weigh less
+    than m cells at the quantile where the rank wanted is ``log(grid/m) / c``
+    rows from their end.
+    """
+
+    prob: float
+    grid: int
+    rows: float
+
+    def reach(self, concentration: float, weight: float) -> float:
+        """Return how far from the end of the rows a rank has to be, as a share of them."""
+        # Half a row more, so that the first and the last are met without noise.
+        return (max(math.log(self.grid / weight), 0.0) / concentration + 0.5) / self.rows
+
+    def middle(self, concentration: float) -> float:
+        """Return the share of the rows to draw the quantile at; nan where rows are too few."""
+        if self.reach(concentration, MISSED) > 0.5:
+            return math.nan
+        reach = self.reach(concentration, NEAR)
+        return min(max(self.prob, reach), 1 - reach)
+
+    def ends(self, concentration: float, level: float) -> tuple[float, float]:
+        """Return the shares to draw the ends of an interval at; nan for an end of the range."""
+        noise_sd = math.sqrt(2) / concentration
+        sampling = math.sqrt(self.rows * self.prob * (1 - self.prob))
+        width = half_width("laplace", np.ones(1), noise_sd, sampling, level) / self.rows
+        reach = self.reach(concentration, (1 - level) / 2)
+        low, high = min(self.prob - width, 1 - reach), max(self.prob + width, reach)
+        return low if low >= 0 else math.nan, high if high <= 1 else math.nan

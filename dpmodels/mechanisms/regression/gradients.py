@@ -1,0 +1,272 @@
+"""Noisy clipped gradients: a public number of steps, each a sum over all rows.
+
+Theorem
+    Every step releases the sum of the rows' gradients at a released parameter
+    with Gaussian noise; before them the augmented moments of (1, x, y) are
+    released once, for a start and for the shape of the steps. Gaussian
+    releases of multipliers m_i compose to one of multiplier m,
+    ``1/m² = Σ 1/m_i²``, with its exact (ε, δ) trade-off, or ``1/(2m²)``-zCDP.
+Sensitivity
+    A row's gradient is rounded to an integer vector of length at most
+    ``2**bits`` whatever the row and the parameter, and summed exactly: 1 for a
+    row more or fewer, 2 for a row replaced, in units of that length. Residuals
+    of a Poisson regression are held within a public bound first. Curvature and
+    squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
+Noise
+    Independent discrete Gaussians on the same integers. A step is the noisy
+    gradient divided by the released second moment; the answer is the mean of
+    the parameters after the second half of the steps. With ``inference`` it is
+    the last, and half the budget goes to one more gradient there, and to its
+    curvature and squared gradients (:mod:`dpmodels.mechanisms.curvature`).
+Numerics
+    exact: integer statistics, integer noise of exact law.
+Source
+    Song, Chaudhuri, Sarwate (2013), "Stochastic gradient descent with
+    differentially private updates", GlobalSIP; Bassily, Smith, Thakurta
+    (2014), "Private empirical risk minimization: efficient algorithms and
+    tight error bounds", FOCS. Balle, Wang (2018), "Improving the Gaussian
+    mechanism for differential privacy", ICML, for the calibration.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from dpmodels.design import PrivateDesign
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
+from dpmodels.mechanisms.curvature import both_matrices, bought_scales
+from dpmodels.mechanisms.gaussian import gaussian_scales
+from dpmodels.mechanisms.noised import GAUSSIAN, Floats, NoisyMoments, noised, noised_moments
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
+from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import Lattice, choose_lattice
+from dpmodels.postprocess import nearest_psd
+from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.released import Card, CoefficientsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Poisson
+
+STEPS = 10
+START_SHARE = 0.25
+# Of the whole budget, with inference.
+LAST_SHARE = 0.35
+MATRICES_SHARE = 0.15
+# In units of the noise that one sum of gradients would have with the whole budget.
+RIDGE = 0.5
+# In steps: the discrete law is as private as the continuous one.
+SMALLEST_SCALE = 2.0**10
+_ROUND_UP = 1 + 1e-12
+
+
+class Noisy(NamedTuple):
+    """A released sum of gradients, and the noise standard deviation of its coordinates."""
+
+    gradient: Floats
+    sd: float
+
+
+class Start(NamedTuple):
+    """Where the steps begin, the matrix they are divided by, and the rows' second moment."""
+
+    point: Floats
+    shape: Floats
+    moment: Floats
+
+    def step(self, gradient: Floats) -> Floats:
+        """Return a step that moves the linear predictor by at most 1 in the mean square."""
+        step = -np.linalg.solve(self.shape, gradient)
+        return np.asarray(step / max(1.0, math.sqrt(step @ self.moment @ step)))
+
+
+@dataclass(frozen=True)
+class NoisyGradients:
+    """Noisy gradients for a logistic or a Poisson regression.
+
+    Parameters
+    ----------
+    steps : int
+        Sums of gradients, among which the budget is divided: a public number.
+    share : float
+        The part of the budget that the moments take, between 0 and 1.
+    inference : bool
+        Whether :data:`LAST_SHARE` of the budget goes to a last gradient at the
+        answer, and :data:`MATRICES_SHARE` to its curvature and squared gradients.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them is none of these.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.regressing import RegressionFacts
+    >>> from dpmodels.privacy import ZCDP, adjacency
+    >>> from dpmodels.statistics.losses import Logistic
+    >>> from dpmodels.statistics.predictors import Predictors
+    >>> predictors = Predictors(3, True, 0.9, 0.5, 1.0)
+    >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
+    >>> plan = NoisyGradients(steps=3, inference=False).plan(facts, ZCDP(0.5))
+    >>> print(*(event.describe() for event in plan.events), sep="; ")
+    Gaussian, multiplier 2; Gaussian, multiplier 2 x 3
+    """
+
+    card: ClassVar[Card] = Card(
+        name="gradients",
+        theorem="(eps, delta)-DP or rho-zCDP, composition of Gaussian releases",
+        sensitivity="integer gradients of length at most 1; 2 (replace) or 1",
+        noise="discrete Gaussian on every sum of gradients",
+        numerics="exact lattice",
+        source="Song et al. (2013), Bassily et al. (2014), all rows in each step",
+    )
+
+    steps: int = STEPS
+    share: float = START_SHARE
+    inference: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inference, bool):
+            raise ArgumentError(f"inference={said(self.inference)}: expected True or False")
+        whole = isinstance(self.steps, int) and not isinstance(self.steps, bool)
+        if not whole or not 1 <= self.steps <= 10_000:
+            raise ArgumentError(
+                f"steps={said(self.steps)}: expected a whole number from 1 to 10,000; write "
+                f"steps={STEPS}"
+            )
+        if not isinstance(self.share, float) or not 0.001 <= self.share <= 0.9:
+            raise ArgumentError(
+                f"share={said(self.share)}: expected a number from 0.001 to 0.9, such as "
+                f"{START_SHARE}"
+            )
+
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+        """Divide the budget between the moments and the steps.
+
+        Raises
+        ------
+        BudgetError
+            For a pure guarantee, which Gaussian noise does not give.
+        """
+        whole = gaussian_multiplier(guarantee) * _ROUND_UP
+        bought = [LAST_SHARE, MATRICES_SHARE] if self.inference else []
+        left = 1 - sum(bought)
+        steps = [left * (1 - self.share) / self.steps] * self.steps
+        first, *rest = split_gaussian(whole, [left * self.share, *steps, *bought])
+        apart = (1.0 + facts.adjacency.n_public) * _ROUND_UP
+        scales = {"start": first, "noise": rest[0] * apart, "ridge": RIDGE * whole * apart}
+        events: tuple[Event, ...] = (GaussianEvent(first), GaussianEvent(rest[0], self.steps))
+        if self.inference:
+            last, both = rest[-2:]
+            # One multiplier a release: both matrices are one.
+            looks = bought_scales(facts, (both, both), GAUSSIAN)
+            scales |= {"last": last * apart, "both": looks.both}
+            events = (*events, GaussianEvent(last), GaussianEvent(both))
+        _lattice(facts, scales["noise"])
+        _moments_plan(facts, guarantee, first)
+        return RegressionPlan(guarantee, events, facts, scales)
+
+    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+        """Take the rows for several passes; they are read as the release goes."""
+        return passes(design, plan.facts)
+
+    def release(
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Buy the moments, then make the steps."""
+        rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
+        start = _start(rows, plan, entropy)
+        point, points = start.point, []
+        for _ in range(self.steps):
+            slope = _noisy(rows, point, facts, scales["noise"], entropy).gradient
+            point = point + start.step(slope + scales["ridge"] * point)
+            points.append(point)
+        # The mean has less noise; the last is nearer to where the last gradient vanishes.
+        kept = points[-1:] if self.inference else points[self.steps // 2 :]
+        answer = np.asarray(np.mean(kept, axis=0))
+        last, sd, curvature = None, math.nan, None
+        if self.inference:
+            own, length = _noisy(rows, answer, facts, scales["last"], entropy), facts.loss.length
+            last, sd = own.gradient * length, own.sd * length
+            curvature = both_matrices(rows, answer, facts, scales["both"], entropy)
+        return hand_over(
+            self.card,
+            plan,
+            statistic,
+            coefficients=answer,
+            gradient=last,
+            gradient_sd=sd,
+            coefficient_sd=0.0 if self.inference else math.nan,
+            curvature=curvature,
+        )
+
+
+def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
+    return choose_lattice(facts.columns, noise)
+
+
+def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> Plan:
+    """Plan the release of the moments of the joint rows (x, y)."""
+    own = Facts(facts.predictors.terms + 1, facts.adjacency, centred=True)
+    lattice, steps = gaussian_scales(own, multiplier)
+    return Plan(guarantee, (GaussianEvent(multiplier),), lattice, own, steps)
+
+
+def _noisy(
+    rows: Gradients, point: Floats, facts: RegressionFacts, noise: float, entropy: Entropy
+) -> Noisy:
+    """Release the sum of gradients at a released parameter, in units of the longest."""
+    lattice = _lattice(facts, noise)
+    exact, _ = rows.gradient(point, lattice).cross()
+    scale = max(noise * lattice.radius, SMALLEST_SCALE)
+    return Noisy(noised(exact, scale, entropy) / lattice.steps, scale / lattice.steps)
+
+
+def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Start:
+    """Release the moments of (1, x, y); take a Newton step from the constant that fits best."""
+    facts, ridge = plan.facts, plan.scales["ridge"]
+    own = _moments_plan(facts, plan.guarantee, plan.scales["start"])
+    exact, _ = rows.moments(own.lattice).cross()
+    noisy = noised_moments(exact, own, entropy)
+    second, sums, cross = _predictor_moments(noisy, facts)
+    identity, count = np.eye(facts.columns), max(noisy.count, 1)
+    second = nearest_psd(second) + 2 * noisy.noise.off * identity
+    point = np.zeros(facts.columns)
+    if not isinstance(facts.loss, Poisson):
+        start = Start(point, second / 4 + ridge * identity, second / count)
+        return start._replace(point=start.step(sums / 2 - cross))
+    upper, clip = facts.loss.upper, facts.loss.clip
+    assert noisy.total is not None
+    response = facts.predictors.middle + facts.predictors.reach * noisy.total[-1] / count
+    mean = float(np.clip(response, 1e-3 * min(upper, 1), upper))
+    if facts.predictors.intercept:
+        point[0] = math.log(mean) / facts.predictors.constant
+    else:
+        point = np.asarray(math.log(mean) * np.linalg.solve(second, sums), dtype=np.float64)
+    shape = second * (2 * mean / clip) + ridge * identity
+    start = Start(point, np.asarray(shape), second / count)
+    return start._replace(point=point + start.step((mean * sums - cross) / clip))
+
+
+def _predictor_moments(
+    noisy: NoisyMoments, facts: RegressionFacts
+) -> tuple[Floats, Floats, Floats]:
+    """Return noisy sums of ``z zᵀ``, of z and of ``y z`` from those of joint rows."""
+    predictors = facts.predictors
+    assert noisy.total is not None
+    whole = np.empty((len(noisy.total) + 1,) * 2)
+    whole[0, 0] = noisy.count
+    whole[0, 1:] = whole[1:, 0] = noisy.total
+    whole[1:, 1:] = noisy.second
+    scale = np.full(len(whole) - 1, predictors.share / (predictors.radius or 1.0))
+    scale[0] = predictors.constant
+    kept = slice(0 if predictors.intercept else 1, len(scale))
+    second = (whole[:-1, :-1] * np.outer(scale, scale))[kept, kept]
+    sums = (whole[:-1, 0] * scale)[kept]
+    cross = (whole[:-1, -1] * scale)[kept]
+    return second, sums, predictors.middle * sums + predictors.reach * cross

@@ -1,0 +1,160 @@
+"""Output perturbation: minimise a ridged sum of losses, add noise to the minimum.
+
+Theorem
+    ε-differentially private, or (ε, δ) with the exact trade-off of the
+    Gaussian mechanism, or ρ-zCDP, for the minimum as it is computed.
+Sensitivity
+    The sum of losses plus ``(Λ/2)|θ|²`` is Λ-strongly convex and a row's
+    gradient at most 1 long: a row more or fewer moves the minimum by at most
+    ``1/Λ``, a row replaced by ``2/Λ``. The computed minimum is within r of the
+    true one (:func:`dpmodels.mechanisms.minimum.furthest`): ``2r`` more.
+Noise
+    Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the
+    coefficients. The default ridge makes its length about 1 in units of the
+    ball.
+Numerics
+    idealised: the noise is drawn in floating point.
+Source
+    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical
+    risk minimization", JMLR, Algorithm 1, whose Λ is divided by the number of
+    rows; Gaussian noise calibrated by Balle, Wang (2018), "Improving the
+    Gaussian mechanism for differential privacy", ICML.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dpmodels.design import PrivateDesign
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
+from dpmodels.mechanisms.laplacian import laplace_multipliers
+from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
+from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
+from dpmodels.mechanisms.spherical import spherical, spherical_sd
+from dpmodels.mechanisms.tilt import LEAST_RIDGE
+from dpmodels.noise import Entropy
+from dpmodels.noise.normals import normals
+from dpmodels.privacy import (
+    GaussianEvent,
+    Guarantee,
+    PureDP,
+    PureEvent,
+    gaussian_multiplier,
+)
+from dpmodels.released import Card, CoefficientsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.losses import Poisson
+
+
+@dataclass(frozen=True)
+class Output:
+    """Output perturbation for a logistic regression or a Huber-loss machine.
+
+    Parameters
+    ----------
+    ridge : float, optional
+        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the
+        ball: a public number.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a number above 0.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.regressing import RegressionFacts
+    >>> from dpmodels.privacy import ZCDP, adjacency
+    >>> from dpmodels.statistics.losses import Huber
+    >>> from dpmodels.statistics.predictors import Predictors
+    >>> predictors = Predictors(3, True, 0.9, 0.0, 1.0)
+    >>> facts = RegressionFacts(predictors, Huber(), adjacency("replace"))
+    >>> plan = Output().plan(facts, ZCDP(0.5))
+    >>> print(*(event.describe() for event in plan.events))
+    Gaussian, multiplier 1
+    >>> round(plan.scales["ridge"], 3), round(plan.scales["noise"], 3)
+    (4.0, 0.5)
+    """
+
+    card: ClassVar[Card] = Card(
+        name="output",
+        theorem="eps-DP, (eps, delta)-DP or rho-zCDP for the computed minimum",
+        sensitivity="2/ridge (replace) or 1/ridge, by strong convexity",
+        noise="a length of Gamma law in a uniform direction, or Gaussian, on the coefficients",
+        numerics="idealised",
+        source="Chaudhuri et al. (2011)",
+    )
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.ridge, int | float) and not isinstance(self.ridge, bool)
+        if self.ridge is not None and not (number and 1e-6 <= self.ridge <= 1e12):
+            raise ArgumentError(
+                f"ridge={said(self.ridge)}: expected a number from 1e-6 to 1e12, in units of one "
+                "row's largest gradient, or None"
+            )
+
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+        """Calibrate the noise; the ridge by default to a noise of length about 1.
+
+        Raises
+        ------
+        ArgumentError
+            If the loss has gradients without a bound.
+        """
+        if isinstance(facts.loss, Poisson):
+            raise ArgumentError(
+                'mechanism="output" needs a loss whose gradients are bounded, which that of '
+                'family="poisson" is not; write mechanism="gradients"'
+            )
+        columns = facts.columns
+        pure = isinstance(guarantee, PureDP)
+        multiplier = laplace_multipliers(guarantee)[0] if pure else gaussian_multiplier(guarantee)
+        event = PureEvent(1 / multiplier) if pure else GaussianEvent(multiplier)
+        moved = (1 + facts.adjacency.n_public) * multiplier
+        suits = moved * (columns if pure else math.sqrt(columns))
+        ridge = self.ridge or max(suits, LEAST_RIDGE)
+        apart = (1 + facts.adjacency.n_public) / ridge + 2 * furthest(0.0, ridge)
+        scale = multiplier * apart * (1 + 1e-9)
+        scales = {
+            "gaussian": float(not pure),
+            "noise": scale,
+            "ridge": ridge,
+            "sd": spherical_sd(columns, scale) if pure else scale,
+        }
+        return RegressionPlan(guarantee, (event,), facts, scales)
+
+    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+        """Take the rows for several passes; they are read as the release goes."""
+        return passes(design, plan.facts)
+
+    def release(
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Minimise, and add the planned noise."""
+        facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
+        assert not isinstance(facts.loss, Poisson)
+        point = minimise(
+            as_gradients(statistic),
+            facts.loss,
+            scales["ridge"],
+            np.zeros(columns),
+            tolerance(0.0),
+        )
+        if scales["gaussian"]:
+            noise = normals(columns, entropy) * scales["noise"]
+        else:
+            noise = spherical(columns, scales["noise"], entropy)
+        return hand_over(
+            self.card,
+            plan,
+            statistic,
+            coefficients=point + noise,
+            coefficient_sd=scales["sd"],
+        )

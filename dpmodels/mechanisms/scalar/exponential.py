@@ -1,0 +1,307 @@
+"""The exponential mechanism for quantiles, by groups or not.
+
+Theorem
+    Each draw has density proportional to ``exp(-c u)`` on the cells of a
+    public grid over the declared range; the privacy loss of all groups' draws
+    for one quantile lies in an interval of length ε, so they are
+    ε-differentially private and ε²/8-zCDP. Counts of complete rows have
+    discrete Laplace noise. An (ε, δ) guarantee is met by the sum of the ε or
+    by zCDP, whichever leaves less noise.
+Sensitivity
+    u is how many rows the rank p N is away from the ranks of the rows in a
+    cell, 0 inside. A row more or fewer moves u by -p or 1 - p above the
+    quantile and by p or -(1 - p) below it, so by a function of the cell in an
+    interval of length ``r = max(1, 2p, 2 - 2p)``. A row replaced inside a
+    group moves u by -1, 0 or 1, an interval of length 2; one that leaves a
+    group and enters another moves two of them, 2r. So c = ε/r under
+    ``add-remove``, however many groups; under ``replace`` ε/2 without groups,
+    ε/(2r) with: for the median groups are free of charge. A p that goes by
+    the released counts lies nearer 1/2 than the one asked, where r is no
+    wider; the ends of intervals are paid for at the widest r there is, 2.
+Noise
+    Rank errors have two tails of e^-c a row. For an interval two further
+    quantiles are drawn, at ranks ``w`` below and above, w the quantile of a
+    Laplace error of scale 1/c together with the sampling error
+    ``√(N p (1 - p))``, N the released count. Ranks that noise could take out
+    of the rows are moved inside: :class:`dpmodels.mechanisms.quantile_ranks.Drawing`.
+Numerics
+    exact: integer ranks, and draws of the exact law on the grid.
+Source
+    McSherry, Talwar (2007), "Mechanism design via differential privacy",
+    FOCS. Smith (2011), "Privacy-preserving statistical estimation with optimal
+    convergence rates", STOC, for quantiles. Cesar, Rogers (2021), "Bounding,
+    concentrating, and truncating", ALT, for ε²/8.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design.cells import PrivateCells
+from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.quantile_draws import draw_cell
+from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing
+from dpmodels.noise import (
+    Entropy,
+    discrete_laplace,
+    discrete_laplace_variance,
+    simulating,
+)
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    BoundedRangeEvent,
+    Event,
+    Guarantee,
+    LaplaceEvent,
+    zcdp_to_approx,
+)
+from dpmodels.released import Card, QuantilesRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.counts import counts
+
+# Of the budget: the counts, and where intervals are bought both ends of them.
+COUNT_SHARE, ENDS_SHARE = 0.05, 0.5
+# Covers the rounding of every product and quotient of floats below.
+ROUND_DOWN = 1 - 1e-12
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-7, 2.0**50
+# Ranks that go by counts are rounded to this part of the rows.
+RANK_STEPS = 2**30
+# Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
+HALVINGS = 40
+# The conversion's own rounding, of eps and beside it.
+CONVERSION = 1e-10
+
+
+@dataclass(frozen=True)
+class QuantileFacts:
+    """Public facts a plan may use.
+
+    Attributes
+    ----------
+    probs : tuple of float
+        Which quantiles, each from 0 to 1.
+    groups, grid : int
+        Numbers of groups and of cells of the grid.
+    level : float or None
+        Coverage of the intervals that are bought; None for none.
+    adjacency : Adjacency
+        Who is a neighbour.
+    """
+
+    probs: tuple[float, ...]
+    groups: int
+    grid: int
+    level: float | None
+    adjacency: Adjacency
+
+
+@dataclass(frozen=True)
+class QuantilePlan:
+    """A calibrated release: everything but the data.
+
+    Attributes
+    ----------
+    guarantee, events, facts
+        As in :class:`dpmodels.mechanisms.tallied.CountPlan`.
+    middle : tuple of float
+        Concentration of the draws of each quantile, by row.
+    end : float
+        That of the draws of the ends of its interval; nan where none is
+        bought.
+    count_scale : float
+        Of the Laplace noise in the counts.
+    """
+
+    guarantee: Guarantee
+    events: tuple[Event, ...]
+    facts: QuantileFacts
+    middle: tuple[float, ...]
+    end: float
+    count_scale: float
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The exponential mechanism for quantiles.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = QuantileFacts((0.5,), 4, 1000, None, adjacency("replace"))
+    >>> print(round(Exponential().plan(facts, PureDP(1.0)).middle[0], 6))
+    0.475
+    """
+
+    card: ClassVar[Card] = Card(
+        name="exponential",
+        theorem="eps-DP or eps^2/8-zCDP, exponential mechanism (bounded range)",
+        sensitivity="range of the rank error: 2 within a group, 2 max(1, 2p, 2 - 2p) between two",
+        noise="exponential tails in ranks; counts: discrete Laplace",
+        numerics="exact lattice",
+        source="McSherry and Talwar (2007); Smith (2011)",
+    )
+
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> QuantilePlan:
+        """Calibrate the concentrations to a guarantee.
+
+        Raises
+        ------
+        BudgetError
+            If the noise is beyond what is meaningful.
+        """
+        wanted = len(facts.probs)
+        ends = ENDS_SHARE if facts.level is not None else 0.0
+        share = (1 - COUNT_SHARE - ends) / wanted
+        paid = _paid_as(guarantee, share)
+        eps = _bounded_eps(paid, share)
+        multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
+        scale = multiplier * count_changes(facts) / ROUND_DOWN
+        if scale > LARGEST_SCALE:
+            raise BudgetError(
+                f"the budget asks for noise of {scale:.2g} rows in the number of rows, beyond what "
+                "is meaningful; give a larger eps or rho"
+            )
+        events: tuple[Event, ...] = (BoundedRangeEvent(eps, wanted), LaplaceEvent(multiplier))
+        end = math.nan
+        if facts.level is not None:
+            end_eps = _bounded_eps(paid, ends / (2 * wanted))
+            events = (*events, BoundedRangeEvent(end_eps, 2 * wanted))
+            end = end_eps / loss_range(facts, 0.0) * ROUND_DOWN
+        middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
+        return QuantilePlan(guarantee, events, facts, middle, end, max(scale, SMALLEST_SCALE))
+
+    def measure(self, private: PrivateCells, plan: QuantilePlan) -> Statistic:
+        """Count the rows of each group in the cells of the grid."""
+        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+
+    def release(
+        self, statistic: Statistic, plan: QuantilePlan, entropy: Entropy
+    ) -> QuantilesRelease:
+        """Draw the quantiles."""
+        exact, rows = statistic.cross()
+        facts = plan.facts
+        table = exact[:-1].reshape(facts.groups, facts.grid)
+        noise = discrete_laplace(plan.count_scale, facts.groups, entropy)
+        noisy = (table.sum(axis=1) + noise.astype(object)).astype(np.float64)
+        count_sd = math.sqrt(discrete_laplace_variance(plan.count_scale))
+        values = np.full((facts.groups, len(facts.probs), 3), math.nan)
+        drawn = np.full(values.shape[:2], math.nan)
+        for group, held in enumerate(noisy.tolist()):
+            if held > max(TOLD * count_sd, 1.0):
+                ranks = np.concatenate([[0], np.cumsum(table[group].astype(np.int64))])
+                values[group], drawn[group] = _group(ranks, plan, held, entropy)
+        return QuantilesRelease(
+            values=values,
+            drawn=drawn,
+            counts=noisy,
+            count_sd=count_sd,
+            concentration=np.array(plan.middle),
+            rows=rows if facts.adjacency.n_public else None,
+            card=self.card,
+            guarantee=plan.guarantee,
+            adjacency=facts.adjacency,
+            events=plan.events,
+            simulated=simulating(),
+        )
+
+
+def loss_range(facts: QuantileFacts, prob: float) -> float:
+    """Return the length of the interval that a neighbour moves the rank errors in.
+
+    Notes
+    -----
+    All groups together; see the module's *Sensitivity*.
+    """
+    changed = max(1.0, 2 * prob, 2 - 2 * prob)
+    if not facts.adjacency.n_public:
+        return changed
+    return 2 * changed if facts.groups > 1 else 2.0
+
+
+def count_changes(facts: QuantileFacts) -> int:
+    """Return the L1 sensitivity of the numbers of complete rows of all groups."""
+    return 2 if facts.adjacency.n_public and facts.groups > 1 else 1
+
+
+def _paid_as(guarantee: Guarantee, share: float) -> Guarantee:
+    """Return the guarantee by which the draws are paid for.
+
+    An (eps, delta) guarantee is met by rho-zCDP of the largest rho, to four
+    digits, where that lets a draw of the share given have a larger eps than
+    the sum of all eps does.
+    """
+    if not isinstance(guarantee, ApproxDP):
+        return guarantee
+    granted = guarantee.eps * (1 - CONVERSION) - CONVERSION
+
+    def met(rho: float) -> bool:
+        return zcdp_to_approx(rho, guarantee.delta) <= granted
+
+    low = high = share * guarantee.eps**2 / 8
+    if not met(low):
+        return guarantee
+    while met(high):
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if met(middle) else (low, middle)
+    return ZCDP(low * ROUND_DOWN)
+
+
+def _bounded_eps(guarantee: Guarantee, share: float) -> float:
+    """Return the eps of a bounded-range draw that costs a share of the budget."""
+    if isinstance(guarantee, ZCDP):
+        return math.sqrt(8 * share * guarantee.rho) * ROUND_DOWN
+    return share * guarantee.eps * ROUND_DOWN
+
+
+def _pure_eps(guarantee: Guarantee, share: float) -> float:
+    """Return the eps of a pure release that costs a share of the budget."""
+    if isinstance(guarantee, ZCDP):
+        return math.sqrt(2 * share * guarantee.rho) * ROUND_DOWN
+    return share * guarantee.eps * ROUND_DOWN
+
+
+def _group(
+    ranks: NDArray[Any], plan: QuantilePlan, rows: float, entropy: Entropy
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw the quantiles and the ends of one group, and say at which shares of its rows."""
+    facts = plan.facts
+    cells = len(ranks) - 1
+    values = np.full((len(facts.probs), 3), math.nan)
+    drawn = np.full(len(facts.probs), math.nan)
+    for i, prob in enumerate(facts.probs):
+        own = Drawing(prob, facts.grid, rows)
+        drawn[i] = own.middle(plan.middle[i])
+        if not math.isnan(drawn[i]):
+            cell = draw_cell(ranks, _wanted(prob, float(drawn[i])), plan.middle[i], entropy)
+            values[i, 0] = (cell + 0.5) / cells
+        if facts.level is not None:
+            low, high = own.ends(plan.end, facts.level)
+            # The outer edges of the cells that are drawn, or the range's.
+            values[i, 1], values[i, 2] = 0.0, 1.0
+            if not math.isnan(low):
+                values[i, 1] = draw_cell(ranks, _rounded(low), plan.end, entropy) / cells
+            if not math.isnan(high):
+                values[i, 2] = (draw_cell(ranks, _rounded(high), plan.end, entropy) + 1) / cells
+    return values, drawn
+
+
+def _wanted(prob: float, drawn: float) -> Fraction:
+    """Return the share asked for, or the one nearer 1/2 in its stead, no farther than it."""
+    if drawn == prob:
+        return Fraction(repr(prob))
+    towards = math.ceil if drawn < 0.5 else math.floor
+    return Fraction(towards(drawn * RANK_STEPS), RANK_STEPS)
+
+
+def _rounded(share: float) -> Fraction:
+    return Fraction(round(share * RANK_STEPS), RANK_STEPS)

@@ -1,0 +1,115 @@
+"""Discrete Laplace noise on the sum and the counts that one mean is made of.
+
+Theorem
+    The release is ε-differentially private with ε = Δ/b, and so ε²/2-zCDP (Bun
+    and Steinke 2016). An (ε, δ) guarantee leaves its δ unused.
+Sensitivity
+    Each row is divided between three Bernstein parts ``b0, b1, b2`` and the
+    incomplete rows, not below 0 and with the sum 1. Released are ``b2 - b0``,
+    ``b1`` and the incomplete rows; since ``|x - y| <= |x| + |y|``, a replaced
+    row moves them by an L1 norm of at most what it moves all four by: Δ = 2,
+    reached by a row that goes from one end of the range to the other. The
+    public number of rows gives ``b0 + b2`` free of charge.
+Noise
+    Independent discrete Laplace noise of scale b on the three, in units of
+    which a row has up to 2⁴⁰. The sum of ``t - 1/2`` is half of ``b2 - b0``:
+    its noise has the scale 1/ε, as if it alone were released, √2 times less
+    than the difference of two noisy parts has.
+Numerics
+    exact: integer statistic, integer noise of exact law; the division to
+    numbers of rows comes after the release.
+Source
+    Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in
+    private data analysis", TCC.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpmodels.design.cells import PrivateCells
+from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.laplacian import laplace_multipliers
+from dpmodels.mechanisms.tallied import CountFacts, CountPlan, counts_released, units_of
+from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
+from dpmodels.privacy import Guarantee, LaplaceEvent
+from dpmodels.released import Card, CountsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.counts import count_sensitivity, counts
+
+# The least scale that the sampler takes, in units.
+SMALLEST_SCALE = 2.0**-7
+# Covers the rounding of a product of floats.
+ROUND_UP = 1 + 1e-12
+# Three parts and the incomplete rows.
+PARTS = 4
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Laplace mechanism for the mean of all rows, whose number is public.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = CountFacts(1, 4, True, adjacency("replace"))
+    >>> round(Paired().plan(facts, PureDP(1.0)).noise_sd, 3)  # of b2 - b0, twice the sum
+    2.828
+    """
+
+    card: ClassVar[Card] = Card(
+        name="paired",
+        theorem="eps-DP, eps^2/2-zCDP",
+        sensitivity="L1, 2: a row may go from one end of the range to the other",
+        noise="discrete Laplace on a sum and two counts, one scale",
+        numerics="exact lattice",
+        source="Dwork, McSherry, Nissim and Smith (2006)",
+    )
+
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+        """Calibrate the noise to a guarantee.
+
+        Raises
+        ------
+        ArgumentError
+            If this is not one mean of a public number of rows.
+        BudgetError
+            If the noise is beyond what is meaningful.
+        """
+        if not fits(facts):
+            raise ArgumentError(
+                "mechanism='paired' is for the mean of all rows, without groups, under "
+                "adjacency='replace'; write mechanism='auto'"
+            )
+        (multiplier,) = laplace_multipliers(guarantee)
+        rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
+        whole = units_of(rows)
+        scale = max(rows * whole, SMALLEST_SCALE)
+        noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
+        events = (LaplaceEvent(multiplier),)
+        return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+
+    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
+        """Compute the exact parts."""
+        return counts(private, plan.whole, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
+        """Add the planned noise to the sum and the counts."""
+        exact, rows = statistic.cross()
+        summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
+        noise = discrete_laplace(plan.scale, summed.size, entropy)
+        release = counts_released(self.card, plan, summed, noise, rows, "laplace")
+        difference, middle, incomplete = release.values.tolist()
+        ends = rows - middle - incomplete
+        parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]
+        return replace(release, values=np.array(parts), paired=True)
+
+
+def fits(facts: CountFacts) -> bool:
+    """Whether a release is that of one mean, and of a public number of rows."""
+    one = facts.tables == 1 and facts.parts == PARTS and facts.divided
+    return one and facts.adjacency.n_public

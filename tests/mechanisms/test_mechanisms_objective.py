@@ -1,0 +1,310 @@
+"""Objective perturbation, output perturbation and noisy gradients: budgets, laws, minima."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.mechanisms import minimum as minimum_module
+from dpmodels.mechanisms.coefficients import passes
+from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
+from dpmodels.mechanisms.masked import mask, masked
+from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
+from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
+from dpmodels.mechanisms.spherical import spherical, spherical_sd
+from dpmodels.models.linear import Asked, bind
+from dpmodels.noise import seeded
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.statistics.losses import Huber, Logistic, Poisson
+
+# False alarms of all laws here together: below 1e-6 each.
+ALARM = 1e-6
+BOOK = dp.codebook(a=(-1, 1), b=(0, 4), y=["no", "yes"], c=(0, 20))
+BUDGETS = (PureDP(1.0), ApproxDP(1.0, 1e-6), ApproxDP(8.0, 1e-3), ZCDP(0.1))
+HUGE = (PureDP(1e6), ApproxDP(1e6, 1e-6), ZCDP(1e9))
+RELATIONS = ("replace", "add-remove")
+
+
+def table(rows=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(-1, 1, rows), rng.uniform(0, 4, rows)
+    label = rng.random(rows) < 1 / (1 + np.exp(-(0.5 + 1.5 * a - 0.4 * b)))
+    counts = rng.poisson(np.exp(0.8 + 0.5 * a - 0.2 * b))
+    return {"a": a, "b": b, "y": np.where(label, "yes", "no"), "c": counts.astype(float)}
+
+
+def bound(data, loss=None, relation="replace", formula="~ a + b"):
+    loss = loss or Logistic()
+    response = "c" if isinstance(loss, Poisson) else "y"
+    asked = Asked(
+        f"{response} {formula}", data, BOOK, ZCDP(1.0), "range", None, "auto", relation, None
+    )
+    own = bind(asked)
+    return own.design, RegressionFacts(own.predictors, loss, adjacency(relation))
+
+
+def spent(plan):
+    guarantee = plan.guarantee
+    if isinstance(guarantee, ZCDP):
+        return total_rho(plan.events) / guarantee.rho
+    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+    return total_eps(plan.events, delta) / guarantee.eps
+
+
+def released(strategy, budget, data, loss=None, relation="replace", seed=1, **words):
+    design, facts = bound(data, loss, relation, **words)
+    plan = strategy.plan(facts, budget)
+    return strategy.release(strategy.measure(design, plan), plan, seeded(seed)), facts
+
+
+def minimum(data, loss, ridge, **words):
+    """The minimiser by plain Newton steps on the rows in memory."""
+    design, facts = bound(data, loss, **words)
+    rows = passes(design, facts)
+    theta = np.zeros(facts.columns)
+    for each in [*loss.path] * 2 + [loss] * 30:
+        own = rows.slopes(theta, each)
+        step = np.linalg.solve(
+            own.curvature + ridge * np.eye(len(theta)), own.gradient + ridge * theta
+        )
+        theta = theta - 0.5 * step
+        if each is loss and np.linalg.norm(step) < 1e-6:
+            break
+    return theta
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        Objective(),
+        Objective(inference=False),
+        Objective(share=0.5),
+        Output(),
+        NoisyGradients(),
+        NoisyGradients(inference=False),
+    ],
+)
+def test_a_plan_spends_its_budget_and_no_more(budget, relation, strategy):
+    _, facts = bound(table(10), relation=relation)
+    if isinstance(budget, PureDP) and isinstance(strategy, NoisyGradients):
+        with pytest.raises(BudgetError):
+            strategy.plan(facts, budget)
+        return
+    plan = strategy.plan(facts, budget)
+    used = spent(plan)
+    assert used <= 1 + 1e-9
+    # Pure noise under an (eps, delta) or rho guarantee may leave some of it.
+    assert used >= 0.5
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
+def test_a_huge_budget_gives_the_minimum(loss):
+    data = table()
+    right = minimum(data, loss, 5.0)
+    for budget in HUGE:
+        for strategy in (Objective(inference=loss.bell, ridge=5.0), Output(ridge=5.0)):
+            found, _ = released(strategy, budget, data, loss)
+            np.testing.assert_allclose(found.coefficients, right, atol=2e-3)
+
+
+def test_a_huge_budget_gives_the_curvature_at_the_minimum():
+    data = table()
+    found, facts = released(Objective(), ZCDP(1e9), data)
+    design, _ = bound(data)
+    own = passes(design, facts).slopes(found.coefficients, Logistic())
+    np.testing.assert_allclose(found.curvature.bread, own.curvature, atol=0.05)
+    # The labels are of the model: squared gradients are close to the curvature.
+    ratio = np.diag(found.curvature.meat) / np.diag(found.curvature.bread)
+    assert (np.abs(ratio - 1) < 0.2).all()
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1e6, 1e-6), ZCDP(1e9)])
+def test_many_steps_of_gradients_find_the_maximum_likelihood_estimate(budget):
+    data = table()
+    found, _ = released(NoisyGradients(steps=60, inference=False), budget, data)
+    np.testing.assert_allclose(found.coefficients, minimum(data, Logistic(), 1e-6), atol=0.02)
+
+
+def test_poisson_gradients_find_the_maximum_likelihood_estimate():
+    import statsmodels.api as sm
+
+    data = table(20_000)
+    loss = Poisson(20.0, 20.0)
+    design, facts = bound(data, loss)
+    strategy = NoisyGradients(steps=60, inference=False)
+    plan = strategy.plan(facts, ZCDP(1e9))
+    found = strategy.release(strategy.measure(design, plan), plan, seeded(1)).coefficients
+    x = sm.add_constant(np.column_stack([data["a"], data["b"]]))
+    own = sm.GLM(data["c"], x, family=sm.families.Poisson()).fit().params
+    predictors, scaled = facts.predictors, design.scaling
+    each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[:-1]
+    slopes = found[1:] * each
+    intercept = found[0] * predictors.constant - slopes @ scaled.centre[:-1]
+    np.testing.assert_allclose([intercept, *slopes], own, atol=0.02)
+
+
+def awkward():
+    """Few rows, separated, of one class, constant."""
+    separated = table(300)
+    separated["y"] = np.where(separated["a"] > 0, "yes", "no")
+    one = table(300) | {"y": np.array(["yes"] * 300)}
+    constant = table(300) | {"a": np.full(300, 0.5), "b": np.full(300, 4.0)}
+    return table(3), separated, one, constant
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
+def test_passes_that_run_out_leave_no_point_beyond_the_tolerance(loss, monkeypatch):
+    """Accelerated gradients take over, in as many passes as they promise at most."""
+    monkeypatch.setattr(minimum_module, "MOST_PASSES", 2)
+    for data in awkward():
+        design, facts = bound(data, loss)
+        rows, tilt = passes(design, facts), np.array([0.6, -0.8, 0.0])
+        point = minimise(rows, loss, 2.0, tilt, tolerance(1.0))
+        gradient = rows.slopes(point, loss).gradient + 2.0 * point + tilt
+        assert np.linalg.norm(gradient) <= tolerance(1.0)
+
+
+def test_what_the_mask_hides_is_all_that_rounding_and_tolerance_leave():
+    """Against the minimum of a longer computation, for rows summed in any order."""
+    data = table(2000)
+    turned = {name: own[::-1] for name, own in data.items()}
+    points = []
+    for rows in (data, turned):
+        design, facts = bound(rows)
+        for shortest in (tolerance(1.0), 1e-3 * tolerance(1.0)):
+            points.append(minimise(passes(design, facts), Logistic(), 0.1, np.ones(3), shortest))
+    far = max(np.linalg.norm(one - other) for one in points for other in points)
+    assert far <= furthest(1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "size"),
+    [(Logistic(), 0.0), (Logistic(), 1e5), (Huber(0.5), 0.0), (Huber(0.5), 1e5), (Huber(0.1), 0.0)],
+)
+def test_the_minimiser_keeps_its_tolerance(loss, size):
+    """Whatever the rows: separated, of one class, constant, few."""
+    for data in awkward():
+        design, facts = bound(data, loss)
+        rows = passes(design, facts)
+        tilt = size * np.array([0.6, -0.8, 0.0])
+        point = minimise(rows, loss, 0.05, tilt, tolerance(size))
+        gradient = rows.slopes(point, loss).gradient + 0.05 * point + tilt
+        assert np.linalg.norm(gradient) <= tolerance(size)
+
+
+def test_spherical_noise_has_its_law():
+    scale, columns = 2.5, 4
+    draws = np.array([spherical(columns, scale, source) for source in map(seeded, range(4000))])
+    length = np.linalg.norm(draws, axis=1)
+    assert stats.kstest(length, stats.gamma(columns, scale=scale).cdf).pvalue > ALARM / 4
+    # A coordinate of a uniform direction, squared, is Beta(1/2, (d - 1)/2).
+    share = (draws[:, 0] / length) ** 2
+    assert stats.kstest(share, stats.beta(0.5, (columns - 1) / 2).cdf).pvalue > ALARM / 4
+    normal = draws.std() / spherical_sd(columns, scale)
+    # The sd of 16,000 coordinates of kurtosis below 6 is known to 1 %.
+    assert abs(normal - 1) < 0.06
+
+
+@pytest.mark.parametrize("law", [GAUSSIAN, LAPLACE])
+def test_the_mask_is_as_large_as_the_distance_asks(law):
+    distance, columns, multiplier = 1e-4, 5, 30.0
+    own = mask(distance, columns, multiplier, law)
+    least = 2 * distance * multiplier * (math.sqrt(columns) if law is LAPLACE else 1)
+    assert least <= own.scale * own.step <= 1.01 * least
+    point = np.arange(columns) / 7
+    draws = np.array([masked(point, own, seeded(seed), law) - point for seed in range(400)])
+    sd = draws.std() / (law.sd * own.scale * own.step)
+    # 2,000 draws of kurtosis at most 6: a standard error of 2.5 %.
+    assert abs(sd - 1) < 0.14
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_output_noise_is_calibrated_to_strong_convexity(relation):
+    _, facts = bound(table(10), relation=relation)
+    plan = Output(ridge=10.0).plan(facts, PureDP(0.5))
+    moved = 2 if relation == "replace" else 1
+    assert plan.scales["noise"] == pytest.approx(moved / 10 / 0.5, rel=1e-5)
+    gaussian = Output(ridge=10.0).plan(facts, ZCDP(0.125))
+    assert gaussian.scales["noise"] == pytest.approx(2 * moved / 10, rel=1e-5)
+
+
+def test_neighbours_move_the_minimum_no_further_than_output_noise_allows():
+    data, ridge = table(40), 0.5
+    far = 0.0
+    for loss in (Logistic(), Huber(0.5)):
+        whole = minimum(data, loss, ridge)
+        for relation, moved in (("replace", 2.0), ("add-remove", 1.0)):
+            for at in range(2):
+                other = {name: own.copy() for name, own in data.items()}
+                if relation == "replace":
+                    other["a"][at], other["b"][at] = -data["a"][at], 4 - data["b"][at]
+                    other["y"][at] = "no" if data["y"][at] == "yes" else "yes"
+                else:
+                    other = {name: np.delete(own, at) for name, own in other.items()}
+                distance = np.linalg.norm(minimum(other, loss, ridge) - whole)
+                assert distance <= moved / ridge
+                far = max(far, distance * ridge)
+    assert far > 0.05
+
+
+def test_bought_matrices_move_no_further_than_their_noise_allows():
+    slopes = np.linspace(0, 1, 1_000_001)
+    together = np.sqrt(16 * slopes**2 * (1 - slopes) ** 2 + slopes**4)
+    assert together.max() < LOGISTIC.euclidean < 1.001 * together.max()
+    assert (4 * slopes * (1 - slopes) + slopes**2).max() == pytest.approx(LOGISTIC.absolute)
+    assert (math.sqrt(2), 2) == APART
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_noise_of_bought_curvature_has_its_sd(relation):
+    design, facts = bound(table(50), relation=relation)
+    rows, point = passes(design, facts), np.array([0.1, -0.5, 1.0])
+    scale = Objective().plan(facts, ZCDP(0.5)).scales["both"]
+    bought = [both_matrices(rows, point, facts, scale, seeded(seed)) for seed in range(60)]
+    for matrix, noise in (("bread", "bread_noise"), ("meat", "meat_noise")):
+        off = np.array([getattr(one, matrix) for one in bought])[:, [0, 0, 1], [1, 2, 2]]
+        ratio = (off.var(axis=0, ddof=1) / getattr(bought[0], noise).off ** 2).sum() * 59
+        # Three chi-squares of 59 degrees of freedom, in two tables and two relations.
+        tails = stats.chi2(177).ppf([ALARM / 8, 1 - ALARM / 8])
+        assert tails[0] < ratio < tails[1]
+
+
+def test_gaussian_noise_where_it_is_less():
+    _, facts = bound(table(10))
+    few = Objective(inference=False).plan(facts, ApproxDP(1.0, 1e-6))
+    assert few.scales["gaussian"] == 0
+    wide = replace(facts.predictors, terms=2000)
+    many = Objective(inference=False).plan(replace(facts, predictors=wide), ApproxDP(1.0, 1e-6))
+    assert many.scales["gaussian"] == 1
+    assert Objective().plan(facts, ApproxDP(1.0, 1e-6)).scales["gaussian"] == 1
+    rounded = replace(facts, loss=Huber(0.5))
+    assert Objective(inference=False).plan(rounded, ZCDP(0.5)).scales["gaussian"] == 0
+
+
+def test_what_cannot_be_is_refused_before_a_row_is_read():
+    design, facts = bound(table(10), Poisson(20.0, 5.0))
+    for strategy in (Objective(inference=False), Output()):
+        with pytest.raises(ArgumentError, match="gradients"):
+            strategy.plan(facts, PureDP(1.0))
+    _, logistic = bound(table(10))
+    with pytest.raises(BudgetError, match="ridge"):
+        Objective(inference=False, ridge=1e-3).plan(logistic, PureDP(0.1))
+    design, logistic = bound(iter([table(10)]))
+    with pytest.raises(FrameError, match="several times"):
+        passes(design, logistic)
+    for words in ({"inference": 1}, {"share": 2.0}, {"share": "a"}, {"ridge": 0}, {"ridge": "x"}):
+        with pytest.raises(ArgumentError):
+            Objective(**words)
+    for words in ({"steps": 0}, {"steps": 1.5}, {"share": 0.0}, {"inference": None}):
+        with pytest.raises(ArgumentError):
+            NoisyGradients(**words)
+    with pytest.raises(ArgumentError):
+        Output(ridge=-1.0)
