@@ -1,0 +1,288 @@
+"""The law of least squares from noisy moments: delta form and score inversion.
+
+At parameters θ the score ``r(θ) = X'(y - Xθ)`` is released with noise
+``T'E g``, ``g = t - Tθ``, of the known covariance ``N(θ) = T' C(g gᵀ) T``, in
+which the noise of X'X, of X'y and of the number of rows enter together. At the
+non-private estimate the exact score is 0; at the population's parameters it
+has the covariance ``σ² X'X`` of sampling. So
+
+    ``Q(θ) = r(θ)ᵀ Ω(θ)⁻¹ r(θ)``, ``Ω = N`` or ``N + σ² X'X``,
+
+is a distance between parameters and data: for ``Ω = N`` and Gaussian noise it
+is twice the log of a likelihood ratio. A set of parameters is refused where
+the least Q on it exceeds the quantile of a χ² with as many degrees of freedom
+as the set has conditions: score inversion. The least Q has that law where the
+parameters left free are well identified, and is smaller where they are not;
+:mod:`dpmodels.inference.profiled` makes up for it. Where X'X is lost in its
+noise what is not refused has no end. Where X'X stands far above it the delta
+form ``G⁻¹ Ω G⁻¹``, ``G = X'X``, says the same.
+
+Laplace noise enters by its variances, as if sums of it were normal.
+
+References
+----------
+Anderson, T. W. and Rubin, H. (1949). "Estimation of the parameters of a single
+equation in a complete system of stochastic equations." Annals of Mathematical
+Statistics 20, 46-63. Fieller, E. C. (1954). "Some problems in interval
+estimation." Journal of the Royal Statistical Society B 16, 175-185.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import null_space
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from dpmodels.inference.profiled import as_chi_squared
+from dpmodels.postprocess.solve import NormalEquations, least_squares
+
+Floats = NDArray[np.float64]
+
+# From this strength of X'X on the delta form, see `NormalEquations.strength`; beyond so many
+# parameters, where a search takes long, already from the second, with intervals a little too wide.
+CLEAR = 5.0
+MANY, CLEAR_OF_MANY = 24, 1.0
+# Slopes in the scaled units of the release that are as good as none at all.
+LARGEST = 1e3
+# Below this strength there is an interval only where such slopes are refused at 0.1 %: of those
+# that the interval's own level just happens to end, too few cover.
+WEAK, FIRM = 0.5, 3.29
+# A floor under X'X, in edges of its noise, that makes large what hardly any noise made large.
+SOBER = 4.0
+# Of a covariance's largest eigenvalue: less cannot be told from 0 in floating point.
+_SINGULAR = 1e-15
+_TURNS = 50
+_SETTLED = 1e-7
+
+
+class Distance(NamedTuple):
+    """Q at some parameters, with half its gradient, and half its Hessian in residuals g."""
+
+    value: float
+    slope: Floats
+    bends: Floats
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The law of the parameters of one model.
+
+    Attributes
+    ----------
+    equations : NormalEquations
+        What was released, and the model asked of it.
+    freedom : float
+        Degrees of freedom of the residuals: with sampling. 0: noise only.
+    """
+
+    equations: NormalEquations
+    freedom: float = 0.0
+
+    @cached_property
+    def _gram(self) -> Floats:
+        """``X'X`` without negative eigenvalues, for the covariance of sampling."""
+        values, vectors = np.linalg.eigh(self.equations.gram)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+    def residual_variance(self, theta: Floats) -> float:
+        """Return σ² at some parameters; 0 for noise alone, or where noise makes it negative."""
+        if self.freedom <= 0:
+            return 0.0
+        g = self.equations.residual(theta)
+        return max(float(g @ self.equations.moments @ g), 0.0) / self.freedom
+
+    def score_covariance(self, theta: Floats) -> Floats:
+        """Return ``Ω(θ)``, shape (parameters, parameters)."""
+        own = self.equations
+        g = own.residual(theta)
+        noise = own.regressors.T @ own.noise_of(np.outer(g, g)) @ own.regressors
+        return np.asarray(noise + self.residual_variance(theta) * self._gram)
+
+    def distance(self, theta: Floats) -> Distance:
+        """Return ``Q(θ)`` and its derivatives."""
+        own = self.equations
+        g = own.residual(theta)
+        score = own.regressors.T @ (own.moments @ g)
+        inverse = _inverse(self.score_covariance(theta))
+        w = inverse @ score
+        u = own.regressors @ w
+        back = own.noise_of(np.outer(u, u))
+        slope = own.moments @ u - back @ g
+        turn = own.regressors.T @ (own.moments - own.noise_slope(g, u))
+        if self.residual_variance(theta) > 0:
+            spread = self._gram @ w
+            share = float(w @ spread) / self.freedom
+            slope -= share * (own.moments @ g)
+            turn -= np.outer(spread, own.moments @ g) * (2 / self.freedom)
+            back += share * own.moments
+        bends = turn.T @ inverse @ turn - back
+        return Distance(float(score @ w), -own.regressors.T @ slope, bends)
+
+    def nearest(self, directions: Floats, start: Floats) -> tuple[Floats, float]:
+        """Minimise Q over ``start + directions · γ``; return where, and Q there.
+
+        Newton's steps with Levenberg's damping, downhill from `start`.
+        """
+        theta, here = start, self.distance(start)
+        if not directions.shape[1]:
+            return theta, here.value
+        steps = self.equations.regressors @ directions
+        damping = 1e-4
+        for _ in range(_TURNS):
+            bends, axes = np.linalg.eigh(steps.T @ here.bends @ steps)
+            # Along axes on which Q is concave a step of the same length, downhill too.
+            length = np.abs(bends) + damping * np.abs(bends).max() + 1e-300
+            axes = directions @ axes
+            step = axes @ ((here.slope @ axes) / length)
+            there = self.distance(theta - step)
+            if there.value > here.value:
+                damping *= 10
+                if damping > 1e8:
+                    break
+                continue
+            gained = here.value - there.value
+            theta, here, damping = theta - step, there, damping / 10
+            if gained < _SETTLED * (1 + here.value):
+                break
+        return theta, here.value
+
+    def _gaps(self, theta: Floats, directions: Floats) -> Floats:
+        """Return how far the other roots lie above Q at its minimum over `directions`.
+
+        Roots of its Hessian in the residuals g that can be reached, in the
+        metric of ``tr(Ω⁻¹ Ω(g, g))``, along those that do not only rescale g.
+        """
+        own, g = self.equations, self.equations.residual(theta)
+        inverse = _inverse(self.score_covariance(theta))
+        metric = own.noise_of(own.regressors @ inverse @ own.regressors.T)
+        if self.freedom > 0:
+            values, vectors = np.linalg.eigh(own.moments)
+            squares = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            metric += squares * (float((inverse * self._gram).sum()) / self.freedom)
+        lengths, axes = np.linalg.eigh(metric)
+        root = np.sqrt(np.maximum(lengths, _SINGULAR * lengths[-1]))[:, None] * axes.T
+        # Of g, the part that no choice of the free parameters takes away.
+        steps = np.linalg.qr(root @ own.regressors @ directions)[0]
+        rest = root @ g - steps @ (steps.T @ (root @ g))
+        basis = np.column_stack([rest / np.linalg.norm(rest), steps])
+        place = basis.T @ (root @ g)
+        across = np.linalg.solve(root, basis @ null_space(place[None, :]))
+        roots = np.linalg.eigvalsh(across.T @ self.distance(theta).bends @ across)
+        return np.asarray(roots * float(place @ place))
+
+    def _least(self, directions: Floats, starts: Iterable[Floats]) -> tuple[Floats, float]:
+        """Return where Q is least over `directions` from any start, and that on the χ²'s scale."""
+        theta, value = min((self.nearest(directions, one) for one in starts), key=lambda o: o[1])
+        free = directions.shape[1]
+        if free:
+            value = as_chi_squared(value, self._gaps(theta, directions), len(theta) - free)
+        return theta, value
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The delta form ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters)."""
+        inverse = np.linalg.pinv(self.equations.gram)
+        return np.asarray(inverse @ self.score_covariance(self._starts[1]) @ inverse)
+
+    @property
+    def clear(self) -> bool:
+        """Whether X'X stands far enough above its noise for the delta form."""
+        least = CLEAR if len(self.equations.gram) <= MANY else CLEAR_OF_MANY
+        return self.equations.strength >= least
+
+    def distance_to(self, conditions: Floats, values: Floats) -> float:
+        """Return the least Q where ``conditions · θ = values``, on the scale of its χ².
+
+        Parameters
+        ----------
+        conditions : ndarray, shape (conditions, parameters)
+            Linearly independent.
+        values : ndarray, shape (conditions,)
+        """
+        if self.clear:
+            off = conditions @ self._starts[0] - values
+            spread = conditions @ self.covariance @ conditions.T
+            return float(off @ np.linalg.solve(spread, off))
+        free, lift = null_space(conditions), np.linalg.pinv(conditions)
+        starts = (start - lift @ (conditions @ start - values) for start in self._starts)
+        return self._least(free, starts)[1]
+
+    @cached_property
+    def _starts(self) -> tuple[Floats, ...]:
+        """From where Q is minimised: its zero, and solutions that noise has made less large.
+
+        Where X'X is weak Q has several valleys.
+        """
+        return tuple(least_squares(self.equations, floor) for floor in (-math.inf, 1.0, SOBER))
+
+    def interval(self, direction: Floats, level: float) -> tuple[float, float]:
+        """Return what is not refused of ``direction · θ``.
+
+        Parameters
+        ----------
+        direction : ndarray, shape (parameters,)
+            Not 0.
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        lower, upper : float
+            The stretch around the equations' solution; both infinite where it
+            has no end on one side.
+        """
+        width = float(ndtri((1 + level) / 2))
+        sd = math.sqrt(float(direction @ self.covariance @ direction))
+        if self.clear:
+            middle = float(direction @ self._starts[0])
+            return middle - width * sd, middle + width * sd
+        lower, upper = (self._end(sign * direction, width, sd) for sign in (-1, 1))
+        return (-lower, upper) if math.isfinite(lower + upper) else (-math.inf, math.inf)
+
+    def _end(self, direction: Floats, width: float, step: float) -> float:
+        """Return the largest value of ``direction · θ`` that is not refused, uphill."""
+        free = null_space(direction[None, :])
+        lift = direction / float(direction @ direction)
+        found: dict[float, tuple[Floats, float]] = {}
+
+        def excess(value: float, *, among: bool = False) -> float:
+            if value not in found:
+                one, *others = sorted(found, key=lambda at: abs(at - value))
+                starts = [found[one][0], self._starts[-1]]
+                if among:
+                    # Between points where Q is least already, it is near the line.
+                    share = (value - one) / (others[0] - one)
+                    starts = [starts[0] + share * (found[others[0]][0] - starts[0])]
+                moved = (start + lift * (value - float(direction @ start)) for start in starts)
+                theta, least = self._least(free, moved)
+                found[value] = theta, math.sqrt(max(least, 0.0)) - width
+            return found[value][1]
+
+        zero = float(direction @ self._starts[0])
+        found[zero] = self._starts[0], -width
+        begins = (float(direction @ start) for start in self._starts)
+        begin = known = max(value for value in begins if excess(value) < 0)
+        most = begin + LARGEST * float(np.abs(direction).sum())
+        firm = FIRM - width if self.equations.strength < WEAK else 0.0
+        if excess(most) < max(firm, 0.0):
+            return math.inf
+        value = begin + width * step / 2
+        while excess(value) < 0:
+            known, value = value, begin + 1.6 * (value - begin)
+            if value > most:
+                return math.inf
+        between = partial(excess, among=True)
+        return float(brentq(between, known, value, xtol=1e-3 * step, rtol=1e-5))
+
+
+def _inverse(covariance: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.maximum(values, _SINGULAR * values[-1])) @ vectors.T)

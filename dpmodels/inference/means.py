@@ -1,0 +1,145 @@
+"""Means and variances by group, from noisy power sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.inference.ratios import TOLD, Noise, ratio_interval
+from dpmodels.inference.student import student_factor
+from dpmodels.postprocess.power_sums import central_weights, power_weights
+
+Floats = NDArray[np.float64]
+Interval = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class GroupMoments:
+    """Moments by group of a number that lies between 0 and 1.
+
+    Parameters
+    ----------
+    parts : ndarray, shape (groups, degree + 1)
+        Noisy Bernstein parts of the rows.
+    noise : Noise
+        Their law.
+
+    Notes
+    -----
+    Whatever is lost in its noise is nan: no group of fewer rows than `TOLD`
+    times the noise of their number has a mean.
+    """
+
+    parts: Floats
+    noise: Noise
+
+    @property
+    def degree(self) -> int:
+        """The highest power."""
+        return int(self.parts.shape[1]) - 1
+
+    @property
+    def counts(self) -> Floats:
+        """Number of complete rows, shape (groups,); may be negative."""
+        return np.asarray(self.parts.sum(axis=1))
+
+    @cached_property
+    def count_sd(self) -> float:
+        """Noise standard deviation of each of them."""
+        ones = np.ones((1, self.degree + 1))
+        return float(np.sqrt(self.noise.product(ones, ones)[0]))
+
+    @cached_property
+    def told(self) -> NDArray[np.bool_]:
+        """Whether a group's rows can be told from none."""
+        return np.asarray(self.counts > max(TOLD * self.count_sd, 1.0))
+
+    @cached_property
+    def means(self) -> Floats:
+        """Means, shape (groups,), within 0 and 1; nan where not told."""
+        return np.clip(self._ratio(self._mean_weights), 0.0, 1.0)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Variances about the mean with divisor n - 1, not below 0; nan where not told."""
+        return np.maximum(self._ratio(self._central(2)), 0.0) * self._correction
+
+    @cached_property
+    def mean_noise_sd(self) -> Floats:
+        """Noise standard deviation of the means."""
+        return self._ratio_noise(self._mean_weights, self.means)
+
+    @cached_property
+    def variance_noise_sd(self) -> Floats:
+        """Noise standard deviation of the variances, to first order."""
+        raw = self.variances / self._correction
+        return self._ratio_noise(self._central(2), raw) * self._correction
+
+    @cached_property
+    def mean_sampling_sd(self) -> Floats:
+        """Sampling standard deviation of the means."""
+        return np.asarray(np.sqrt(self.variances / self._divisor))
+
+    @cached_property
+    def variance_sampling_sd(self) -> Floats:
+        """Sampling standard deviation of the variances, from fourth moments; degree 4."""
+        return np.asarray(np.sqrt(self._square_spread / self._divisor))
+
+    @cached_property
+    def _square_spread(self) -> Floats:
+        """Variance of the squared distances from the mean, not below 0; nan where not told."""
+        return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
+
+    def mean_interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the means, within 0 and 1.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+        population : bool
+            Of the population's means; else of those on these rows.
+        """
+        spread = np.nan_to_num(self.variances) * self.counts * population
+        factor = student_factor(np.maximum(self.counts - 1, 1.0), (1 - level) / 2)
+        lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
+        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+    def variance_interval(self, level: float, *, population: bool) -> Interval:
+        """Return intervals of the variances, within 0 and 1/4; degree 4 for the population's."""
+        spread = np.zeros(len(self.parts))
+        if population:
+            spread = np.nan_to_num(self._square_spread) * self.counts
+        lower, upper = self._invert(self._central(2), spread, level)
+        factor = np.nan_to_num(self._correction, nan=1.0)
+        return np.clip(lower * factor, 0.0, 0.25 * factor), np.clip(upper, 0.0, 0.25) * factor
+
+    # ---- sums -------------------------------------------------------------------------
+
+    @cached_property
+    def _divisor(self) -> Floats:
+        return np.where(self.told, self.counts, np.nan)
+
+    @cached_property
+    def _correction(self) -> Floats:
+        return np.asarray(self._divisor / np.maximum(self._divisor - 1, 1.0))
+
+    @cached_property
+    def _mean_weights(self) -> Floats:
+        return np.tile(power_weights(self.degree, 1), (len(self.parts), 1))
+
+    def _central(self, power: int) -> Floats:
+        return central_weights(self.degree, power, np.nan_to_num(self.means))
+
+    def _ratio(self, weights: Floats) -> Floats:
+        return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)
+
+    def _ratio_noise(self, weights: Floats, ratio: Floats) -> Floats:
+        own = weights - np.nan_to_num(ratio)[:, None]
+        return np.asarray(np.sqrt(self.noise.product(own, own)) / self._divisor)
+
+    def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
+        return ratio_interval(self.parts, weights, self.noise, np.maximum(spread, 0.0), level)

@@ -1,0 +1,88 @@
+"""Intervals of coefficients from bought curvature and squared gradients.
+
+At a released point θ the gradient of ``Σφ`` is ``g - b``: g is known, b noise
+of known variance. At the minimum of ``Σφ + (Λ/2)|θ|² + ⟨b, θ⟩`` g is ``-Λθ``;
+where a noisy gradient was released, g is that. To first order ``θ - H⁻¹g``,
+with H the curvature, is ``-H⁻¹b`` from the rows' own estimate, and
+``-H⁻¹(S + b)`` from the population's, S the sum of the gradients there, of
+covariance J: it is free of the ridge's pull, and its covariance is
+``H⁻¹(J + var(b) I)H⁻¹``, White's sandwich with the noise inside.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.postprocess import nearest_psd
+from dpmodels.postprocess.newton import newton_step
+from dpmodels.released import CoefficientsRelease, MomentNoise
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sandwich:
+    """An estimate without what is known to be off it, and its covariance in two parts.
+
+    Attributes
+    ----------
+    estimate : ndarray, shape (columns,)
+        In units of the ball.
+    noise : ndarray, shape (columns, columns)
+        Covariance of what separates it from the rows' own estimate.
+    sampling : ndarray, shape (columns, columns)
+        Covariance of what separates that from the population's.
+    robust : float
+        Share of the squared gradients in the sandwich's filling, in [0, 1];
+        the rest is the curvature, which they equal where the model is right.
+    """
+
+    estimate: Floats
+    noise: Floats
+    sampling: Floats
+    robust: float
+
+
+def sandwich(release: CoefficientsRelease) -> Sandwich | None:
+    """Return estimate and covariances; None where the noise swamps the curvature.
+
+    Notes
+    -----
+    To first order in all noises. The noise E of the bought curvature enters
+    through ``H⁻¹EH⁻¹g``; that of the squared gradients does not enter the
+    estimate. H stands for the curvature where it was bought. The noisier the
+    squared gradients, the more of the filling is the curvature instead.
+
+    References
+    ----------
+    .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified
+       models." Econometrica 50, 1-25.
+    """
+    bought = release.curvature
+    if bought is None or release.gradient is None:
+        return None
+    columns = len(release.coefficients)
+    step = newton_step(release.gradient, bought.bread, bought.bread_noise.off)
+    if step is None:
+        return None
+    inverse = np.linalg.inv(bought.bread)
+    inside = release.gradient_sd**2 * np.eye(columns) + _moved(bought.bread_noise, step)
+    noise = inverse @ inside @ inverse + release.coefficient_sd**2 * np.eye(columns)
+    edge = 2 * bought.meat_noise.off * math.sqrt(columns)
+    robust = max(0.0, 1 - edge / float(np.linalg.eigvalsh(bought.bread)[0]))
+    filling = robust * nearest_psd(bought.meat) + (1 - robust) * bought.bread
+    return Sandwich(release.coefficients + step, noise, inverse @ filling @ inverse, robust)
+
+
+def _moved(noise: MomentNoise, vector: Floats) -> Floats:
+    """Return the covariance of a symmetric noise matrix times a vector."""
+    off, diagonal = noise.off**2, noise.diagonal**2
+    square = float(vector @ vector)
+    return np.asarray(
+        off * (square * np.eye(len(vector)) + np.outer(vector, vector))
+        + (diagonal - 2 * off) * np.diag(vector**2)
+    )

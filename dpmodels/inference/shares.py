@@ -1,0 +1,130 @@
+"""Shares of cells among complete rows, with noise and sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from dpmodels.inference.ratios import Noise
+from dpmodels.noise.sums import half_width
+
+Floats = NDArray[np.float64]
+
+# Steps of more than this part of the noise's sd show in its law.
+SMALL_NOISE = 0.1
+# Stands for the sd of no noise, in rows.
+LEAST = 1e-6
+
+
+def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
+    """Return intervals of the counts of these rows, not below 0.
+
+    A count below 0 is read as 0, which lengthens its interval: else some would
+    hold nothing but 0.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (cells,)
+        Noisy counts.
+    noise : Noise
+        Of each.
+    level : float
+        Coverage, in (0, 1).
+    """
+    width = _count_width(noise, level)
+    feasible = np.maximum(counts, 0.0)
+    return np.maximum(feasible - width, 0.0), feasible + width
+
+
+def _count_width(noise: Noise, level: float) -> float:
+    """Return the number that the noise of one count stays below with a probability."""
+    weights = noise.weights(np.ones(1))
+    if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
+        return half_width(noise.law, weights, noise.sd, 0.0, level)
+    law = _small_noise(noise)
+    others = max(abs(float(weights[1])) * noise.sd, LEAST)
+
+    def missed(width: float) -> float:
+        own = weights[0] * noise.step * np.arange(-len(law) + 1, len(law))
+        inside = ndtr((width - own) / others) - ndtr((-width - own) / others)
+        return float(np.concatenate([law[:0:-1], law]) @ inside) - level
+
+    # Beyond the stand-in for no noise: a number of steps at the end is within.
+    return float(brentq(missed, 0.0, noise.step * len(law) + 40 * others)) + 10 * LEAST
+
+
+def _small_noise(noise: Noise) -> Floats:
+    """Return the probabilities of 0, 1, 2, ... steps of discrete Laplace noise of a known sd."""
+    square = (noise.sd / noise.step) ** 2
+    ratio = max((square + 1 - np.sqrt(2 * square + 1)) / square, LEAST)
+    steps = np.arange(int(np.ceil(40 / -np.log(ratio))) + 1)
+    return np.asarray((1 - ratio) / (1 + ratio) * ratio**steps)
+
+
+def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
+    """Return intervals of the population's shares of cells.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (cells,)
+        Noisy counts of all cells.
+    noise : Noise
+        Of each.
+    level : float
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (cells,)
+        Within 0 and 1.
+
+    Notes
+    -----
+    Wilson's interval [1]_ with the noise of the counts added to the sampling
+    variance: the shares p where ``(y - N p)²`` is below the squared quantile
+    times ``N p (1 - p)`` and the variance of the noise in ``y - N p``. A count
+    below 0 is read as 0.
+
+    References
+    ----------
+    .. [1] Wilson, E. B. (1927). "Probable inference, the law of succession,
+       and statistical inference." Journal of the American Statistical
+       Association 22(158), 209-212.
+    """
+    total = float(counts.sum())
+    cells = len(counts)
+    if not total > 0:
+        return np.zeros(cells), np.ones(cells)
+    feasible = np.maximum(counts, 0.0)
+    # Noise covariance of a count, of a count with the total, and of the total.
+    one = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
+    share = cells / noise.parts if noise.parts else 0.0
+    both, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
+    estimate = np.minimum(feasible / total, 1.0)
+    kappa = _factors(
+        estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, noise, level
+    )
+    a = total**2 - kappa**2 * (all_cells - total)
+    b = -2 * total * feasible - kappa**2 * (total - 2 * both)
+    c = feasible**2 - kappa**2 * one
+    inner = b * b - 4 * a * c
+    bounded = (a > 0) & (inner >= 0)
+    root = np.sqrt(np.where(bounded, inner, 0.0))
+    divisor = np.where(bounded, 2 * a, 1.0)
+    lower = np.where(bounded, (-b - root) / divisor, 0.0)
+    upper = np.where(bounded, (-b + root) / divisor, 1.0)
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def _factors(shares: Floats, noisy: Floats, total: float, noise: Noise, level: float) -> Floats:
+    """Return quantiles of sums of one noise variable and a normal one, in sds of the sum."""
+    noisy = np.maximum(noisy, 1e-12)
+    part = np.round(noisy / (noisy + total * shares * (1 - shares)), 4)
+    parts, places = np.unique(part, return_inverse=True)
+    widths = [
+        half_width(noise.law, np.ones(1), own**0.5, (1 - own) ** 0.5, level)
+        for own in parts.tolist()
+    ]
+    return np.array(widths)[places]

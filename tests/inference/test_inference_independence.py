@@ -1,0 +1,72 @@
+"""The test of independence on noisy tables: plain without noise, of its nominal size with it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency
+
+from dpmodels.inference.independence import MOST_CELLS, independence
+from dpmodels.inference.ratios import Noise
+from dpmodels.postprocess.totals import balanced
+
+NONE = Noise("gaussian", 0.0, 0)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (2, 6)])
+def test_without_noise_it_is_the_plain_test(shape):
+    table = np.random.default_rng(1).poisson(40.0, shape).astype(float)
+    found = independence(table, NONE)
+    plain = chi2_contingency(table, correction=False)
+    assert found.statistic == pytest.approx(plain.statistic)
+    assert found.pvalue == pytest.approx(plain.pvalue)
+    assert found.df == plain.dof
+
+
+def noisy_table(rng, law, sd, counts, effect=0.0):
+    shares = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    shares[0] += [effect, -effect]
+    table = rng.multinomial(counts, shares.ravel()).astype(float)
+    draw = rng.laplace(0, sd / math.sqrt(2), 7) if law == "laplace" else rng.normal(0, sd, 7)
+    values = balanced(np.append(table, 0.0) + draw, counts)
+    return values[:-1].reshape(3, 2), Noise(law, sd, 7)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("sd", [3.0, 40.0])
+def test_its_size_is_the_nominal_one(law, sd):
+    rng = np.random.default_rng(5)
+    values = [independence(*noisy_table(rng, law, sd, 4000)).pvalue for _ in range(1500)]
+    rejected = np.mean(np.array(values) < 0.05)
+    # Five sds of a binomial share, 6e-7, about a size from 0.045 to 0.06.
+    room = 5 * math.sqrt(0.06 * 0.94 / 1500)
+    assert 0.045 - room <= rejected <= 0.06 + room
+
+
+def test_the_plain_test_rejects_too_often_and_power_is_left():
+    rng = np.random.default_rng(6)
+    plain = [
+        chi2_contingency(noisy_table(rng, "gaussian", 40.0, 4000)[0]).pvalue for _ in range(200)
+    ]
+    assert np.mean(np.array(plain) < 0.05) > 0.3
+    found = [
+        independence(*noisy_table(rng, "gaussian", 40.0, 4000, 0.08)).pvalue for _ in range(200)
+    ]
+    assert np.mean(np.array(found) < 0.05) > 0.8
+
+
+def test_it_says_why_there_is_no_statistic():
+    lost = independence(np.array([[3.0, -4.0], [2.0, 5.0]]), Noise("laplace", 20.0, 5))
+    assert math.isnan(lost.statistic)
+    assert "cannot be told from 0" in lost.reason
+    side = math.isqrt(MOST_CELLS) + 1
+    large = independence(np.full((side, side), 50.0), NONE)
+    assert "too many cells" in large.reason
+
+
+def test_three_factors_are_tested_for_mutual_independence():
+    table = np.einsum("i,j,k->ijk", [100.0, 200], [0.5, 0.25, 0.25], [0.2, 0.8])
+    found = independence(table, Noise("gaussian", 0.5, 13))
+    assert found.df == 12 - 1 - 1 - 2 - 1
+    assert found.statistic == pytest.approx(0.0, abs=1e-9)
+    assert found.pvalue == pytest.approx(1.0)

@@ -1,0 +1,139 @@
+"""Means, variances and their intervals: exact without noise, Fieller's with it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.ratios import Noise, ratio_interval
+from dpmodels.inference.student import student_factor
+from dpmodels.postprocess.power_sums import central_weights, power_weights
+from dpmodels.statistics.group_moments import shares
+
+NONE = Noise("laplace", 1e-12, 0)
+
+
+def parts(values, degree, whole=2**40):
+    return shares(np.asarray(values), degree, whole).sum(axis=1)[None, :] / whole
+
+
+@pytest.fixture
+def values():
+    return np.random.default_rng(3).beta(1, 4, 400)
+
+
+@pytest.mark.parametrize("degree", [2, 4])
+def test_parts_give_power_sums(values, degree):
+    own = parts(values, degree)
+    for power in range(degree + 1):
+        assert own @ power_weights(degree, power) == pytest.approx((values**power).sum(), abs=1e-6)
+        central = own @ central_weights(degree, power, np.array([0.3]))[0]
+        assert central == pytest.approx(((values - 0.3) ** power).sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("degree", [2, 4])
+def test_without_noise_they_are_the_rows_own(values, degree):
+    moments = GroupMoments(parts(values, degree), NONE)
+    assert moments.means[0] == pytest.approx(values.mean(), abs=1e-9)
+    assert moments.variances[0] == pytest.approx(values.var(ddof=1), abs=1e-9)
+    assert moments.mean_sampling_sd[0] == pytest.approx(values.std(ddof=1) / 20, rel=1e-6)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 400])
+def test_without_noise_the_interval_is_students(values, rows):
+    own = values[:rows]
+    low, high = GroupMoments(parts(own, 2), NONE).mean_interval(0.95, population=True)
+    exact = stats.t.interval(0.95, rows - 1, own.mean(), own.std(ddof=1) / math.sqrt(rows))
+    assert (low[0], high[0]) == pytest.approx(np.clip(exact, 0, 1), abs=1e-6)
+
+
+def test_without_noise_the_noise_interval_is_a_point(values):
+    """The two ends differ in the twelfth digit, where a difference of squares has none left."""
+    for degree, interval in ((2, "mean_interval"), (4, "variance_interval")):
+        moments = GroupMoments(parts(values, degree), NONE)
+        low, high = getattr(moments, interval)(0.95, population=False)
+        assert 0 < high[0] - low[0] < 1e-9
+
+
+def weighed(noise, weights):
+    """The noise variance of a weighted sum by the whole covariance matrix."""
+    count = noise.parts or len(weights)
+    own = np.append(weights, np.zeros(count - len(weights)))
+    if noise.paired:
+        # Of b0, b1, b2 and the incomplete rows by (b2 - b0, b1, incomplete).
+        makes = np.array([[-0.5, -0.5, -0.5], [0, 1, 0], [0.5, -0.5, -0.5], [0, 0, 1]])
+    else:
+        makes = np.eye(count) - (1 / count if noise.parts else 0.0)
+    return noise.sd**2 * float(((own @ makes) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Noise("laplace", 2.0, 0),
+        Noise("laplace", 2.0, 4),
+        Noise("gaussian", 3.0, 13),
+        Noise("laplace", 2.0, 4, paired=True),
+    ],
+    ids=str,
+)
+def test_noise_of_a_weighted_sum_is_that_of_its_matrix(noise):
+    for weights in ([1.0, 1.0, 1.0], [-0.2, 0.3, 0.8], [0.0, 0.0, 1.0]):
+        own = np.array([weights])
+        assert noise.product(own, own)[0] == pytest.approx(weighed(noise, own[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", [Noise("gaussian", 3.0, 0), Noise("gaussian", 3.0, 4)], ids=str)
+@pytest.mark.parametrize("sampling", [0.0, 40.0])
+def test_ends_are_where_the_score_is_as_large_as_chance_makes_it(noise, sampling):
+    sums, weights = np.array([[30.0, 20.0, 10.0]]), np.array([[0.0, 0.5, 1.0]])
+    ends = ratio_interval(sums, weights, noise, np.array([sampling]), 0.95)
+    for end in ends:
+        score = weights - end[:, None]
+        spread = math.sqrt(noise.product(score, score)[0] + sampling)
+        assert abs((score * sums).sum()) / spread == pytest.approx(stats.norm.ppf(0.975), rel=1e-6)
+    assert ends[0][0] < 1 / 3 < ends[1][0]
+
+
+@pytest.mark.parametrize("total", [-50.0, 0.0, 1.0, 15.0])
+def test_a_divisor_lost_in_noise_gives_no_number(total):
+    noisy = GroupMoments(np.array([[total / 4, total / 2, total / 4]]), Noise("laplace", 3.0, 0))
+    assert np.isnan(noisy.means).all()
+    assert np.isnan(noisy.variances).all()
+    assert not noisy.told.any()
+    finer = GroupMoments(np.full((1, 5), total / 5), Noise("laplace", 3.0, 0))
+    for low, high in (
+        noisy.mean_interval(0.95, population=True),
+        finer.variance_interval(0.95, population=True),
+    ):
+        assert 0 <= low[0] < high[0] <= 1
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("paired", [False, True])
+def test_noise_intervals_cover(values, law, paired):
+    """Binomial bounds with a false-alarm rate of 1e-6 at the nominal coverage."""
+    rng = np.random.default_rng(8)
+    times, sd = 600, 3.0
+    own = parts(values[:150], 2)[0]
+    if law == "laplace":
+        noise = rng.laplace(scale=sd / math.sqrt(2), size=(times, 3))
+    else:
+        noise = rng.normal(scale=sd, size=(times, 3))
+    if paired:
+        ends = -noise[:, 1] - noise[:, 2]
+        noise = np.stack([(ends - noise[:, 0]) / 2, noise[:, 1], (ends + noise[:, 0]) / 2], axis=1)
+    moments = GroupMoments(own + noise, Noise(law, sd, 4 if paired else 0, paired=paired))
+    low, high = moments.mean_interval(0.95, population=False)
+    hits = int(((low <= values[:150].mean()) & (values[:150].mean() <= high)).sum())
+    least, most = stats.binom.ppf((5e-7, 1 - 5e-7), times, 0.95)
+    assert least <= hits <= most
+
+
+def test_students_quantile_in_normal_ones():
+    factor = student_factor(np.array([1.0, 7.0, 1e9]), 0.025)
+    assert factor * stats.norm.ppf(0.975) == pytest.approx(
+        [stats.t.ppf(0.975, 1), stats.t.ppf(0.975, 7), stats.norm.ppf(0.975)], rel=1e-6
+    )

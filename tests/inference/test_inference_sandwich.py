@@ -1,0 +1,95 @@
+"""The sandwich with noise inside, against its parts computed by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpmodels.inference.sandwich import sandwich
+from dpmodels.privacy import PureDP, PureEvent, adjacency
+from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease, MomentNoise
+
+CARD = Card("objective", "", "", "", "idealised", "")
+QUIET = MomentNoise(math.nan, math.nan, 0.0, 0.0)
+RNG = np.random.default_rng(0)
+Z = RNG.normal(size=(3, 60))
+BREAD, MEAT = Z @ Z.T, (Z * 1.2) @ Z.T
+
+
+def release(bread_noise=QUIET, meat_noise=QUIET, ridge=2.0, gradient_sd=0.0):
+    curvature = BoughtCurvature(BREAD, MEAT, bread_noise, meat_noise)
+    return CoefficientsRelease(
+        coefficients=np.array([1.0, -2.0, 0.5]),
+        ridge=ridge,
+        gradient=-ridge * np.array([1.0, -2.0, 0.5]),
+        gradient_sd=gradient_sd,
+        coefficient_sd=0.0,
+        curvature=curvature,
+        rows=60,
+        card=CARD,
+        guarantee=PureDP(1.0),
+        adjacency=adjacency("replace"),
+        events=(PureEvent(1.0),),
+        simulated=False,
+    )
+
+
+def noise(off, diagonal=None):
+    return MomentNoise(
+        math.nan, math.nan, off * math.sqrt(2) if diagonal is None else diagonal, off
+    )
+
+
+def test_without_noise_it_is_whites():
+    own = sandwich(release(ridge=0.0))
+    np.testing.assert_allclose(own.estimate, [1.0, -2.0, 0.5])
+    np.testing.assert_allclose(own.noise, np.zeros((3, 3)), atol=1e-15)
+    inverse = np.linalg.inv(BREAD)
+    np.testing.assert_allclose(own.sampling, inverse @ MEAT @ inverse)
+    assert own.robust == 1
+
+
+def test_the_ridges_pull_is_taken_off():
+    """The minimum of a quadratic with a ridge goes back to the one without."""
+    best = np.array([0.7, 0.1, -0.4])
+    pulled = np.linalg.solve(BREAD + 2 * np.eye(3), BREAD @ best)
+    own = sandwich(replace(release(), coefficients=pulled, gradient=-2 * pulled))
+    np.testing.assert_allclose(own.estimate, best)
+
+
+def test_noise_in_the_gradient_is_inside():
+    own = sandwich(release(gradient_sd=3.0))
+    inverse = np.linalg.inv(BREAD)
+    np.testing.assert_allclose(own.noise, 9 * inverse @ inverse)
+
+
+@pytest.mark.parametrize("diagonal", [None, 0.5])
+def test_noise_in_the_curvature_is_inside(diagonal):
+    """Against draws of the noise, to first order."""
+    small = noise(0.5, diagonal)
+    own = sandwich(release(bread_noise=small))
+    inverse, theta = np.linalg.inv(BREAD), np.array([1.0, -2.0, 0.5])
+    rng = np.random.default_rng(1)
+    moved = []
+    for _ in range(20_000):
+        e = np.triu(rng.normal(size=(3, 3)) * small.off, 1)
+        e = e + e.T + np.diag(rng.normal(size=3) * small.diagonal)
+        moved.append(inverse @ e @ inverse @ theta * 2)
+    # 20,000 draws: an entry's standard error is at most 1 % of the largest.
+    found = np.cov(np.array(moved).T)
+    assert np.abs(found - own.noise).max() < 0.06 * np.abs(own.noise).max()
+
+
+def test_where_noise_swamps_the_curvature_there_is_nothing():
+    assert sandwich(replace(release(), curvature=None)) is None
+    assert sandwich(replace(release(), gradient=None)) is None
+    assert sandwich(release(bread_noise=noise(20.0))) is None
+
+
+def test_noisy_squared_gradients_give_way_to_the_curvature():
+    own = sandwich(release(meat_noise=noise(50.0)))
+    assert own.robust == 0
+    np.testing.assert_allclose(own.sampling, np.linalg.inv(BREAD))
+    some = sandwich(release(meat_noise=noise(4.0)))
+    assert 0 < some.robust < 1
