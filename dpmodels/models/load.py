@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from dpmodels.design import row_coder
 from dpmodels.errors import FrameError
 from dpmodels.formula import design
+from dpmodels.formula.response import two_sided
 from dpmodels.results import (
     CovResult,
     MomentsResult,
@@ -20,10 +22,43 @@ from dpmodels.results import (
     read_moments,
 )
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.coefficients_store import GLM, SVM, read_coefficients
+from dpmodels.results.described_store import (
+    HIST,
+    MEAN,
+    OVERVIEW,
+    QUANTILE,
+    TABLE,
+    TTEST,
+    VAR,
+    read_described,
+)
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.hist import HistResult
+from dpmodels.results.lm import LMResult
+from dpmodels.results.lm_store import LM, read_lm
+from dpmodels.results.mean import MeanResult
+from dpmodels.results.overview import OverviewResult
+from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.store import COV, MOMENTS, PCA, Saved
 from dpmodels.results.subspace_store import SUBSPACE, read_subspace
+from dpmodels.results.svm import SVMResult
+from dpmodels.results.table import TableResult
+from dpmodels.results.ttest import TTestResult
+from dpmodels.results.var import VarResult
 
-Result = PCAResult | SubspaceResult | CovResult | MomentsResult
+Described = (
+    MeanResult
+    | VarResult
+    | TTestResult
+    | QuantileResult
+    | HistResult
+    | TableResult
+    | OverviewResult
+)
+Coefficients = GLMResult | SVMResult
+Components = PCAResult | SubspaceResult
+Result = Components | CovResult | MomentsResult | LMResult | Coefficients | Described
 
 
 def load(path: str | PathLike[str]) -> Result:
@@ -36,7 +71,7 @@ def load(path: str | PathLike[str]) -> Result:
 
     Returns
     -------
-    PCAResult, SubspaceResult, CovResult or MomentsResult
+    the result that was saved
         Prints the same tables and codes public rows like the one saved.
 
     Raises
@@ -90,9 +125,42 @@ def _moments(saved: Saved) -> MomentsResult:
     return MomentsResult(*read_moments(saved), row_coder)
 
 
+def _lm(saved: Saved) -> LMResult:
+    call, release, model = read_lm(saved)
+    apart = () if model.weights is None else (model.weights,)
+    terms = two_sided(call.formula, call.codebook, apart=apart).terms
+    return LMResult(call, release, model, row_coder(terms) if terms.names else None)
+
+
+def _coefficients(kind: Callable[..., Coefficients], saved: Saved) -> Coefficients:
+    call, release = read_coefficients(saved)
+    terms = two_sided(call.formula, call.codebook).terms
+    return kind(call, release, row_coder(terms) if terms.names else None)
+
+
+def _hist(saved: Saved) -> HistResult:
+    call, release, own = read_described(saved)
+    return HistResult(call, release, np.array(own["breaks"]), own["variable"])
+
+
+def _described(kind: Callable[..., Described], saved: Saved) -> Described:
+    call, release, own = read_described(saved)
+    return kind(call, release, **own)
+
+
 READERS: Mapping[str, Callable[[Saved], Result]] = {
     PCA: _pca,
     SUBSPACE: _subspace,
     COV: _cov,
     MOMENTS: _moments,
+    LM: _lm,
+    GLM: partial(_coefficients, GLMResult),
+    SVM: partial(_coefficients, SVMResult),
+    MEAN: partial(_described, MeanResult),
+    VAR: partial(_described, VarResult),
+    TTEST: partial(_described, TTestResult),
+    QUANTILE: partial(_described, QuantileResult),
+    HIST: _hist,
+    TABLE: partial(_described, TableResult),
+    OVERVIEW: partial(_described, OverviewResult),
 }

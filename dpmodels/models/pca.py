@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
+from dpmodels.mechanisms.axes import checked_eigenvals
 from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.released import SubspaceRelease
@@ -126,14 +127,14 @@ def dp_pca(
         adjacency=adjacency,
         ledger=ledger,
     )
-    words = {"eigenvals": eigenvals}
+    checked_eigenvals(eigenvals)
     crossed = cross(
         "dp_pca",
         asked,
         {**COVARIANCE, **SUBSPACE},
         automatic=LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"},
         components=ncomp,
-        options=words,
+        options={"eigenvals": eigenvals},
     )
     coder = row_coder(crossed.design.public)
     if isinstance(crossed.release, SubspaceRelease):

@@ -10,7 +10,7 @@ from dpmodels.errors import ArgumentError, said
 def checked_level(level: float) -> float:
     """Return a coverage, or say what one is."""
     if not (isinstance(level, float) and 0 < level < 1):
-        raise ArgumentError(f"level={level!r}: expected a number between 0 and 1, such as 0.95")
+        raise ArgumentError(f"level={said(level)}: expected a number between 0 and 1, such as 0.95")
     return level
 
 

@@ -70,7 +70,7 @@ class MomentsCall:
         ends = ((end - self.origin) / self.divisor for end in (self.lower, self.upper))
         low, high = ends
         if self.unit_rows:
-            low, high = (np.where(end == 0, 0.0, np.sign(end)) for end in (low, high))
+            low, high = np.where(low < 0, -1.0, 0.0), np.where(high > 0, 1.0, 0.0)
         return low, high
 
     def scaled(self, coded: NDArray[np.float64]) -> NDArray[np.float64]:

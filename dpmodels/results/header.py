@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpmodels.privacy import ZCDP, ApproxDP
-from dpmodels.released import Release, release_facts, unused_delta
+from dpmodels.released import AnyRelease, Release, release_facts, unused_delta
 from dpmodels.report import count, signif
 from dpmodels.results.call import MomentsCall
 
@@ -74,7 +74,7 @@ def closing_notes(call: MomentsCall, release: Release, nobs: float) -> tuple[str
     return tuple(notes)
 
 
-def release_row(release: Release) -> dict[str, Any]:
+def release_row(release: AnyRelease) -> dict[str, Any]:
     """Return what a one-row table says of a release."""
     guarantee = release.guarantee
     return {

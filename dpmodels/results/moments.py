@@ -16,12 +16,15 @@ from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
 from dpmodels.formula import Design
+from dpmodels.formula.response import two_sided
 from dpmodels.released import MomentsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cov import CovResult
 from dpmodels.results.header import release_row
-from dpmodels.results.parts import Part, part
+from dpmodels.results.lm import LMResult
+from dpmodels.results.lm_fit import LinearModel
+from dpmodels.results.parts import Part, check_variables, part, part_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.refusals import NOT_PICKLED, per_row
 
@@ -168,6 +171,25 @@ class MomentsResult:
             raise ArgumentError(f"center={said(center)}: expected True or False")
         fit = self.cov(formula)
         return replace(fit, call=replace(fit.call, center=center)).pca(ncomp, scale)
+
+    def lm(self, formula: str) -> LMResult:
+        """Return the linear regression of one released column on others.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"wage ~ educ + exper"``, over the released variables.
+
+        Raises
+        ------
+        FormulaError
+            If it has no response, or codes to a column that was not released.
+        """
+        check_variables(formula, self.call)
+        both = two_sided(formula, self.call.codebook)
+        own = part_of(self.call, self.release, both.joint)
+        coder = self._coder(both.terms) if both.terms.names else None
+        return LMResult(own.call, own.release, LinearModel(both.intercept), coder)
 
     # ---- the whole release -----------------------------------------------------------
 

@@ -30,7 +30,7 @@ def _notes(fit: MomentsResult) -> list[str]:
         *weak_note(fit.whole),
         *shown,
         "Free of charge from here on, for any formula with these columns: .pca(formula), "
-        ".cov(formula), .cor(formula), .mean(formula).",
+        ".cov(formula), .cor(formula), .mean(formula), .lm(formula).",
         "Digits end where noise begins. Noise sds are privacy noise only; for the population: "
         ".cov(formula).conf_int().",
     ]

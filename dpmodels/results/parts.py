@@ -40,8 +40,18 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Par
     """
     text = call.formula if formula is None else formula
     if formula is not None:
-        _check_variables(formula, call)
-    own = design(text, call.codebook)
+        check_variables(formula, call)
+    return part_of(call, release, design(text, call.codebook))
+
+
+def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Part:
+    """Take the columns of a design out of a joint release.
+
+    Raises
+    ------
+    FormulaError
+        If one of them was not released.
+    """
     places = _places(own, call)
     chosen = replace(
         call,
@@ -62,8 +72,10 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Par
     return Part(chosen, taken, own)
 
 
-def _check_variables(formula: str, call: MomentsCall) -> None:
-    terms = parse(formula, call.codebook).predictors
+def check_variables(formula: str, call: MomentsCall) -> None:
+    """Refuse a formula, one- or two-sided, with variables that were not released."""
+    parsed = parse(formula, call.codebook)
+    terms = parsed.response + parsed.predictors
     used = dict.fromkeys(name for term in terms for code in term for name in variables_in(code))
     missing = [name for name in used if name not in call.codebook]
     if missing:
@@ -91,5 +103,5 @@ def _refusal(what: str, formula: str, call: MomentsCall) -> str:
     names = shorten(", ".join(call.names), 200)
     return (
         f"{what} of {shorten(formula)!r} was not released; this release holds the columns {names}. "
-        "Name columns among these, or pay for a new release with dp.dp_moments"
+        "Name columns among these, or add it to the formula of a new release with dp.dp_moments"
     )

@@ -21,6 +21,7 @@ from dpmodels.results import pca_frames
 from dpmodels.results.analysis import Analysis
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.components import Components
 from dpmodels.results.refusals import NOT_PICKLED, per_row
 
 if TYPE_CHECKING:
@@ -352,15 +353,18 @@ class PCAResult:
         DataArray, ``row × component``
             nan for incomplete rows.
         """
-        if self.coder is None:
-            raise NotAvailable("transform() needs the formula's coding; load the fit with dp.load")
-        coded = self.coder(newdata)
+        return self.components.labelled(newdata)
+
+    @cached_property
+    def components(self) -> Components:
+        """The public map of rows to components, with its codebook: for a model on them."""
         own = self._analysis.best
-        scaled = self.call.scaled(coded)
-        scaled = (scaled - own.mean[:, None]) / own.divisor[:, None]
-        scores = scaled.T @ self.loadings.to_numpy()
-        names = component_names(self.ncomp)
-        return xr.DataArray(scores, dims=("row", "component"), coords={"component": names})
+        loadings = self.loadings.to_numpy() / own.divisor[:, None]
+        return Components(self.call, loadings, own.mean, self.coder)
+
+    def predict(self, newdata: object) -> pd.DataFrame:
+        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        return self.components.predict(newdata)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the released values and public facts to a netCDF file."""

@@ -24,7 +24,7 @@ from dpmodels.privacy import (
     PureEvent,
     adjacency,
 )
-from dpmodels.released import Card, MomentNoise, MomentsRelease, Release
+from dpmodels.released import AnyRelease, Card, MomentNoise, MomentsRelease, Release
 from dpmodels.results.call import MomentsCall
 
 Floats = NDArray[np.float64]
@@ -72,12 +72,37 @@ def write_saved(
     written: str,
 ) -> None:
     """Write a call and the terms of a release, with the numbers and arrays of its own."""
+    words = {name: getattr(call, name) for name in _WORDS}
     declared = {name: ("variable", getattr(call, name)) for name in _ARRAYS}
+    asked = {**words, "codebook": call.codebook.to_dict()}
+    write_file(asked, release, own, {**declared, **arrays}, path, written)
+
+
+def write_file(
+    asked: dict[str, Any],
+    release: AnyRelease,
+    own: dict[str, Any],
+    arrays: dict[str, Any],
+    path: str | PathLike[str],
+    written: str,
+) -> None:
+    """Write what was asked and the terms of a release, with what else is given.
+
+    Parameters
+    ----------
+    asked, own : dict
+        Plain values: of the call, and of this kind of release.
+    release : AnyRelease
+        Whose terms are written.
+    arrays : dict
+        Arrays with the names of their dimensions.
+    path : path
+        Where to write.
+    written : str
+        The format.
+    """
     plain = {
-        "call": {
-            **{name: getattr(call, name) for name in _WORDS},
-            "codebook": call.codebook.to_dict(),
-        },
+        "call": asked,
         "release": {
             **own,
             "rows": release.rows,
@@ -89,8 +114,7 @@ def write_saved(
         },
     }
     attributes = {"format": written, "facts": json.dumps(plain)}
-    dataset = xr.Dataset({**declared, **arrays}, attrs=attributes)
-    dataset.to_netcdf(Path(path), engine="scipy")
+    xr.Dataset(arrays, attrs=attributes).to_netcdf(Path(path), engine="scipy")
 
 
 def open_saved(path: str | PathLike[str]) -> Saved:

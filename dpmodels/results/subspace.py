@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,6 +19,7 @@ from dpmodels.labels import component_names
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import subspace_frames
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.components import Components
 from dpmodels.results.header import STAMP
 from dpmodels.results.refusals import NOT_PICKLED, per_row
 
@@ -234,16 +236,28 @@ class SubspaceResult:
         NotAvailable
             Where the fit is about the mean: no mean is released then.
         """
+        return self.components.labelled(newdata)
+
+    @cached_property
+    def components(self) -> Components:
+        """The public map of rows to components, with its codebook: for a model on them.
+
+        Raises
+        ------
+        NotAvailable
+            Where the fit is about the mean: no mean is released then.
+        """
         if self.call.center:
             raise NotAvailable(
-                "transform() needs the mean, which this mechanism does not release: fit with "
-                'center=False, or with mechanism="gauss"'
+                "components of rows need the mean, which this mechanism does not release: fit "
+                'with center=False, or with mechanism="gauss"'
             )
-        if self.coder is None:
-            raise NotAvailable("transform() needs the formula's coding; load the fit with dp.load")
-        scores = self.call.scaled(self.coder(newdata)).T @ self.loadings.to_numpy()
-        names = component_names(self.ncomp)
-        return xr.DataArray(scores, dims=("row", "component"), coords={"component": names})
+        mean = np.zeros(len(self.call.names))
+        return Components(self.call, self.loadings.to_numpy(), mean, self.coder)
+
+    def predict(self, newdata: object) -> pd.DataFrame:
+        """Return components of rows that you hold, see :meth:`Components.predict`."""
+        return self.components.predict(newdata)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the released values and public facts to a netCDF file."""

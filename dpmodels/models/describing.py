@@ -1,0 +1,98 @@
+"""The way of every description: tables, choice, plan, charge, count, release."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpmodels.codebook import Codebook
+from dpmodels.design.cells import private_cells
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.sides import Sides
+from dpmodels.formula.tally import Tally
+from dpmodels.mechanisms.choose_means import choose_means
+from dpmodels.mechanisms.tallied import CountFacts
+from dpmodels.noise import source
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.released import CountsRelease
+from dpmodels.results.described_call import DescribedCall, TableFacts
+
+
+class Wanted(NamedTuple):
+    """The words that descriptive verbs share, as given."""
+
+    data: object
+    guarantee: Guarantee
+    mechanism: object
+    adjacency: AdjacencyName | Adjacency
+    ledger: Ledger | None
+
+
+class Described(NamedTuple):
+    """A release with the public facts it came from."""
+
+    call: DescribedCall
+    release: CountsRelease
+
+
+def describe(verb: str, both: Sides, tallies: tuple[Tally, ...], wanted: Wanted) -> Described:
+    """Take counts across: everything is checked and charged before a row is read.
+
+    Parameters
+    ----------
+    verb : str
+        Its name, for the ledger.
+    both : Sides
+        The formula.
+    tallies : tuple of Tally
+        The tables to count rows in.
+    wanted : Wanted
+        What else the user wrote.
+    """
+    relation = neighbours(wanted.adjacency)
+    check_ledger(wanted.ledger)
+    private = private_cells(both.text, wanted.data, both.codebook, tallies)
+    facts = CountFacts(
+        tables=len(tallies),
+        parts=sum(tally.size for tally in tallies),
+        divided=any(tally.degree for tally in tallies),
+        adjacency=relation,
+    )
+    strategy, reason = choose_means(wanted.mechanism, facts, wanted.guarantee)
+    plan = strategy.plan(facts, wanted.guarantee)
+    if wanted.ledger is not None:
+        wanted.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {both.text}")
+    release = strategy.release(strategy.measure(private, plan), plan, source())
+    return Described(described_call(both, tallies, wanted.ledger, reason), release)
+
+
+def described_call(
+    both: Sides, tallies: tuple[Tally, ...], ledger: Ledger | None, reason: str
+) -> DescribedCall:
+    """Return the public facts of a description."""
+    return DescribedCall(
+        formula=both.text,
+        codebook=Codebook(both.codebook),
+        tables=tuple(map(table_facts, tallies)),
+        ledger="" if ledger is None else ledger.describe(),
+        reason=reason,
+    )
+
+
+def table_facts(tally: Tally) -> TableFacts:
+    """Return the public facts of a table."""
+    number = tally.measured
+    return TableFacts(
+        factors=tuple(factor.code for factor in tally.factors),
+        levels=tuple(factor.levels for factor in tally.factors),
+        measured="" if number is None else number.code,
+        lower=0.0 if number is None else number.lower,
+        upper=1.0 if number is None else number.upper,
+        degree=tally.degree,
+    )
+
+
+def check_ledger(ledger: object) -> None:
+    """Refuse what is no ledger."""
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

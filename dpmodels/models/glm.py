@@ -1,0 +1,182 @@
+"""``dp_glm``: private generalised linear models by formula."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.values import Real as RealValue
+from dpmodels.mechanisms.regression import COEFFICIENTS
+from dpmodels.mechanisms.regression.protocol import RegressionMechanism
+from dpmodels.models.linear import Asked, Bound, bind, fit, levels
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.glm import GLMResult
+from dpmodels.statistics.losses import Logistic, Poisson
+from dpmodels.statistics.protocol import Loss
+
+AUTOMATIC = {
+    "binomial": (
+        "objective",
+        "its noise enters one sum of gradients, and it has intervals that cover.",
+    ),
+    "poisson": ("gradients", "the gradients of a Poisson regression have to be clipped."),
+}
+
+
+def dp_glm(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    family: str = "binomial",
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    inference: bool = True,
+    clip: float | None = None,
+    scale: str | None = "range",
+    row_norm: float | None = None,
+    mechanism: str | RegressionMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> GLMResult:
+    """Fit a private logistic or Poisson regression.
+
+    Parameters
+    ----------
+    formula : str
+        For example ``"income ~ age + C(region)"``. With ``family="binomial"``
+        the response is a category of two levels, or a comparison such as
+        ``wage > 20``; the probability of the second level is modelled.
+    data : frame, mapping or path
+        As for :func:`dp_pca`, but not an iterable of frames: the rows are read
+        several times. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    family : {"binomial", "poisson"}
+        Logit or log link.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`. ``family="poisson"`` needs a
+        delta above 0 or ``dp.ZCDP(rho)``.
+    inference : bool
+        Whether a part of the budget buys standard errors and intervals: a
+        fifth with ``mechanism="objective"``, half with ``"gradients"``, most of
+        which goes to the coefficients too.
+    clip : float, optional
+        With ``family="poisson"``: bound on a residual, in units of the
+        response; ``2 sqrt(upper)`` by default, for a response declared up to
+        `upper`. What is clipped biases the coefficients, which no interval
+        covers: give a larger one for counts that vary more than Poisson's.
+    scale : {"range", None}
+        Divide columns by their public half-range for the fit, or not; the
+        coefficients are those of the columns as they are coded.
+    row_norm : float, optional
+        The longest scaled row to keep whole: less noise, and bias where rows
+        are longer.
+    mechanism : str or instance
+        ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    GLMResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Perfect separation, constant columns and a response of one level are no
+    errors: a public ridge keeps the minimum where it is.
+
+    References
+    ----------
+    .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).
+       "Differentially private empirical risk minimization." JMLR 12.
+    .. [2] Kifer, D., Smith, A. and Thakurta, A. (2012). "Private convex
+       empirical risk minimization and high-dimensional regression." COLT.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpmodels as dp
+    >>> from dpmodels.models.glm import dp_glm
+    >>> cb = dp.codebook(age=(0, 100), smoker=["no", "yes"])
+    >>> rows = {"age": [20, 30, 60, 70] * 500, "smoker": ["no", "yes", "no", "yes"] * 500}
+    >>> fit = dp_glm("smoker ~ age", rows, codebook=cb, eps=1.0)
+    >>> list(fit.params.index), fit.predict({"age": [40]}).shape
+    (['Intercept', 'age'], (1,))
+    """
+    if not isinstance(family, str) or family not in AUTOMATIC:
+        known = ", ".join(f'"{name}"' for name in AUTOMATIC)
+        raise ArgumentError(f"family={said(family)}: expected {known}")
+    asked = Asked(
+        formula=formula,
+        data=data,
+        codebook=codebook,
+        guarantee=resolve_budget(eps, delta, budget),
+        scale=scale,
+        row_norm=row_norm,
+        mechanism=mechanism,
+        adjacency=adjacency,
+        ledger=ledger,
+    )
+    bound = bind(asked)
+    loss, classes = _binomial(bound, clip) if family == "binomial" else _poisson(bound, clip)
+    fitted = fit(
+        "dp_glm",
+        asked,
+        bound,
+        loss,
+        family=family,
+        classes=classes,
+        table=COEFFICIENTS,
+        automatic=AUTOMATIC[family],
+        options={"inference": inference},
+    )
+    return GLMResult(*fitted)
+
+
+def _binomial(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[str, ...]]:
+    """Return the logistic loss and the two levels."""
+    if clip is not None:
+        raise ArgumentError(
+            f'clip={said(clip)} goes with family="poisson"; logistic gradients are bounded'
+        )
+    return Logistic(), levels(bound.both, 'family="binomial"')
+
+
+def _poisson(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[str, ...]]:
+    """Return clipped residuals; check that the response is a number that counts."""
+    response = bound.both.response
+    name, lower, upper = shorten(response.names[0]), response.lower[0], response.upper[0]
+    counts = isinstance(response.blocks[0].factors[0], RealValue)
+    if not counts or lower < 0 or upper <= 0:
+        raise FormulaError(
+            f"the response {name!r} runs from {lower:g} to {upper:g}; "
+            'family="poisson" needs a number declared from 0 up'
+        )
+    suits = 2 * math.sqrt(upper)
+    largest = suits if clip is None else _number(clip)
+    if not 1e-6 * upper <= largest <= 1e6 * upper:
+        raise ArgumentError(
+            f"clip={said(clip)}: expected a bound on residuals in units of the response, such as "
+            f"{suits:.3g}"
+        )
+    return Poisson(float(upper), float(largest)), ()
+
+
+def _number(given: object) -> float:
+    """Read a number, nan where it is none."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return math.nan
+    return float(given)

@@ -1,0 +1,151 @@
+"""``dp_hist``: a private histogram by formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.functions import FUNCTIONS
+from dpmodels.formula.sides import Sides, one_measured, sides
+from dpmodels.formula.tally import MAX_CELLS, Tally
+from dpmodels.formula.values import Category, Constant, Real, Truth
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.describing import Wanted, describe
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.finite import finite
+from dpmodels.results.hist import HistResult
+
+
+def dp_hist(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    breaks: int | Iterable[float] = 10,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> HistResult:
+    """Release a histogram, by groups or not.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ age"``, or ``"age ~ sex"`` for a histogram of each group.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    breaks : int or sequence of float
+        A number of equal bins over the declared range, 2 or more, or the ends
+        of the bins: rising, three or more, within the declared range. Rows
+        outside them count as incomplete.
+    mechanism : {"auto", "geometric", "gaussian"} or instance
+        Discrete Laplace or discrete Gaussian noise; the quieter by default.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    HistResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Bins at the data's own ends or quantiles would tell of rows: there are
+    none. However many bins, the noise in each is the same. Bins are named by
+    their ends, rounded to a hundredth of the narrowest; `breaks` has them as
+    they are.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100))
+    >>> rows = {"age": [31, 64, 45] * 400}
+    >>> fit = dp_hist("~ age", rows, codebook=cb, eps=1.0, breaks=[0, 18, 40, 65, 100])
+    >>> fit.counts.sizes
+    Frozen({'age': 4})
+    """
+    both = sides(formula, codebook)
+    _check_number(both)
+    number, factors = one_measured(both, "dp_hist")
+    ends = _ends(breaks, number)
+    cut = FUNCTIONS["cut"](number.code, [number, Constant("breaks", ends)], {})
+    assert isinstance(cut, Category)
+    tally = Tally((*factors, replace(cut, levels=_names(ends))))
+    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    described = describe("dp_hist", both, (tally,), wanted)
+    return HistResult(*described, breaks=np.array(ends), variable=number.code)
+
+
+def _check_number(both: Sides) -> None:
+    """Refuse to draw what has levels of its own."""
+    drawn = both.left or both.right
+    if len(drawn) == 1 and isinstance(drawn[0], Category | Truth):
+        code = shorten(drawn[0].code)
+        raise FormulaError(
+            f"{code!r} is a category: a histogram is of a number; count its levels with "
+            f"dp_table, '~ {code}'"
+        )
+
+
+def _names(ends: Sequence[float]) -> tuple[str, ...]:
+    """Name bins by their ends, to a hundredth of the narrowest."""
+    narrowest = min(high - low for low, high in pairwise(ends))
+    place = math.floor(math.log10(narrowest)) - 2
+    texts = [_rounded(end, place) for end in ends]
+    names = [f"({low}, {high}]" for low, high in pairwise(texts)]
+    return ("[" + names[0][1:], *names[1:])
+
+
+def _rounded(end: float, place: int) -> str:
+    """Print a number to a power of ten, without an exponent where that is usual."""
+    near = round(end, -place) + 0.0
+    usual = near == 0 or 1e-4 <= abs(near) < 1e9
+    return np.format_float_positional(near, trim="-") if usual else f"{near!r}"
+
+
+def _ends(breaks: object, number: Real) -> tuple[float, ...]:
+    """Return the ends of the bins, or say what they are."""
+    if isinstance(breaks, int | np.integer) and not isinstance(breaks, bool):
+        if not 2 <= breaks <= MAX_CELLS:
+            raise ArgumentError(
+                f"breaks={breaks}: expected a number of bins from 2 to {MAX_CELLS:,}, or their ends"
+            )
+        if not number.lower < number.upper:
+            raise ArgumentError(
+                f"breaks={breaks}: the declared range of {shorten(number.code)!r} is the point "
+                f"{number.lower:g}; write the ends of the bins"
+            )
+        return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
+    if isinstance(breaks, str | bytes) or not isinstance(breaks, Iterable):
+        raise ArgumentError(f"breaks={said(breaks)}: expected a number of bins or their ends")
+    ends = tuple(finite(one, "breaks") for one in breaks)
+    listed = shorten(repr(list(ends)))
+    if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):
+        raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")
+    if ends[0] < number.lower or ends[-1] > number.upper:
+        raise ArgumentError(
+            f"breaks={listed}: they reach outside the declared range of {shorten(number.code)!r}, "
+            f"{number.lower:g} to {number.upper:g}; rows are clipped to that"
+        )
+    return ends

@@ -1,0 +1,220 @@
+"""The way of every release of coefficients: design, choice, plan, charge, measure, release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Codebook
+from dpmodels.design import PrivateDesign, row_coder
+from dpmodels.design.regression import private_regression
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.values import Category
+from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.regression.protocol import RegressionMechanism
+from dpmodels.noise import source
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.released import CoefficientsRelease
+from dpmodels.results.coefficients_call import CoefficientsCall
+from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.protocol import Loss
+
+Floats = NDArray[np.float64]
+Table = Mapping[str, type[RegressionMechanism]]
+
+
+class Asked(NamedTuple):
+    """The words that verbs on linear predictors share, as given."""
+
+    formula: str
+    data: object
+    codebook: Codebook
+    guarantee: Guarantee
+    scale: str | None
+    row_norm: float | None
+    mechanism: object
+    adjacency: AdjacencyName | Adjacency
+    ledger: Ledger | None
+
+
+class Bound(NamedTuple):
+    """A formula bound to rows, and how its rows become those of a linear predictor."""
+
+    design: PrivateDesign
+    both: TwoSided
+    predictors: Predictors
+
+
+class Fitted(NamedTuple):
+    """A release with the public facts it came from."""
+
+    call: CoefficientsCall
+    release: CoefficientsRelease
+    coder: Callable[[object], Floats] | None
+
+
+def bind(asked: Asked) -> Bound:
+    """Bind a formula to data without reading a row.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, FrameError
+        From the formula, the codebook, the arguments and the column names.
+    """
+    both = two_sided(asked.formula, asked.codebook)
+    design = private_regression(
+        asked.formula,
+        asked.data,
+        asked.codebook,
+        scale=asked.scale,
+        row_norm=asked.row_norm,
+        # Without an intercept a moved column would be another model.
+        center=both.intercept,
+    )
+    own = design.scaling
+    ends = (both.response.lower[0], both.response.upper[0])
+    left = max(abs(end - own.centre[-1]) for end in ends) / own.scale[-1]
+    longest = math.sqrt(own.row_norm**2 - left**2) / own.row_norm if both.terms.names else 0.0
+    predictors = Predictors(
+        terms=len(both.terms.names),
+        intercept=both.intercept,
+        radius=longest,
+        middle=float(own.centre[-1]),
+        reach=float(own.scale[-1] * own.row_norm),
+    )
+    return Bound(design, both, predictors)
+
+
+def levels(both: TwoSided, verb: str) -> tuple[str, str]:
+    """Return the two levels of the response, the modelled one last.
+
+    Raises
+    ------
+    FormulaError
+        If the response is not a category of two levels.
+    """
+    factor = both.response.blocks[0].factors[0]
+    if isinstance(factor, Category):
+        first, second = factor.levels
+        return str(first), str(second)
+    name = shorten(both.response.names[0])
+    raise FormulaError(
+        f"the response {name!r} is a number; {verb} needs two levels: declare it as such, for "
+        f'example {name}=["no", "yes"] or [0, 1] in the codebook, or compare it, as in '
+        f"'{name} > 1 ~ ...'"
+    )
+
+
+def fit(
+    verb: str,
+    asked: Asked,
+    bound: Bound,
+    loss: Loss | Poisson,
+    *,
+    family: str,
+    classes: tuple[str, ...],
+    table: Table,
+    automatic: tuple[str, str],
+    options: Mapping[str, object],
+) -> Fitted:
+    """Take rows across: everything is checked and charged before one is read.
+
+    Parameters
+    ----------
+    verb : str
+        Its name, for the ledger.
+    asked, bound : Asked, Bound
+        What the user wrote, and the formula bound to the rows.
+    loss : Loss or Poisson
+        What is summed.
+    family : str
+        The model in a word.
+    classes : tuple of str
+        Levels of the response; empty where it is a number.
+    table : mapping
+        The strategies the verb takes.
+    automatic : (str, str)
+        What ``mechanism="auto"`` stands for, and why.
+    options : mapping
+        Words for strategies that have such a field.
+    """
+    relation = neighbours(asked.adjacency)
+    if not isinstance(asked.ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(asked.ledger).__name__}: expected a dp.Ledger or None")
+    strategy, reason = _chosen(asked.mechanism, table, automatic, options)
+    bound.design.require_passes()
+    facts = RegressionFacts(bound.predictors, loss, relation)
+    plan = strategy.plan(facts, asked.guarantee)
+    if asked.ledger is not None:
+        asked.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {asked.formula}")
+    release = strategy.release(strategy.measure(bound.design, plan), plan, source())
+    terms, scaled = bound.both.terms, bound.design.scaling
+    call = CoefficientsCall(
+        formula=bound.both.response.formula,
+        codebook=bound.design.public.codebook,
+        names=("Intercept",) * bound.both.intercept + terms.names,
+        response=bound.both.response.names[0],
+        levels=classes,
+        family=family,
+        matrix=_matrix(bound),
+        row_norm=bound.predictors.radius * scaled.row_norm,
+        worst_case=_worst_case(bound),
+        scale=asked.scale,
+        clip=loss.clip if isinstance(loss, Poisson) else math.nan,
+        ledger="" if asked.ledger is None else asked.ledger.describe(),
+        reason=reason,
+    )
+    return Fitted(call, release, row_coder(terms) if terms.names else None)
+
+
+def _worst_case(bound: Bound) -> float:
+    """Return the longest scaled row of the terms that the codebook allows."""
+    scaled, predictors = bound.design.scaling, bound.predictors
+    if not predictors.terms:
+        return 0.0
+    response = scaled.row_norm**2 * (1 - predictors.radius**2)
+    return math.sqrt(scaled.worst_case**2 - response)
+
+
+def _matrix(bound: Bound) -> Floats:
+    """Return what turns coefficients of the ball into those of the coded columns."""
+    predictors, scaled = bound.predictors, bound.design.scaling
+    own, size = int(predictors.intercept), predictors.columns
+    matrix = np.zeros((size, size))
+    if predictors.terms:
+        each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[:-1]
+        matrix[own:, own:] = np.diag(each)
+        if own:
+            matrix[0, 1:] = -each * scaled.centre[:-1]
+    if own:
+        matrix[0, 0] = predictors.constant
+    return matrix
+
+
+def _chosen(
+    mechanism: object, table: Table, automatic: tuple[str, str], options: Mapping[str, object]
+) -> tuple[RegressionMechanism, str]:
+    """Return the strategy that a name or an instance stands for, and why."""
+    if not isinstance(mechanism, str):
+        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
+        if not isinstance(mechanism, type) and all(map(callable, methods)):
+            return mechanism, ""  # type: ignore[return-value]  # a protocol, as just checked
+        raise ArgumentError(
+            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
+            "such as Objective()"
+        )
+    name, reason = automatic if mechanism == "auto" else (mechanism, "")
+    if name not in table:
+        names = ", ".join(repr(known) for known in ("auto", *table))
+        raise ArgumentError(f"mechanism={said(mechanism)} is not known; expected one of {names}")
+    strategy: Any = table[name]
+    own = {field.name for field in fields(strategy)}
+    return strategy(**{word: options[word] for word in options if word in own}), reason

@@ -1,0 +1,81 @@
+"""``dp_mean``: private means by formula."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.describing import Wanted, describe
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.mean import MeanResult
+
+
+def dp_mean(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> MeanResult:
+    """Release the mean of a variable, by groups or not.
+
+    Parameters
+    ----------
+    formula : str
+        ``"income ~ sex"``, ``"income ~ sex + region"`` for each combination of
+        levels, or ``"~ income"`` for all rows. A comparison or a variable of
+        two levels on the left gives proportions.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
+        Discrete Laplace or discrete Gaussian noise; the quieter by default.
+        ``"paired"`` is Laplace noise for the mean of all rows under
+        ``"replace"``, √2 times less of it.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    MeanResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Each row is divided between the three Bernstein polynomials of degree 2 of
+    its place in the declared range, which have the sum 1 for every row: it
+    counts as one row in one table, whatever its value, and the noisy parts
+    give numbers of rows, means and variances of all groups. Groups come from
+    declared levels and all of them are shown; under ``"replace"`` a row may
+    change its group, which the noise covers.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(income=(0, 250_000), sex=["F", "M"])
+    >>> rows = {"income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}
+    >>> fit = dp_mean("income ~ sex", rows, codebook=cb, eps=1.0)
+    >>> list(fit.params.index), fit.conf_int().shape
+    (['F', 'M'], (2, 2))
+    """
+    both = sides(formula, codebook)
+    number, factors = one_measured(both, "dp_mean")
+    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    return MeanResult(*describe("dp_mean", both, (Tally(factors, number, 2),), wanted))

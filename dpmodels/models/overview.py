@@ -1,0 +1,101 @@
+"""``dp_summary``: a one-call table of private descriptions."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.sides import grouping, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Real, Truth, Varying
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.describing import Wanted, describe
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.overview import OverviewResult
+
+
+def dp_summary(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> OverviewResult:
+    """Release means, standard deviations and counts of several variables at once.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ age + income + sex"`` or ``"~ ."``; ``"sex ~ age + income"``
+        describes the variables by sex.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, for all variables together.
+    mechanism : {"auto", "geometric", "gaussian"} or instance
+        Discrete Laplace or discrete Gaussian noise; the quieter by default.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged once, before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    OverviewResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Numbers are described by their means and standard deviations, categories
+    by the counts of their levels. All tables are one vector: with m variables
+    a row's L1 norm is m and its L2 norm √m, so that Gaussian noise grows with
+    the root of the number of variables.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
+    >>> rows = {"age": [31, 64] * 500, "income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}
+    >>> fit = dp_summary("~ age + income + sex", rows, codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.variables, len(fit["sex"].counts)
+    (('age', 'income', 'sex'), 2)
+    """
+    both = sides(formula, codebook)
+    if not both.right:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r} has nothing on its right-hand side to describe; "
+            "write '~ a + b'"
+        )
+    twice = {one.code for one in both.left} & {one.code for one in both.right}
+    if twice:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r} has {min(twice)!r} on both sides: rows are either "
+            "grouped by it or described; leave it out on one side"
+        )
+    strata = tuple(map(grouping, both.left))
+    tallies = tuple(_tally(value, strata) for value in both.right)
+    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    described = describe("dp_summary", both, tallies, wanted)
+    return OverviewResult(*described, strata=len(strata))
+
+
+def _tally(value: Varying, strata: tuple[Category, ...]) -> Tally:
+    """Describe a number by its first two moments, a category by its counts."""
+    match value:
+        case Real():
+            return Tally(strata, value, 2)
+        case Category() | Truth():
+            return Tally((*strata, grouping(value)))
+    raise FormulaError(f"{shorten(value.code)!r} has several columns; describe the variable itself")

@@ -1,0 +1,292 @@
+"""``split_budget``: how to divide a budget between stages, before it is spent."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmodels.errors import ArgumentError, DPModelsError, LedgerError, said
+from dpmodels.noise import simulation
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    Ledger,
+    resolve_budget,
+)
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.privacy.divide import divide
+from dpmodels.results.split import SplitQuestion, SplitResult, ratio
+
+Floats = NDArray[np.float64]
+
+SEED = 20_111_004
+MOST_REPEATS = 10_000
+COLUMNS = ("score", "score_se", "behind", "behind_se", "best", "near")
+TENTHS = tuple(tenth / 10 for tenth in range(1, 10))
+
+
+def split_budget(
+    recipe: Callable[..., float],
+    data: object,
+    *,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    shares: ArrayLike | None = None,
+    repeats: int = 10,
+    best: str = "largest",
+    adjacency: AdjacencyName | Adjacency = "replace",
+) -> SplitResult:
+    """Try divisions of a budget between the stages of a recipe, on public rows.
+
+    Parameters
+    ----------
+    recipe : callable
+        Takes the rows, then one parameter a stage, two or more; returns a
+        score. What a stage is given are the words ``budget`` and ``ledger``,
+        to be handed to its verb: ``recipe(rows, pca, svm)`` calls
+        ``dp.dp_pca(..., **pca)`` and ``dp.dp_svm(..., **svm)``. Parameters
+        with defaults are no stages.
+    data : object
+        **Public or simulated rows**, like the private ones; handed to the
+        recipe as they are. Scores on private rows would give them away: no
+        guarantee covers what this function returns, and it cannot tell.
+    eps, delta, budget
+        The guarantee of all stages together, as for :func:`dp_pca`.
+    shares : array_like, optional
+        Two stages: shares of the first one, each in (0, 1); by default 0.1,
+        0.2, ..., 0.9. More stages: a row of shares for each division, whose
+        sum is 1.
+    repeats : int
+        Runs of each division, from 2.
+    best : {"largest", "smallest"}
+        Which score is the best.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour, as in the recipe's verbs.
+
+    Returns
+    -------
+    SplitResult
+        Its ``budgets`` are the words of the stages in the best division.
+
+    Raises
+    ------
+    ArgumentError
+        If the recipe has fewer than two stages, fails, leaves a stage out or
+        returns no finite number; if its stages cost more than the whole; if
+        an argument is none of the above. Messages about a run name its shares.
+    BudgetError
+        If the budget makes no sense.
+
+    Notes
+    -----
+    Every run is made inside a simulation of its own, with the same random words
+    for all divisions; each stage has a ledger that refuses what goes beyond its
+    part. The parts compose to the whole: eps and rho add up; with a delta,
+    stages of Gaussian noise divide ``1/m**2`` of their joint multiplier, which
+    is exact, and other stages their share of eps. Which are which is read off
+    the ledgers, in a run that is not counted.
+
+    The best division depends on the budget, the number of rows and what they
+    are like: rows to plan with have to be like those to come in all three.
+
+    References
+    ----------
+    .. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy."
+       Journal of the Royal Statistical Society B 84(1), 3-37.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), wage=(0, 80))
+    >>> public = {"age": [20, 40, 60] * 900, "wage": [10, 30, 20] * 900}
+    >>> def error(rows, age, wage):
+    ...     first = dp.dp_mean("~ age", rows, codebook=cb, **age).params.item()
+    ...     second = dp.dp_mean("~ wage", rows, codebook=cb, **wage).params.item()
+    ...     return abs(first - 40) / 100 + abs(second - 20) / 80
+    >>> plan = dp.split_budget(
+    ...     error, public, eps=1.0, shares=[0.1, 0.5, 0.9], best="smallest", repeats=20
+    ... )
+    >>> plan.best
+    {'age': 0.5, 'wage': 0.5}
+    >>> plan.budgets["age"]
+    PureDP(eps=0.5)
+    """
+    stages = _stages(recipe)
+    trial = _Trial(
+        recipe,
+        data,
+        SplitQuestion(
+            recipe=getattr(recipe, "__name__", type(recipe).__name__),
+            stages=stages,
+            guarantee=resolve_budget(eps, delta, budget),
+            adjacency=neighbours(adjacency),
+            repeats=_repeats(repeats),
+            best=_direction(best),
+        ),
+        _shares(shares, len(stages)),
+    )
+    gaussian = [False] * len(stages)
+    if isinstance(trial.question.guarantee, ApproxDP):
+        gaussian = _run(trial, trial.shares[0], gaussian, 0)[1]
+    return _tried(trial, gaussian)
+
+
+class _Trial(NamedTuple):
+    """A recipe, its rows, what is asked and the divisions to try."""
+
+    recipe: Callable[..., float]
+    data: object
+    question: SplitQuestion
+    shares: Floats
+
+
+def _tried(trial: _Trial, gaussian: Sequence[bool]) -> SplitResult:
+    """Run all divisions; start again where a stage's noise is not of the kind assumed."""
+    asked = trial.question
+    scores = np.empty((len(trial.shares), asked.repeats))
+    for number, shares in enumerate(trial.shares):
+        for repeat in range(asked.repeats):
+            scores[number, repeat], seen = _run(trial, shares, gaussian, repeat)
+            still = [old and new for old, new in zip(gaussian, seen, strict=True)]
+            if still != list(gaussian):
+                return _tried(trial, still)
+    divisions = tuple(divide(asked.guarantee, shares, gaussian) for shares in trial.shares)
+    return SplitResult(asked, trial.shares, divisions, scores)
+
+
+def _run(
+    trial: _Trial, shares: Floats, gaussian: Sequence[bool], repeat: int
+) -> tuple[float, list[bool]]:
+    """Run the recipe once; return its score and whose noise was Gaussian throughout."""
+    asked = trial.question
+    budgets = divide(asked.guarantee, shares.tolist(), gaussian)
+    ledgers = [Ledger(budget=own, adjacency=asked.adjacency) for own in budgets]
+    words = {
+        stage: {"budget": own, "ledger": ledger}
+        for stage, own, ledger in zip(asked.stages, budgets, ledgers, strict=True)
+    }
+    where = f"with shares {' : '.join(asked.stages)} = {ratio(shares)}"
+    try:
+        with simulation(seed=SEED + repeat):
+            given = trial.recipe(trial.data, **words)
+    except Exception as error:
+        own = f": {error}" if isinstance(error, DPModelsError) else ""
+        raise ArgumentError(f"the recipe raised {type(error).__name__} {where}{own}") from error
+    for stage, ledger in zip(asked.stages, ledgers, strict=True):
+        if not ledger.entries:
+            raise ArgumentError(
+                f"the recipe spent nothing of stage {stage!r} {where}: hand its words on to the "
+                f"verb, dp.dp_...(..., **{stage})"
+            )
+    events = [[one for entry in own.entries for one in entry.events] for own in ledgers]
+    seen = [all(isinstance(one, GaussianEvent) for one in own) for own in events]
+    if all(now or not assumed for now, assumed in zip(seen, gaussian, strict=True)):
+        _check_together(asked, [one for own in events for one in own], where)
+    return _score(given, where), seen
+
+
+def _check_together(asked: SplitQuestion, events: Sequence[Event], where: str) -> None:
+    """Refuse stages that keep to their parts and yet cost more than the whole together.
+
+    A stage of many releases may: at the same delta they cost less than the sum of their eps.
+    """
+    ledger = Ledger(budget=asked.guarantee, adjacency=asked.adjacency)
+    try:
+        ledger.charge(events, adjacency=asked.adjacency, label=asked.recipe)
+    except LedgerError as error:
+        raise ArgumentError(
+            f"the recipe's stages cost more than the budget {where}: divide a stage's eps between "
+            f"its releases so that they add up to it. {error}"
+        ) from None
+
+
+def _score(given: object, where: str) -> float:
+    number = given.item() if isinstance(given, np.generic) else given
+    if isinstance(number, bool) or not isinstance(number, Real):
+        raise ArgumentError(
+            f"the recipe returned a {type(given).__name__} {where}: return one number, the score"
+        )
+    score = float(number)
+    if not math.isfinite(score):
+        raise ArgumentError(
+            f"the recipe returned {score} {where}: return a finite number, such as the score of a "
+            "useless model where the budget leaves nothing else"
+        )
+    return score
+
+
+def _stages(recipe: object) -> tuple[str, ...]:
+    """Return the names of a recipe's parameters after the first that have no default."""
+    write = "write def recipe(rows, first, second): ... return score"
+    if not callable(recipe):
+        raise ArgumentError(f"recipe is of type {type(recipe).__name__}, not a function: {write}")
+    try:
+        parameters = list(inspect.signature(recipe).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    stages = [own.name for own in parameters[1:] if own.default is own.empty]
+    if len(stages) < 2 or any(
+        own.kind not in by_name for own in parameters[1:] if own.default is own.empty
+    ):
+        raise ArgumentError(
+            f"the recipe has the stages {', '.join(stages) or 'none'}: expected two parameters or "
+            f"more after the rows, one a stage, each with a name; {write}"
+        )
+    taken = sorted(set(stages) & set(COLUMNS))
+    if taken:
+        raise ArgumentError(
+            f"the stage {taken[0]!r} has the name of a column of the result: rename it"
+        )
+    return tuple(stages)
+
+
+def _shares(given: ArrayLike | None, stages: int) -> Floats:
+    """Return one row of shares for each division."""
+    if given is None and stages > 2:
+        raise ArgumentError(
+            f"shares=None: with {stages} stages say which divisions to try, one row of {stages} "
+            "shares each, such as shares=[(0.2, 0.3, 0.5), (0.4, 0.3, 0.3)]"
+        )
+    try:
+        values: Floats = np.asarray(TENTHS if given is None else given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if stages == 2 and values.ndim == 1:
+        values = np.column_stack([values, 1 - values])
+    fits = values.ndim == 2 and len(values) > 0 and values.shape[1] == stages
+    if not fits or not ((values > 0) & (values < 1)).all():
+        form = "numbers in (0, 1), shares of the first stage" if stages == 2 else "one row a "
+        form += "" if stages == 2 else f"division of {stages} numbers in (0, 1)"
+        raise ArgumentError(f"shares of shape {values.shape}: expected {form}")
+    if (np.abs(values.sum(axis=1) - 1) > 1e-9).any():
+        raise ArgumentError("shares: those of each division have to add up to 1")
+    if len(np.unique(values, axis=0)) < len(values):
+        raise ArgumentError("shares: a division is listed twice; list each once")
+    return values
+
+
+def _repeats(given: Any) -> int:
+    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not whole or not 2 <= given <= MOST_REPEATS:
+        raise ArgumentError(
+            f"repeats={said(given)}: expected a whole number from 2 to {MOST_REPEATS:,}"
+        )
+    return int(given)
+
+
+def _direction(given: object) -> str:
+    if not isinstance(given, str) or given not in ("largest", "smallest"):
+        raise ArgumentError(f'best={said(given)}: expected "largest" or "smallest"')
+    return given

@@ -1,0 +1,113 @@
+"""``dp_svm``: private linear support vector machines by formula."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.mechanisms.regression import Objective, Output
+from dpmodels.mechanisms.regression.protocol import RegressionMechanism
+from dpmodels.models.linear import Asked, bind, fit, levels
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.svm import SVMResult
+from dpmodels.statistics.losses import Huber
+
+TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output": Output}
+AUTOMATIC = ("objective", "its noise is divided by the curvature of the rows, not by the ridge's.")
+
+
+def dp_svm(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    width: float = 0.5,
+    ridge: float | None = None,
+    scale: str | None = "range",
+    row_norm: float | None = None,
+    mechanism: str | RegressionMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> SVMResult:
+    """Fit a private linear support vector machine with Huber's rounded hinge loss.
+
+    Parameters
+    ----------
+    formula : str
+        For example ``"label ~ x1 + x2"``; the response is a category of two
+        levels, or a comparison.
+    data : frame, mapping or path
+        As for :func:`dp_pca`, but not an iterable of frames: the rows are read
+        several times. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    width : float
+        Half the length of the round part of the loss, from 0.1 to 4.
+    ridge : float, optional
+        Weight of the penalty beside the sum of the losses: a public number,
+        by default one that suits the noise.
+    scale : {"range", None}
+        Divide columns by their public half-range for the fit, or not.
+    row_norm : float, optional
+        The longest scaled row to keep whole.
+    mechanism : {"auto", "objective", "output"} or instance
+        Where the noise enters.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    SVMResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    References
+    ----------
+    .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).
+       "Differentially private empirical risk minimization." JMLR 12.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.models.svm import dp_svm
+    >>> cb = dp.codebook(x=(-1, 1), label=["a", "b"])
+    >>> rows = {"x": [-0.8, -0.5, 0.4, 0.9] * 1000, "label": ["a", "a", "b", "b"] * 1000}
+    >>> fit = dp_svm("label ~ x", rows, codebook=cb, eps=1.0)
+    >>> fit.predict({"x": [-0.9, 0.9]})
+    array(['a', 'b'], dtype=object)
+    """
+    loss = Huber(width)
+    asked = Asked(
+        formula=formula,
+        data=data,
+        codebook=codebook,
+        guarantee=resolve_budget(eps, delta, budget),
+        scale=scale,
+        row_norm=row_norm,
+        mechanism=mechanism,
+        adjacency=adjacency,
+        ledger=ledger,
+    )
+    bound = bind(asked)
+    fitted = fit(
+        "dp_svm",
+        asked,
+        bound,
+        loss,
+        family="svm",
+        classes=levels(bound.both, "dp_svm"),
+        table=TABLE,
+        automatic=AUTOMATIC,
+        options={"inference": False, "ridge": ridge},
+    )
+    return SVMResult(*fitted)

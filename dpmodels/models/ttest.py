@@ -1,0 +1,95 @@
+"""``dp_ttest``: a private t-test by formula."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.describing import Wanted, describe
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.finite import finite
+from dpmodels.results.ttest import TTestResult
+
+
+def dp_ttest(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mu: float = 0.0,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> TTestResult:
+    """Test the difference of two means, or one mean, with the noise counted in.
+
+    Parameters
+    ----------
+    formula : str
+        ``"income ~ sex"``, a group of two declared levels, or ``"~ income"``
+        for one sample.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    mu : float
+        The difference, or the mean, that is tested.
+    mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
+        Discrete Laplace or discrete Gaussian noise; the quieter by default.
+        ``"paired"`` is Laplace noise for the mean of all rows under
+        ``"replace"``, √2 times less of it.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    TTestResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    The release is that of :func:`dp_mean`. Variances are not taken as equal;
+    the law of the statistic is that of the noise and a sampling error with
+    Welch's degrees of freedom together. A p-value is not below 1e-9.
+
+    References
+    ----------
+    .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when
+       several different population variances are involved." Biometrika 34,
+       28-35.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(income=(0, 250_000), sex=["F", "M"])
+    >>> rows = {"income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}
+    >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
+    True
+    """
+    both = sides(formula, codebook)
+    number, factors = one_measured(both, "dp_ttest")
+    levels = [len(factor.levels) for factor in factors]
+    if levels not in ([], [2]):
+        raise FormulaError(
+            f"formula {shorten(both.text)!r}: a t-test compares two groups; write 'y ~ group' "
+            "with a group of two levels, such as (region == \"north\"), or '~ y'"
+        )
+    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    tested = finite(mu, "mu")
+    described = describe("dp_ttest", both, (Tally(factors, number, 2),), wanted)
+    return TTestResult(*described, mu=tested)

@@ -1,0 +1,74 @@
+"""``dp_var``: private variances by formula."""
+
+from __future__ import annotations
+
+from dpmodels.codebook import Codebook
+from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.describing import Wanted, describe
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.results.var import VarResult
+
+
+def dp_var(
+    formula: str,
+    data: object,
+    *,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> VarResult:
+    """Release the variance of a variable, by groups or not.
+
+    Parameters
+    ----------
+    formula : str
+        ``"income ~ sex"``, ``"income ~ sex + region"`` for each combination of
+        levels, or ``"~ income"`` for all rows.
+    data : frame, mapping, path or iterable of frames
+        As for :func:`dp_pca`. Never kept.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`.
+    mechanism : {"auto", "geometric", "gaussian"} or instance
+        Discrete Laplace or discrete Gaussian noise; the quieter by default.
+    adjacency : {"replace", "add-remove"}
+        Who is a neighbour.
+    ledger : Ledger, optional
+        Charged before a row is read; refuses what it cannot afford.
+
+    Returns
+    -------
+    VarResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which
+    give the fourth moments that intervals for the population need.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(income=(0, 250_000), sex=["F", "M"])
+    >>> rows = {"income": [30e3, 81e3] * 500, "sex": ["F", "M"] * 500}
+    >>> fit = dp_var("income ~ sex", rows, codebook=cb, eps=1.0)
+    >>> list(fit.params.index), fit.conf_int().shape
+    (['F', 'M'], (2, 2))
+    """
+    both = sides(formula, codebook)
+    number, factors = one_measured(both, "dp_var")
+    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    return VarResult(*describe("dp_var", both, (Tally(factors, number, 4),), wanted))

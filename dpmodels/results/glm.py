@@ -1,0 +1,378 @@
+"""The result of a private generalised linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, ndtr, ndtri
+
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
+from dpmodels.inference.sandwich import Sandwich, sandwich
+from dpmodels.released import CoefficientsRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.coefficients_call import LINKS, CoefficientsCall
+from dpmodels.results.header import release_row
+from dpmodels.results.refusals import NO_SCORE, NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+Coder = Callable[[object], Floats]
+
+# Mechanisms that buy what intervals are made from.
+BUYERS = ("objective", "gradients")
+
+
+@dataclass(frozen=True, repr=False)
+class GLMResult:
+    """A private logistic or Poisson regression: released values and public facts only.
+
+    Parameters
+    ----------
+    call : CoefficientsCall
+        What was asked.
+    release : CoefficientsRelease
+        What was released.
+    coder : callable, optional
+        Codes public rows by the fit's formula, for :meth:`predict`.
+
+    Notes
+    -----
+    Where curvature was bought and stands clear of its noise, what is known of
+    the gradient, as the ridge's pull, is taken off the coefficients and there
+    are standard errors. Elsewhere the
+    coefficients are as released, and whatever needs more raises
+    ``NotAvailable`` with the reason.
+    """
+
+    call: CoefficientsCall
+    release: CoefficientsRelease
+    coder: Coder | None = field(default=None, repr=False)
+
+    @cached_property
+    def sandwich(self) -> Sandwich | None:
+        """Estimate and covariances in units of the ball, None where there are none."""
+        return sandwich(self.release)
+
+    # ---- attributes, statsmodels' names ----------------------------------------------
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Coefficients of the coded columns in their own units."""
+        own = self.sandwich
+        ball = self.release.coefficients if own is None else own.estimate
+        return self._series(self.call.matrix @ ball, "params")
+
+    @property
+    def params_released(self) -> pd.Series[float]:
+        """Coefficients as released, pulled towards 0 by the ridge."""
+        return self._series(self.call.matrix @ self.release.coefficients, "params_released")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors for the population: sampling and privacy noise."""
+        return self._series(np.sqrt(np.diag(self.cov_params())), "bse")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviations of the privacy noise alone."""
+        own = self._clear("bse_noise")
+        return self._series(np.sqrt(np.diag(self._covariance(own.noise))), "bse_noise")
+
+    @property
+    def bse_sampling(self) -> pd.Series[float]:
+        """Standard errors that there would be without privacy noise."""
+        own = self._clear("bse_sampling")
+        return self._series(np.sqrt(np.diag(self._covariance(own.sampling))), "bse_sampling")
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Coefficients over standard errors, of normal law about the truth."""
+        return self._series(self.params.to_numpy() / self.bse.to_numpy(), "tvalues")
+
+    @property
+    def zvalues(self) -> pd.Series[float]:
+        """The same as :attr:`tvalues`, by the name of the law they are held against."""
+        return self.tvalues.rename("zvalues")
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values for a coefficient of 0."""
+        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The two levels of the response, the modelled one last; empty where it is a number."""
+        return self.call.levels
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows where it is public, else nan."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """True if fitted inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of the coefficients about the population's.
+
+        Raises
+        ------
+        NotAvailable
+            Where no curvature was bought, or its noise swamps it.
+        """
+        own = self._clear("cov_params()")
+        return self._frame(self._covariance(own.noise + own.sampling))
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's coefficients: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Raises
+        ------
+        NotAvailable
+            Where no curvature was bought, or its noise swamps it.
+        """
+        self._clear("conf_int()")
+        return self._interval(self.bse, level)
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the non-private estimate on these rows: noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Raises
+        ------
+        NotAvailable
+            Where no curvature was bought, or its noise swamps it.
+        """
+        self._clear("noise_int()")
+        return self._interval(self.bse_noise, level)
+
+    # ---- tables ----------------------------------------------------------------------
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a coefficient, by broom's conventions.
+
+        Returns
+        -------
+        DataFrame
+            ``term, estimate`` and, where they exist, ``std_error, statistic,
+            p_value, conf_low, conf_high, noise_sd, noise_low, noise_high``;
+            95 % intervals.
+        """
+        table = {"term": list(self.call.names), "estimate": self.params.to_numpy()}
+        if self.sandwich is not None:
+            conf, own = self.conf_int(), self.noise_int()
+            table |= {
+                "std_error": self.bse.to_numpy(),
+                "statistic": self.tvalues.to_numpy(),
+                "p_value": self.pvalues.to_numpy(),
+                "conf_low": conf["lower"].to_numpy(),
+                "conf_high": conf["upper"].to_numpy(),
+                "noise_sd": self.bse_noise.to_numpy(),
+                "noise_low": own["lower"].to_numpy(),
+                "noise_high": own["upper"].to_numpy(),
+            }
+        return pd.DataFrame(table)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole fit."""
+        row = {
+            "nobs": self.nobs,
+            "nterms": len(self.call.names),
+            "family": self.call.family,
+            "ridge": self.release.ridge,
+        }
+        return pd.DataFrame([{**row, **release_row(self.release)}])
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.glm_report import glm_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(glm_report(self))
+
+    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        NotAvailable
+            Where there are no intervals.
+
+        Notes
+        -----
+        Without the constant.
+        """
+        from dpmodels.plots.coefficients import coefficients
+
+        self._clear("plot()")
+        own = int(self.call.intercept)
+        shown = list(self.call.names[own:])
+        if not shown:
+            raise ArgumentError("plot(): the model has no terms besides the constant")
+        of = self.call.levels[1] if self.call.levels else self.call.response
+        return coefficients(
+            self.params[shown].to_numpy(),
+            self.noise_int(level).loc[shown].to_numpy(),
+            self.conf_int(level).loc[shown].to_numpy(),
+            labels=shown,
+            title=f"Coefficient ({of}, {LINKS[self.call.family]})",
+            ax=ax,
+            stamp="SIMULATION - NOT PRIVATE" if self.simulated else None,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<GLMResult {self.call.formula!r}: {self.call.family}, "
+            f"{self.release.guarantee.describe()}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # ---- use on public rows ----------------------------------------------------------
+
+    def decision_function(self, newdata: object) -> Floats:
+        """Return the linear predictor of new, public rows: log odds, or the logarithm of a mean.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the variables of the right-hand side.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+            nan for incomplete rows.
+
+        Raises
+        ------
+        NotAvailable
+            Where the formula has no terms.
+        """
+        if self.coder is None:
+            raise NotAvailable("predictions need terms to code rows by: the formula has none")
+        return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
+
+    def predict(self, newdata: object) -> Floats:
+        """Return the expected response of new, public rows.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the variables of the right-hand side.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+            Probabilities of the second level, or means; nan for incomplete rows.
+
+        Raises
+        ------
+        NotAvailable
+            Where the formula has no terms.
+        """
+        linear = self.decision_function(newdata)
+        binomial = self.call.family == "binomial"
+        return np.asarray(expit(linear) if binomial else np.exp(np.minimum(linear, 700.0)))
+
+    # ---- storage, refusals -----------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.coefficients_store import GLM, write_coefficients
+
+        write_coefficients(self.call, self.release, path, GLM)
+
+    @property
+    def score(self) -> NoReturn:
+        """Not available: accuracy on the private rows would be another release."""
+        raise NotAvailable(NO_SCORE)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", "predict(newdata)"))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", "predict(newdata)"))
+
+    @property
+    def llf(self) -> NoReturn:
+        """Not available: the likelihood of the private rows was not released."""
+        raise NotAvailable(
+            "llf of the private rows was not released; for public rows compare predict(newdata) "
+            "with their response"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+    # ---- inside ----------------------------------------------------------------------
+
+    @property
+    def why_not(self) -> str:
+        """The reason why there are no standard errors; empty where there are."""
+        if self.sandwich is not None:
+            return ""
+        if self.release.curvature is not None:
+            return (
+                "not identified at this budget: the curvature bought for it does not stand clear "
+                "of its noise; a larger budget, more rows, fewer terms, or levels that the terms "
+                "do not separate are needed"
+            )
+        if self.release.card.name in BUYERS:
+            return "no share of the budget was spent on it: fit with inference=True"
+        return (
+            f'mechanism="{self.release.card.name}" has no intervals that are known to cover: fit '
+            'with mechanism="objective" or "gradients"'
+        )
+
+    def _clear(self, name: str) -> Sandwich:
+        if self.sandwich is None:
+            raise NotAvailable(f"{name} is not available: {self.why_not}")
+        return self.sandwich
+
+    def _covariance(self, ball: Floats) -> Floats:
+        return np.asarray(self.call.matrix @ ball @ self.call.matrix.T)
+
+    def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
+        return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
+
+    def _frame(self, values: Floats) -> pd.DataFrame:
+        names = list(self.call.names)
+        return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
+
+    def _interval(self, sd: pd.Series[float], level: float) -> pd.DataFrame:
+        width = float(ndtri((1 + checked_level(level)) / 2))
+        return pd.DataFrame({"lower": self.params - width * sd, "upper": self.params + width * sd})

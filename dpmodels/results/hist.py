@@ -1,0 +1,195 @@
+"""The result of a private histogram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, PrivacyError
+from dpmodels.released import CountsRelease
+from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.header import STAMP
+from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.table import TableResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class HistResult:
+    """A private histogram: released values and public facts only.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked; the last factor is the bin.
+    release : CountsRelease
+        What was released.
+    breaks : ndarray, shape (bins + 1,)
+        Public ends of the bins, each but the first open at its lower end.
+    variable : str
+        What is counted.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+    breaks: Floats
+    variable: str
+
+    @cached_property
+    def table(self) -> TableResult:
+        """The same as a table of counts."""
+        return TableResult(self.call, self.release)
+
+    @property
+    def _facts(self) -> TableFacts:
+        return self.call.tables[0]
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Consistent counts, by group and bin: whole, not negative, adding up."""
+        return self.table.counts
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts with independent noise, but for the public total."""
+        return self.table.released
+
+    @property
+    def density(self) -> xr.DataArray:
+        """Share of the group's counted rows by unit of the variable; nan without rows."""
+        groups = self._facts.factors[:-1]
+        shares = self.table.proportions(groups)
+        return (shares / np.diff(self.breaks)).rename("density")
+
+    @property
+    def mids(self) -> Floats:
+        """Middles of the bins."""
+        return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return self.table.nobs
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the counts of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+        """
+        return self.table.noise_int(level)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the bins' shares of all counted rows in the population.
+
+        Noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+        """
+        return self.table.conf_int(level)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a bin: ends, counts, density, noise and 95 % intervals."""
+        own = self.table.tidy().rename(columns={self._facts.factors[-1]: "bin"})
+        groups = len(own) // len(self.mids)
+        ends = {"low": self.breaks[:-1], "high": self.breaks[1:]}
+        for place, (name, values) in enumerate(ends.items()):
+            own.insert(len(self._facts.factors) + place, name, np.tile(values, groups))
+        return own.assign(density=self.density.to_numpy().ravel())
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release."""
+        return self.table.glance()
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.hist_report import hist_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(hist_report(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.described_store import HIST, write_described
+
+        own = {"breaks": self.breaks.tolist(), "variable": self.variable}
+        write_described(path, HIST, self.call, self.release, **own)
+
+    def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
+        """Draw the bins with their noise intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        group : level or tuple of levels, optional
+            Which group; needed where there are any.
+        level : float
+            Coverage of the noise bars, in (0, 1).
+
+        Raises
+        ------
+        ArgumentError
+            If the group is not one of the declared ones.
+        """
+        from dpmodels.plots.hist import hist
+
+        place = self._place(group)
+        own = slice(place * len(self.mids), (place + 1) * len(self.mids))
+        bars = self.noise_int(level).to_numpy()[own]
+        name = self.variable if group is None else f"{self.variable}, {group}"
+        return hist(
+            self.breaks,
+            self.counts.to_numpy().ravel()[own],
+            bars,
+            name,
+            ax=ax,
+            stamp=STAMP if self.simulated else None,
+        )
+
+    def _place(self, group: object) -> int:
+        levels = self._facts.levels[:-1]
+        if not levels:
+            if group is None:
+                return 0
+            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
+        index = TableFacts(self._facts.factors[:-1], levels).index
+        if group not in index:
+            raise ArgumentError(
+                f"group= is not one of the groups of {', '.join(self._facts.factors[:-1])}; write "
+                f"one of them, such as group={index[0]!r}"
+            )
+        return int(index.get_loc(group))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<HistResult {self.call.formula!r}: {len(self.mids)} bins, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)

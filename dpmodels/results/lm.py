@@ -1,0 +1,399 @@
+"""The result of a private linear regression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
+from dpmodels.released import MomentsRelease
+from dpmodels.results import lm_frames
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.lm_fit import LinearFit, LinearModel
+from dpmodels.results.refusals import NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+Coder = Callable[[object], Floats]
+
+
+@dataclass(frozen=True, repr=False)
+class LMResult:
+    """A private linear regression: released values and public facts only.
+
+    Parameters
+    ----------
+    call : MomentsCall
+        What was asked; its columns are the terms, then the response.
+    release : MomentsRelease
+        The moments that were released.
+    model : LinearModel
+        Whether there is a constant, and weights.
+    coder : callable, optional
+        Codes public rows by the right-hand side, for :meth:`predict`.
+
+    Notes
+    -----
+    Names are statsmodels', laws normal and χ². Standard errors, tests and
+    :meth:`conf_int` are for the population: they hold sampling, with residuals
+    of equal variance (in proportion to 1/weight with weights), and the privacy
+    noise in X'X and X'y. :meth:`noise_int` is for the non-private estimate on
+    these rows.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+    model: LinearModel
+    coder: Coder | None = field(default=None, repr=False)
+
+    @cached_property
+    def linear(self) -> LinearFit:
+        """The equations of the model, and the laws of its parameters."""
+        return LinearFit(self.call, self.release, self.model)
+
+    def _series(self, values: Floats, name: str) -> pd.Series[float]:
+        return pd.Series(values, index=list(self.linear.names), name=name)
+
+    def _ends(self, ends: Floats) -> pd.DataFrame:
+        return pd.DataFrame(ends, index=pd.Index(self.linear.names), columns=["lower", "upper"])
+
+    # ---- estimates -------------------------------------------------------------------
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Coefficients of the coded columns in their own units.
+
+        Where X'X hardly stands above its noise, a ridge keeps them small; see
+        :attr:`identified`.
+        """
+        return self._series(self.linear.params, "params")
+
+    @property
+    def identified(self) -> pd.Series[bool]:
+        """Whether each coefficient's 95 % noise interval has ends.
+
+        Where it has none, the release says nothing of the coefficient.
+        """
+        known = np.isfinite(self.linear.noise_ends(0.95)).all(axis=1)
+        return pd.Series(known, index=list(self.linear.names), name="identified")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors, sampling and noise; infinite where not identified."""
+        return self._bse(np.diag(self.linear.covariance(self.linear.full_law)), "bse")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviations of the privacy noise alone; infinite where not identified."""
+        return self._bse(np.diag(self.linear.covariance(self.linear.noise_law)), "bse_noise")
+
+    @property
+    def bse_sampling(self) -> pd.Series[float]:
+        """Standard errors without the privacy noise; infinite where not identified."""
+        both, noise = (
+            np.diag(self.linear.covariance(law))
+            for law in (self.linear.full_law, self.linear.noise_law)
+        )
+        return self._bse(np.maximum(both - noise, 0.0), "bse_sampling")
+
+    def _bse(self, variances: Floats, name: str) -> pd.Series[float]:
+        known = np.where(self.identified.to_numpy(), np.sqrt(variances), np.inf)
+        return self._series(known, name)
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Signed roots of the statistics of :attr:`pvalues`; coef over bse where X'X is clear."""
+        fit = self.linear
+        zero = np.zeros(1)
+        roots = [
+            np.sqrt(max(fit.distance(fit.full_law, one[None, :], zero), 0.0))
+            for one in np.eye(len(fit.names))
+        ]
+        return self._series(np.copysign(roots, fit.params), "tvalues")
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values for a coefficient of 0, consistent with :meth:`conf_int`."""
+        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of the coefficients, sampling and noise, in the delta form.
+
+        Raises
+        ------
+        NotAvailable
+            Where a coefficient is not identified: it has none.
+        """
+        if not self.identified.all():
+            raise NotAvailable(
+                "cov_params() is not available: not all coefficients are identified at this "
+                "budget; conf_int() says which"
+            )
+        names = list(self.linear.names)
+        return pd.DataFrame(
+            self.linear.covariance(self.linear.full_law), index=names, columns=names
+        )
+
+    # ---- intervals and tests ---------------------------------------------------------
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's coefficients: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by coefficient; infinite where not identified.
+
+        Raises
+        ------
+        NotAvailable
+            With weights and a private number of rows.
+        """
+        return self._ends(self.linear.full_ends(checked_level(level)))
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the non-private coefficients of these rows: noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by coefficient; infinite where not identified.
+        """
+        return self._ends(self.linear.noise_ends(checked_level(level)))
+
+    def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
+        """Test linear combinations of the coefficients one by one.
+
+        Parameters
+        ----------
+        constraints : str, array_like or (array_like, array_like)
+            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; a matrix of
+            shape (constraints, parameters) for combinations that are 0; or
+            that matrix and the values they are held against.
+        level : float
+            Coverage of the intervals, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``coef, value, std_err, z, pvalue, lower, upper``; `value` is what
+            the combination is held against.
+        """
+        return lm_frames.t_test(self.linear, constraints, checked_level(level))
+
+    def wald_test(self, constraints: object) -> pd.Series[float]:
+        """Test linear constraints together.
+
+        Parameters
+        ----------
+        constraints : str, array_like or (array_like, array_like)
+            As for :meth:`t_test`; linearly independent.
+
+        Returns
+        -------
+        Series
+            ``statistic, df, pvalue``, against the χ² with `df` degrees of freedom.
+        """
+        return lm_frames.wald_test(self.linear, constraints)
+
+    # ---- the fit as a whole ----------------------------------------------------------
+
+    @property
+    def rsquared(self) -> float:
+        """Share of the response's variance that is explained, in [0, 1]; nan if lost in noise."""
+        return self.linear.rsquared[0]
+
+    @property
+    def rsquared_adj(self) -> float:
+        """`rsquared` less what as many terms explain by chance; nan if lost in noise."""
+        rows = self.nobs - self.model.intercept
+        return 1 - (1 - self.rsquared) * max(rows, 1.0) / self.df_resid
+
+    @property
+    def scale(self) -> float:
+        """Variance of the residuals, of weight 1, in squared units of the response."""
+        return self.linear.scale[0]
+
+    @property
+    def scale_noise_sd(self) -> float:
+        """Noise sd of :attr:`scale`."""
+        return self.linear.scale[1]
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows that take part: complete ones, as released."""
+        return self.linear.nobs
+
+    @property
+    def df_resid(self) -> float:
+        """Degrees of freedom of the residuals, at least 1."""
+        return self.linear.freedom
+
+    @property
+    def df_model(self) -> int:
+        """Number of slopes."""
+        return len(self.call.names) - 1
+
+    @property
+    def strength(self) -> float:
+        """Least eigenvalue of the terms' scatter over the edge of its noise.
+
+        Below 1 X'X hardly stands above its noise; from 5 on intervals are in
+        the delta form, below by score inversion.
+        """
+        return self.linear.equations.strength
+
+    @property
+    def simulated(self) -> bool:
+        """True if fitted inside ``dp.simulation``: not private."""
+        return self.release.simulated
+
+    # ---- new rows --------------------------------------------------------------------
+
+    def predict(self, newdata: object) -> pd.Series[float]:
+        """Return the response expected of public rows; nan where a row is incomplete.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Rows that are not private, with the variables of the right-hand side.
+        """
+        rows = self._coded(newdata)
+        return pd.Series(self.linear.params @ rows, name=self.linear.response)
+
+    def get_prediction(self, newdata: object, level: float = 0.95) -> pd.DataFrame:
+        """Return the response expected of public rows with its intervals.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            As for :meth:`predict`.
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the
+            population's mean, in the delta form of noise and sampling, and
+            ``obs_ci_lower, obs_ci_upper`` for one row with a normal residual.
+
+        Raises
+        ------
+        NotAvailable
+            Where a coefficient is not identified.
+        """
+        return lm_frames.prediction(self, self._coded(newdata), checked_level(level))
+
+    def _coded(self, newdata: object) -> Floats:
+        """Return the regressors of public rows, shape (parameters, rows)."""
+        if self.coder is None:
+            raise NotAvailable(
+                "there are no terms to code rows by: the expected response of any row is "
+                "params['Intercept']"
+            )
+        coded = self.coder(newdata)
+        return np.vstack([np.ones((int(self.model.intercept), coded.shape[1])), coded])
+
+    # ---- tables and pictures ---------------------------------------------------------
+
+    def noise(self) -> pd.DataFrame:
+        """Return the noise panel: ``coef, noise_sd, sampling_sd, lower, upper, identified``."""
+        return lm_frames.noise(self)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a coefficient, with the column names of R's broom."""
+        return lm_frames.tidy(self)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole fit."""
+        return lm_frames.glance(self)
+
+    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Notes
+        -----
+        Without the constant; coefficients that are not identified stand in grey.
+        """
+        from dpmodels.plots.coefficients import coefficients
+
+        shown = list(self.call.names[:-1])
+        if not shown:
+            raise ArgumentError("plot(): the model has no terms besides the constant")
+        return coefficients(
+            self.params[shown].to_numpy(),
+            self.noise_int(level).loc[shown].to_numpy(),
+            self.conf_int(level).loc[shown].to_numpy(),
+            labels=shown,
+            title=f"Coefficient ({self.linear.response})",
+            ax=ax,
+            stamp="SIMULATION - NOT PRIVATE" if self.simulated else None,
+        )
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.lm_report import lm_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(lm_report(self))
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return (
+            f"<LMResult {self.call.formula!r}: {len(self.linear.names)} coefficients, {guarantee}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # ---- storage, refusals -----------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.lm_store import write_lm
+
+        write_lm(self.call, self.release, self.model, path)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", "predict(newdata)"))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", "predict(newdata)"))
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)

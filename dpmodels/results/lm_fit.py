@@ -1,0 +1,225 @@
+"""A linear model read from released moments: estimates and laws in the columns' own units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.codebook import Numeric
+from dpmodels.errors import NotAvailable
+from dpmodels.inference.least_squares import MANY, LeastSquares
+from dpmodels.postprocess.solve import NormalEquations, least_squares, normal_equations
+from dpmodels.released import MomentsRelease
+from dpmodels.results.call import MomentsCall
+
+Floats = NDArray[np.float64]
+
+# How columns are called in tables.
+CONSTANT = "Intercept"
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """What is asked of the moments besides their columns, of which the last is the response.
+
+    Attributes
+    ----------
+    intercept : bool
+        Whether there is a constant.
+    weights : str or None
+        The variable that rows were weighted by.
+    """
+
+    intercept: bool
+    weights: str | None = None
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Least squares of the last column on the others.
+
+    Attributes
+    ----------
+    call, release : MomentsCall, MomentsRelease
+        The columns and their moments.
+    model : LinearModel
+        What is asked of them.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+    model: LinearModel
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return (CONSTANT,) * self.model.intercept + self.call.names[:-1]
+
+    @property
+    def response(self) -> str:
+        """Name of the response."""
+        return self.call.names[-1]
+
+    # ---- equations -------------------------------------------------------------------
+
+    def _ask(self, second: Floats) -> NormalEquations:
+        release, call = self.release, self.call
+        assert release.total is not None
+        return normal_equations(
+            release.count,
+            release.total,
+            second,
+            release.noise,
+            row_norm=call.row_norm,
+            shift=None if self.model.intercept else call.origin / call.divisor,
+        )
+
+    @cached_property
+    def equations(self) -> NormalEquations:
+        """The equations as released, with noise of known law."""
+        return self._ask(self.release.second)
+
+    @cached_property
+    def theta(self) -> Floats:
+        """The estimate in scaled units; from the mechanism's own moments where it made them."""
+        estimate = self.release.estimate
+        return least_squares(self.equations if estimate is None else self._ask(estimate))
+
+    @cached_property
+    def to_units(self) -> tuple[Floats, Floats]:
+        """Matrix and shift that bring scaled parameters to the columns' own units."""
+        divisor, origin = self.call.divisor, self.call.origin
+        slopes = divisor[-1] / divisor[:-1]
+        if not self.model.intercept:
+            return np.diag(slopes), np.zeros(len(slopes))
+        matrix = np.diag(np.concatenate([divisor[-1:], slopes]))
+        matrix[0, 1:] = -origin[:-1] * slopes
+        shift = np.zeros(len(slopes) + 1)
+        shift[0] = origin[-1]
+        return matrix, shift
+
+    @property
+    def params(self) -> Floats:
+        """The estimate in own units, shape (parameters,)."""
+        matrix, shift = self.to_units
+        return np.asarray(matrix @ self.theta + shift)
+
+    # ---- laws ------------------------------------------------------------------------
+
+    @property
+    def nobs(self) -> float:
+        """Rows that take part: complete ones as released, or with weights the public number."""
+        most = math.inf if self.release.rows is None else float(self.release.rows)
+        if self.model.weights is not None:
+            return most if math.isfinite(most) else math.nan
+        return max(min(self.release.count, most), 1.0)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the residuals, at least 1; nan where rows cannot be counted."""
+        return max(self.nobs - len(self.names), 1.0) if not math.isnan(self.nobs) else math.nan
+
+    @cached_property
+    def noise_law(self) -> LeastSquares:
+        """The law about the non-private estimate on these rows."""
+        return LeastSquares(self.equations)
+
+    @cached_property
+    def full_law(self) -> LeastSquares:
+        """The law about the population's parameters."""
+        if math.isnan(self.freedom):
+            raise NotAvailable(
+                "with weights and a private number of rows the variance of the residuals has no "
+                'estimate: noise_int() is available, conf_int() with adjacency="replace"'
+            )
+        return LeastSquares(self.equations, self.freedom)
+
+    def covariance(self, law: LeastSquares) -> Floats:
+        """Return the delta form in own units, shape (parameters, parameters)."""
+        matrix, _ = self.to_units
+        return np.asarray(matrix @ law.covariance @ matrix.T)
+
+    def interval(self, law: LeastSquares, direction: Floats, level: float) -> tuple[float, float]:
+        """Return the interval of ``direction · params``, infinite where nothing is identified."""
+        if not law.clear and len(self.names) > MANY:
+            return -math.inf, math.inf
+        matrix, shift = self.to_units
+        lower, upper = law.interval(direction @ matrix, level)
+        moved = float(direction @ shift)
+        return lower + moved, upper + moved
+
+    def noise_ends(self, level: float) -> Floats:
+        """Return the noise interval of each parameter, shape (parameters, 2)."""
+        if ("noise", level) not in self._found:
+            ones = np.eye(len(self.names))
+            ends = [self.interval(self.noise_law, one, level) for one in ones]
+            self._found["noise", level] = np.array(ends)
+        return self._found["noise", level]
+
+    def full_ends(self, level: float) -> Floats:
+        """Return the confidence interval of each parameter, shape (parameters, 2).
+
+        What noise alone leaves open sampling leaves open too: it holds the
+        noise interval.
+        """
+        law = self.full_law
+        if ("full", level) not in self._found:
+            ends = self.noise_ends(level).copy()
+            for one, own in zip(np.eye(len(ends)), ends, strict=True):
+                if math.isfinite(own[0]):
+                    lower, upper = self.interval(law, one, level)
+                    own[:] = min(lower, own[0]), max(upper, own[1])
+            self._found["full", level] = ends
+        return self._found["full", level]
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, float], Floats]:
+        """Ends of intervals, that are searched for once."""
+        return {}
+
+    def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
+        """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
+        matrix, shift = self.to_units
+        return law.distance_to(conditions @ matrix, values - conditions @ shift)
+
+    # ---- residuals -------------------------------------------------------------------
+
+    @property
+    def _heaviest(self) -> float:
+        """The weight that rows of full length have: they are weighted by shares of it."""
+        if self.model.weights is None:
+            return 1.0
+        declared = self.call.codebook[self.model.weights]
+        assert isinstance(declared, Numeric)
+        return float(declared.upper)
+
+    def _squares(self) -> tuple[Floats, Floats]:
+        """Return residual and centred response as combinations of a row's entries."""
+        own = self.equations
+        whole = own.response.copy()
+        if self.model.intercept:
+            whole[0] -= (own.moments[0] @ whole) / max(own.moments[0, 0], 1.0)
+        return own.residual(self.theta), whole
+
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """Variance of the residuals of weight 1 in the response's squared units, and its noise."""
+        left, _ = self._squares()
+        unit = float(self.call.divisor[-1]) ** 2 * self._heaviest / self.freedom
+        value = float(left @ self.equations.moments @ left)
+        return max(value, 0.0) * unit, self.equations.form_sd(np.outer(left, left)) * unit
+
+    @cached_property
+    def rsquared(self) -> tuple[float, float]:
+        """Share of the response's variance that is explained, and its noise sd; nan if unknown."""
+        own = self.equations
+        left, whole = (np.outer(one, one) for one in self._squares())
+        total, rest = (float((own.moments * form).sum()) for form in (whole, left))
+        if total <= 2 * own.form_sd(whole):
+            return math.nan, math.nan
+        value = min(max(1 - rest / total, 0.0), 1.0)
+        return value, own.form_sd(left - (1 - value) * whole) / total

@@ -1,0 +1,181 @@
+"""The printed report of a linear regression: statsmodels' table and a noise panel."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.privacy import LaplaceEvent
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.results.digits import NOTHING
+from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.results.lm_frames import sampled, slopes_test
+
+if TYPE_CHECKING:
+    from dpmodels.results.lm import LMResult
+
+SHOWN = 60
+UNKNOWN = "not identified"
+
+
+def lm_report(fit: LMResult) -> Report:
+    """Lay out a fit as tables of strings."""
+    return Report(
+        title="Private linear regression",
+        facts=_facts(fit),
+        sections=(_coefficients(fit), _noise(fit)),
+        notes=(*_notes(fit), *closing_notes(fit.call, fit.release, fit.nobs)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _facts(fit: LMResult) -> tuple[tuple[str, str], ...]:
+    weighted = fit.model.weights
+    complete = "not counted (weights)"
+    if not weighted:
+        complete = complete_rows(fit.nobs, fit.release.noise.count)
+    own = header(fit.call, fit.release, _rows(fit), complete)
+    kept = tuple((label, value) for label, value in own if label != "Variables")
+    statistic, slopes, chance = slopes_test(fit)
+    known = not math.isnan(statistic)
+    about = "" if fit.model.intercept else " (uncentred)"
+    return (
+        ("Dep. variable", fit.call.names[-1]),
+        (f"R-squared{about}", _rsquared(fit, fit.rsquared)),
+        ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
+        ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
+        ("Residual sd", _sigma(fit)),
+        ("Wald chi2", f"{signif(statistic, 4)} (all slopes 0)" if known else NOTHING),
+        ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
+        ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else NOTHING),
+        *kept,
+    )
+
+
+def _freedom(fit: LMResult) -> str:
+    return "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
+
+
+def _rows(fit: LMResult) -> float:
+    return fit.nobs if fit.release.rows is None else float(fit.release.rows)
+
+
+def _rsquared(fit: LMResult, value: float) -> str:
+    sd = fit.linear.rsquared[1]
+    if math.isnan(value):
+        return NOTHING if math.isnan(fit.df_resid) else "lost in noise"
+    return signif_uncertain(value, max(sd, 0.01))
+
+
+def _sigma(fit: LMResult) -> str:
+    value, sd = fit.scale, fit.scale_noise_sd
+    if math.isnan(value):
+        return NOTHING
+    if value <= 2 * sd:
+        return f"below {signif(math.sqrt(value + 2 * sd), 2)}"
+    root = math.sqrt(value)
+    return signif_uncertain(root, max(sd / (2 * root), 0.001 * root))
+
+
+def _coefficients(fit: LMResult) -> Section:
+    """Lay out statsmodels' columns; the z and its p-value are those that conf_int() inverts."""
+    heads = ("coef", "std err", "z", "P>|z|", "95% conf. interval")
+    blank = ("",) * (len(heads) - 1)
+    if not sampled(fit):
+        plain = zip(fit.params.items(), fit.bse_noise, strict=True)
+        rows = [Row(str(name), (signif_uncertain(v, sd), *blank)) for (name, v), sd in plain]
+        return Section("Coefficients", heads, tuple(rows[:SHOWN]))
+    table = fit.tidy()
+    rows = []
+    columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    numbers = table[columns].to_numpy(dtype=float)[:SHOWN].tolist()
+    for name, known, own in zip(table["term"], table["identified"], numbers, strict=False):
+        value, sd, z, p, low, high = own
+        cells = (UNKNOWN, *blank)
+        if known:
+            ends = interval(low, high) if math.isfinite(high - low) else UNKNOWN
+            cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", f"{p:.3f}", ends)
+        rows.append(Row(str(name), cells))
+    return Section("Coefficients", heads, tuple(rows))
+
+
+def _noise(fit: LMResult) -> Section:
+    """Tell noise from sampling, coefficient by coefficient."""
+    panel = fit.linear
+    ends = fit.noise_int()
+    sds = fit.bse_noise.to_numpy().tolist()
+    shares = _shares(fit)
+    rows = [
+        Row(
+            name,
+            (signif(sd, 2), share, interval(low, high)) if math.isfinite(sd) else (UNKNOWN, "", ""),
+        )
+        for name, sd, share, (low, high) in zip(
+            panel.names[:SHOWN], sds, shares, ends.to_numpy().tolist(), strict=False
+        )
+    ]
+    heads = ("noise sd", "share of variance", "95% noise interval")
+    return Section("Privacy noise", heads, tuple(rows))
+
+
+def _shares(fit: LMResult) -> list[str]:
+    """Return the share of noise in each coefficient's variance."""
+    if not sampled(fit):
+        return [NOTHING] * len(fit.params)
+    both = fit.bse.to_numpy()
+    noise = fit.bse_noise.to_numpy()
+    with np.errstate(invalid="ignore"):
+        shares = (noise / both) ** 2
+    return [NOTHING if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
+
+
+def _notes(fit: LMResult) -> list[str]:
+    notes = []
+    known = fit.identified.to_numpy()
+    if len(known) > SHOWN:
+        notes.append(f"{len(known) - SHOWN} more coefficients: see params, tidy() and noise().")
+    if not known.all():
+        which = "No coefficient is" if not known.any() else f"{(~known).sum()} coefficients are not"
+        notes.append(
+            f"{which} identified at this budget: the noise in X'X leaves their size open. "
+            f"{_weakest(fit)}A larger eps, more rows, fewer terms or narrower bounds are needed."
+        )
+    elif not fit.linear.noise_law.clear:
+        notes.append(
+            f"X'X is {fit.strength:.1f} times its noise along its weakest direction: intervals and "
+            "tests by score inversion, not coef +- 1.96 std err."
+        )
+    notes.append(
+        "std err and confidence intervals: sampling with equal residual variances, and the privacy "
+        "noise in X'X and X'y. Noise intervals: the non-private fit of these rows. Bias by values "
+        "outside the declared bounds is in neither."
+    )
+    if not sampled(fit):
+        notes.append(
+            "Without the number of rows the residuals' variance has no estimate: no std err, no "
+            "confidence intervals. Without weights, or with one row replaced, there are."
+        )
+    elif fit.model.weights:
+        notes.append(
+            "Weighted rows are not counted: the residuals' degrees of freedom are those of all "
+            "rows, and std err is too small where many are incomplete."
+        )
+    if any(isinstance(event, LaplaceEvent) for event in fit.release.events):
+        notes.append(
+            "Laplace noise is taken by its variance, as if sums of it were normal: 95% intervals "
+            "cover 93.8% at the least, where one draw prevails."
+        )
+    return notes
+
+
+def _weakest(fit: LMResult) -> str:
+    """Name the terms that X'X says least of."""
+    own = fit.linear.equations
+    names = fit.call.names[:-1]
+    if not names:
+        return ""
+    loads = np.abs(np.linalg.eigh(own.scatter).eigenvectors[:, 0])
+    worst = [names[i] for i in np.argsort(-loads)[:3] if loads[i] > 0.5]
+    return f"Least is known of {', '.join(worst)}. " if worst else ""

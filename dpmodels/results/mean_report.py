@@ -1,0 +1,139 @@
+"""The printed reports of means and variances by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.results.described import (
+    complete_text,
+    described_header,
+    described_notes,
+    range_note,
+)
+from dpmodels.results.described_call import TableFacts
+from dpmodels.results.digits import hundredth
+from dpmodels.results.header import STAMP
+
+if TYPE_CHECKING:
+    from dpmodels.results.mean import MeanResult
+    from dpmodels.results.var import VarResult
+
+SHOWN_GROUPS = 40
+LOST = "-"
+# Fewer rows leave a skewed mean's law away from the normal one.
+FEW = 100
+
+
+def mean_report(fit: MeanResult) -> Report:
+    """Lay out means as a table of strings."""
+    heads = ("Rows", "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
+    kinds = (
+        "Noise sd and interval: privacy noise only, for the value on these rows. Std. err. and "
+        "conf. interval: noise and sampling, for the population."
+    )
+    return _report("Private means", fit, heads, _mean_cells(fit.tidy()), kinds)
+
+
+def var_report(fit: VarResult) -> Report:
+    """Lay out variances as a table of strings."""
+    heads = ("Rows", "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
+    kinds = (
+        "Noise interval: privacy noise only, for the value on these rows. Conf. interval: noise "
+        "and sampling, for the population; needs thousands of rows where they are very skewed."
+    )
+    return _report("Private variances", fit, heads, _var_cells(fit.tidy()), kinds)
+
+
+def _report(
+    title: str,
+    fit: MeanResult | VarResult,
+    heads: tuple[str, ...],
+    cells: list[tuple[str, ...]],
+    kinds: str,
+) -> Report:
+    """Lay out a table; `kinds` says what its errors and intervals are of."""
+    facts = fit.call.tables[0]
+    complete = float(fit.counts.sum())
+    sd = fit._counted.incomplete_sd if fit.release.rows is not None else _total_sd(facts, fit)
+    rows = zip(facts.labels[:SHOWN_GROUPS], cells, strict=False)
+    name = " / ".join(facts.factors) or facts.measured
+    return Report(
+        title=title if facts.factors else title.removesuffix("s"),
+        facts=(
+            *described_header(fit.call, fit.release, complete_text(complete, sd)),
+            ("Variable", facts.measured),
+        ),
+        sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),
+        notes=(*_notes(fit, facts, kinds), *described_notes(fit.call, fit.release)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _total_sd(facts: TableFacts, fit: MeanResult | VarResult) -> float:
+    return fit.count_noise_sd * float(np.sqrt(facts.cells))
+
+
+def _mean_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    return [
+        (
+            _rows(row),
+            printed(row["estimate"], row["noise_sd"], row["std_error"]),
+            signif(row["noise_sd"], 2),
+            signif(row["std_error"], 2),
+            *_ends(row),
+        )
+        for row in table.head(SHOWN_GROUPS).to_dict("records")
+    ]
+
+
+def _var_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    return [
+        (
+            _rows(row),
+            printed(row["estimate"], row["noise_sd"]),
+            signif(row["sd"], 3),
+            *_ends(row),
+        )
+        for row in table.head(SHOWN_GROUPS).to_dict("records")
+    ]
+
+
+def printed(value: float, *sds: float) -> str:
+    """Print a number to the digits that the largest of its errors leaves, four at most."""
+    if not np.isfinite(value):
+        return LOST
+    return signif_uncertain(value, max(*sds, hundredth(abs(value))))
+
+
+def _rows(row: dict[object, float]) -> str:
+    """Print a number of rows; none where it is not told from 0."""
+    return count(row["count"]) if np.isfinite(row["estimate"]) else LOST
+
+
+def _ends(row: dict[object, float]) -> tuple[str, str]:
+    """Print both intervals; none where the group is lost in noise."""
+    if not np.isfinite(row["estimate"]):
+        return LOST, LOST
+    return (
+        interval(row["noise_low"], row["noise_high"]),
+        interval(row["conf_low"], row["conf_high"]),
+    )
+
+
+def _notes(fit: MeanResult | VarResult, facts: TableFacts, kinds: str) -> list[str]:
+    notes = []
+    if fit.params.isna().any():
+        notes.append(f"{LOST}: too few rows to be told from none at this budget.")
+    if facts.cells > SHOWN_GROUPS:
+        notes.append(f"{facts.cells - SHOWN_GROUPS} more groups: see tidy().")
+    notes.append(kinds)
+    if (fit.counts[fit.params.notna()] < FEW).any():
+        notes.append(
+            f"Groups of fewer than {FEW} rows: conf. intervals hold where rows are not very "
+            "skewed, as Student's do."
+        )
+    return [*notes, *range_note(facts)]

@@ -1,0 +1,153 @@
+"""The result of a one-call table of descriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import ArgumentError, PrivacyError, said
+from dpmodels.released import CountsRelease
+from dpmodels.results.described import described_glance, taken
+from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.mean import MeanResult
+from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.table import TableResult
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class OverviewResult:
+    """Private descriptions of several variables: released values and public facts only.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked: a table a variable.
+    release : CountsRelease
+        What was released, once, for all of them.
+    strata : int
+        How many factors rows are grouped by, the first of each table.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+    strata: int
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What is described, in the formula's order."""
+        return tuple(table.measured or table.factors[-1] for table in self.call.tables)
+
+    @property
+    def groups(self) -> TableFacts:
+        """The groups that every variable is described in."""
+        first = self.call.tables[0]
+        return TableFacts(first.factors[: self.strata], first.levels[: self.strata])
+
+    def __getitem__(self, variable: str) -> MeanResult | TableResult:
+        """Return the means or the counts of one variable.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not in the overview.
+        """
+        if variable not in self.variables:
+            known = ", ".join(map(repr, self.variables))
+            raise ArgumentError(f"variable {said(variable)} is not described; those are {known}")
+        number = self.variables.index(variable)
+        own = taken(self.call, self.release, number)
+        return MeanResult(*own) if self.call.tables[number].measured else TableResult(*own)
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the means and counts of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by variable and cell.
+        """
+        return pd.concat({name: _flat(self[name].noise_int(level)) for name in self.variables})
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's means and shares: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by variable and cell; shares are of all complete
+            rows.
+        """
+        return pd.concat({name: _flat(self[name].conf_int(level)) for name in self.variables})
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a variable and cell, columns of means and of counts together."""
+        parts = []
+        for name in self.variables:
+            own = self[name].tidy()
+            if isinstance(self[name], TableResult):
+                own = own.rename(columns={name: "level"})
+            parts.append(own.assign(variable=name).drop(columns="group", errors="ignore"))
+        table = pd.concat(parts, ignore_index=True)
+        return table[["variable", *(one for one in table.columns if one != "variable")]]
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release."""
+        own = described_glance(self.call, self.release, np.nan, self.groups.cells)
+        return own.drop(columns="ncomplete").assign(nvariables=len(self.variables))
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.overview_report import overview_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(overview_report(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.described_store import OVERVIEW, write_described
+
+        write_described(path, OVERVIEW, self.call, self.release, strata=self.strata)
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<OverviewResult {self.call.formula!r}: {len(self.variables)} vars, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Join the levels of a cell, so that tables of all shapes stand in one index."""
+    keys = frame.index.to_list()
+    labels = [" / ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys]
+    return frame.set_axis(pd.Index(labels, name="cell"))

@@ -1,0 +1,109 @@
+"""The printed report of an overview: table one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.inference.ratios import TOLD
+from dpmodels.report import Report, Row, Section, count, signif, signif_uncertain
+from dpmodels.results.described import described_header, described_notes, range_note
+from dpmodels.results.digits import hundredth, root_sd
+from dpmodels.results.header import STAMP
+from dpmodels.results.mean import MeanResult
+from dpmodels.results.mean_report import LOST, printed
+from dpmodels.results.table import TableResult
+
+if TYPE_CHECKING:
+    from dpmodels.results.overview import OverviewResult
+
+Floats = NDArray[np.float64]
+
+SHOWN_GROUPS = 6
+SHOWN_LEVELS = 20
+
+
+def overview_report(fit: OverviewResult) -> Report:
+    """Lay out all variables as one table, a column a group."""
+    groups = fit.groups
+    heads = tuple(groups.labels[:SHOWN_GROUPS]) if groups.factors else ("All",)
+    rows: list[Row] = []
+    for name in fit.variables:
+        own = fit[name]
+        rows += _mean_rows(name, own) if isinstance(own, MeanResult) else _table_rows(name, own)
+    title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
+    shown = tuple(Row(row.label, row.cells[:SHOWN_GROUPS]) for row in rows)
+    lost = any(cell == LOST or f"({LOST})" in cell for row in shown for cell in row.cells)
+    return Report(
+        title="Private overview",
+        facts=(
+            *described_header(fit.call, fit.release, "see each variable")[:-1],
+            ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} rows"),
+        ),
+        sections=(Section(title, heads, shown),),
+        notes=(*_notes(fit, lost=lost), *described_notes(fit.call, fit.release)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _mean_rows(name: str, own: MeanResult) -> list[Row]:
+    """Mean and standard deviation to the digits that noise leaves, and complete rows."""
+    means, noise = own.params.tolist(), own.bse_noise.tolist()
+    cells = tuple(
+        f"{printed(mean, sd)} ({spread})" if np.isfinite(mean) else LOST
+        for mean, sd, spread in zip(means, noise, _spreads(own), strict=True)
+    )
+    rows = tuple(map(count, np.maximum(own.counts.to_numpy(), 0.0).tolist()))
+    return [Row(f"{name}, mean (sd)", cells), Row(f"{name}, rows", rows)]
+
+
+def _spreads(own: MeanResult) -> list[str]:
+    """Print standard deviations to three digits or less; none that may be 0 by the noise."""
+    variances, noise = own._moments.variances, own._moments.variance_noise_sd
+    width = own.call.tables[0].width
+    sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
+    return [
+        signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if told else LOST
+        for spread, sd, told in zip(own.sd, sds, variances > TOLD / 2 * noise, strict=True)
+    ]
+
+
+def _table_rows(name: str, own: TableResult) -> list[Row]:
+    """Print counts, and shares within the group, a line a level."""
+    facts = own.call.tables[0]
+    levels = facts.levels[-1]
+    groups = facts.factors[:-1]
+    counts = own.counts.to_numpy().reshape(-1, len(levels))
+    shares = own.proportions(groups).to_numpy().reshape(-1, len(levels))
+    totals, sd = counts.sum(axis=1), own.noise_sd(len(levels))
+    shares[totals <= TOLD * sd] = np.nan
+    errors = 100 * own.noise_sd() / np.maximum(totals, 1.0)
+    return [
+        Row(f"{name} = {level}, rows (%)", _counted(counts[:, place], shares[:, place], errors))
+        for place, level in enumerate(levels[:SHOWN_LEVELS])
+    ]
+
+
+def _counted(counts: NDArray[np.int64], shares: Floats, errors: Floats) -> tuple[str, ...]:
+    """Print counts and percentages, these without a decimal where noise leaves none."""
+    places = np.where(errors > 0.5, 0, 1).tolist()
+    cells = zip(counts.tolist(), shares.tolist(), places, strict=True)
+    return tuple(
+        f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
+        for number, share, digits in cells
+    )
+
+
+def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
+    notes = ["Complete rows of each variable by itself; percentages within the group."]
+    if lost:
+        notes.append(f"{LOST}: lost in the noise at this budget.")
+    if fit.groups.cells > SHOWN_GROUPS:
+        notes.append(f"{fit.groups.cells - SHOWN_GROUPS} more groups: see tidy().")
+    notes.append(
+        "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
+        "each: noise_int(), conf_int()."
+    )
+    return [*notes, *(note for table in fit.call.tables for note in range_note(table))]

@@ -1,0 +1,196 @@
+"""The result of private quantiles by group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.released import QuantilesRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.described import described_glance
+from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.refusals import NOT_PICKLED
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class QuantileResult:
+    """Private quantiles by group: released values and public facts only.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked.
+    release : QuantilesRelease
+        What was released.
+    probs : tuple of float
+        Which quantiles.
+    level : float or None
+        Coverage of the intervals that were bought.
+    grid : int
+        Cells of the grid over the declared range; a quantile is the middle of
+        one.
+
+    Notes
+    -----
+    A group that has too few rows for this budget has nan for its quantiles,
+    and the whole range for their intervals.
+    """
+
+    call: DescribedCall
+    release: QuantilesRelease
+    probs: tuple[float, ...]
+    level: float | None
+    grid: int
+
+    @property
+    def _facts(self) -> TableFacts:
+        return self.call.tables[0]
+
+    def _frame(self, places: Floats) -> pd.DataFrame:
+        """Label places by group and prob, in the unit of the number."""
+        values = self._facts.lower + self._facts.width * places
+        return pd.DataFrame(values, self._facts.index, pd.Index(self.probs, name="prob"))
+
+    @property
+    def _places(self) -> Floats:
+        """Quantiles on the range from 0 to 1, rising with their probs."""
+        own = self.release.values[:, :, 0]
+        return np.where(np.isnan(own), np.nan, np.fmax.accumulate(own, axis=1))
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Quantiles, a row a group and a column a prob."""
+        return self._frame(self._places)
+
+    @property
+    def drawn(self) -> pd.DataFrame:
+        """Shares of the rows that the quantiles were drawn at: the probs, or farther inside."""
+        probs = pd.Index(self.probs, name="prob")
+        return pd.DataFrame(self.release.drawn, self._facts.index, probs)
+
+    @property
+    def counts(self) -> pd.Series[float]:
+        """Released numbers of complete rows; noise sd `count_noise_sd`."""
+        return pd.Series(self.release.counts, index=self._facts.index, name="count")
+
+    @property
+    def count_noise_sd(self) -> float:
+        """Standard deviation of the privacy noise in each of `counts`."""
+        return self.release.count_sd
+
+    @property
+    def rank_noise_sd(self) -> pd.Series[float]:
+        """Standard deviation of the privacy noise in the rank of each quantile, in rows."""
+        sds = math.sqrt(2) / self.release.concentration
+        return pd.Series(sds, index=pd.Index(self.probs, name="prob"), name="rank_noise_sd")
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def conf_int(self, level: float | None = None) -> pd.DataFrame:
+        """Return intervals for the population's quantiles: noise and sampling.
+
+        Parameters
+        ----------
+        level : float, optional
+            The coverage that was bought, by default.
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by group and prob.
+
+        Raises
+        ------
+        NotAvailable
+            If intervals of this level were not bought.
+
+        Notes
+        -----
+        Each end is a private quantile of its own, at a rank as far away as
+        noise and sampling reach together, or the quantile itself where that
+        lies beyond. No density is estimated. An end is that of the declared
+        range where there are no rows so far out, or too few.
+        """
+        if self.level is None or (level is not None and checked_level(level) != self.level):
+            bought = "none were" if self.level is None else f"those of level {self.level} were"
+            raise NotAvailable(
+                f"intervals of quantiles are drawn with the quantiles, and {bought} bought: write "
+                "dp_quantile(..., level=0.95)"
+            )
+        low, high = np.moveaxis(self.release.values[:, :, 1:], 2, 0)
+        lower = np.fmin(np.nan_to_num(low, nan=0.0), self._places)
+        upper = np.fmax(np.nan_to_num(high, nan=1.0), self._places)
+        ends = {"lower": _long(self._frame(lower)), "upper": _long(self._frame(upper))}
+        return pd.DataFrame(ends)
+
+    def noise_int(self, level: float = 0.95) -> NoReturn:
+        """Not available: how far a rank error moves a value depends on the rows around it."""
+        raise NotAvailable(
+            "the noise of a quantile is known in ranks (rank_noise_sd); what it means in values "
+            "depends on the private rows near by: see conf_int()"
+        )
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a group and prob: estimate, and the interval where bought."""
+        table = _long(self.params).to_frame("estimate")
+        if self.level is not None:
+            ends = self.conf_int()
+            table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
+        return table.reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release."""
+        complete = float(self.release.counts.sum())
+        return described_glance(self.call, self.release, complete, self._facts.cells)
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.quantile_report import quantile_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(quantile_report(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.described_store import QUANTILE, write_described
+
+        own = {"probs": self.probs, "level": self.level, "grid": self.grid}
+        write_described(path, QUANTILE, self.call, self.release, **own)
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<QuantileResult {self.call.formula!r}: {len(self.probs)} probs, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+
+def _long(frame: pd.DataFrame) -> pd.Series[float]:
+    """Put the columns under each other, row by row; nan stays."""
+    groups = [key if isinstance(key, tuple) else (key,) for key in frame.index]
+    keys = [(*group, prob) for group in groups for prob in frame.columns]
+    names = [*frame.index.names, frame.columns.name]
+    return pd.Series(frame.to_numpy().ravel(), pd.MultiIndex.from_tuples(keys, names=names))

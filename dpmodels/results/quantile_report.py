@@ -1,0 +1,104 @@
+"""The printed report of quantiles by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.results.described import (
+    complete_text,
+    described_header,
+    described_notes,
+    range_note,
+)
+from dpmodels.results.header import STAMP
+from dpmodels.results.mean_report import LOST, SHOWN_GROUPS
+
+if TYPE_CHECKING:
+    from dpmodels.results.quantile import QuantileResult
+
+
+def quantile_report(fit: QuantileResult) -> Report:
+    """Lay out quantiles as a table of strings."""
+    facts = fit.call.tables[0]
+    sd = fit.count_noise_sd * float(np.sqrt(facts.cells))
+    complete = complete_text(float(fit.counts.sum()), sd)
+    return Report(
+        title="Private quantiles",
+        facts=(
+            *described_header(fit.call, fit.release, complete),
+            ("Variable", facts.measured),
+            ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.max()), 2)} rows"),
+        ),
+        sections=(_section(fit),),
+        notes=(*_notes(fit), *described_notes(fit.call, fit.release)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _section(fit: QuantileResult) -> Section:
+    """One line a group and prob; where it was drawn and its interval beside it, if need be."""
+    facts = fit.call.tables[0]
+    values, drawn = fit.params.to_numpy(), fit.drawn.to_numpy()
+    ends = _ends(fit)
+    moved = _moved(fit)
+    heads = [*(["Drawn at"] if moved else []), "Quantile"]
+    if fit.level is not None:
+        heads.append(f"{100 * fit.level:g}% conf. int.")
+    rows = []
+    for i, label in enumerate(facts.labels[:SHOWN_GROUPS]):
+        for j, prob in enumerate(fit.probs):
+            name = f"{label}, {100 * prob:g}%" if facts.factors else f"{100 * prob:g}%"
+            low, high = ends[i, j].tolist()
+            at = [_share(float(drawn[i, j]))] if moved else []
+            cells = [*at, _printed(fit, float(values[i, j]), high - low)]
+            if fit.level is not None:
+                cells.append(LOST if cells[-1] == LOST else interval(low, high))
+            rows.append(Row(name, tuple(cells)))
+    return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
+
+
+def _ends(fit: QuantileResult) -> NDArray[np.float64]:
+    """Return both ends of each interval; of no length where none were bought."""
+    if fit.level is None:
+        return np.zeros((*fit.params.shape, 2))
+    return fit.conf_int().to_numpy().reshape(*fit.params.shape, 2)
+
+
+def _moved(fit: QuantileResult) -> bool:
+    """Whether a quantile was drawn elsewhere than asked."""
+    return bool((np.abs(fit.drawn.to_numpy() - np.array(fit.probs)) > 0).any())
+
+
+def _share(drawn: float) -> str:
+    return LOST if np.isnan(drawn) else f"{100 * drawn:.3g}%"
+
+
+def _printed(fit: QuantileResult, value: float, width: float) -> str:
+    """Print a quantile to the digits that the grid and the interval leave."""
+    if not np.isfinite(value):
+        return LOST
+    return signif_uncertain(value, max(fit.call.tables[0].width / fit.grid, width / 4))
+
+
+def _notes(fit: QuantileResult) -> list[str]:
+    facts = fit.call.tables[0]
+    notes = []
+    if fit.params.isna().any(axis=None):
+        notes.append(f"{LOST}: too few rows for this budget.")
+    if _moved(fit):
+        notes.append(
+            "Drawn at: noise would take ranks nearer 0% and 100% out of the rows; these are the "
+            "nearest it leaves."
+        )
+    if facts.cells > SHOWN_GROUPS:
+        notes.append(f"{facts.cells - SHOWN_GROUPS} more groups: see tidy().")
+    if fit.level is not None:
+        notes.append(
+            "Conf. interval: noise and sampling, for the population; its ends are quantiles drawn "
+            "with half of the budget (level=None saves it)."
+        )
+    return [*notes, *range_note(facts)]

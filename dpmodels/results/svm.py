@@ -1,0 +1,169 @@
+"""The result of a private linear support vector machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.released import CoefficientsRelease
+from dpmodels.results.coefficients_call import CoefficientsCall
+from dpmodels.results.header import release_row
+from dpmodels.results.refusals import NO_SCORE, NOT_PICKLED, per_row
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+Coder = Callable[[object], Floats]
+
+
+@dataclass(frozen=True, repr=False)
+class SVMResult:
+    """A private linear classifier: released values and public facts only.
+
+    Parameters
+    ----------
+    call : CoefficientsCall
+        What was asked.
+    release : CoefficientsRelease
+        What was released.
+    coder : callable, optional
+        Codes public rows by the fit's formula.
+    """
+
+    call: CoefficientsCall
+    release: CoefficientsRelease
+    coder: Coder | None = field(default=None, repr=False)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Coefficients of the coded columns in their own units, pulled towards 0 by the ridge."""
+        return pd.Series(
+            self.call.matrix @ self.release.coefficients,
+            index=pd.Index(self.call.names, name="term"),
+            name="params",
+        )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The two levels; the decision function is positive for the second."""
+        return self.call.levels
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows where it is public, else nan."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """True if fitted inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def decision_function(self, newdata: object) -> Floats:
+        """Return the margin of new, public rows: positive for the second level.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the variables of the right-hand side.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+            nan for incomplete rows.
+
+        Raises
+        ------
+        NotAvailable
+            Where the formula has no terms.
+        """
+        if self.coder is None:
+            raise NotAvailable("decision_function() needs terms to code rows by; there are none")
+        return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
+
+    def predict(self, newdata: object) -> NDArray[np.object_]:
+        """Return the level of new, public rows; None for incomplete rows.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the variables of the right-hand side.
+
+        Returns
+        -------
+        ndarray of object, shape (rows,)
+        """
+        margin = self.decision_function(newdata)
+        first, second = self.call.levels
+        labels = np.where(margin > 0, second, first).astype(object)
+        labels[np.isnan(margin)] = None
+        return np.asarray(labels)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a coefficient: ``term, estimate``."""
+        return pd.DataFrame({"term": list(self.call.names), "estimate": self.params.to_numpy()})
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole fit."""
+        row = {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}
+        return pd.DataFrame([{**row, **release_row(self.release)}])
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.summary import Summary
+        from dpmodels.results.svm_report import svm_report
+
+        return Summary(svm_report(self))
+
+    def __repr__(self) -> str:
+        return f"<SVMResult {self.call.formula!r}: {self.release.guarantee.describe()}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    # ---- storage, refusals -----------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.coefficients_store import SVM, write_coefficients
+
+        write_coefficients(self.call, self.release, path, SVM)
+
+    def conf_int(self, level: float = 0.95) -> NoReturn:
+        """Not available: the round part of the loss decides them, and was not released."""
+        raise NotAvailable(f"conf_int(level={level!r}) is not available: {NO_INTERVALS}")
+
+    def noise_int(self, level: float = 0.95) -> NoReturn:
+        """Not available, as :meth:`conf_int`."""
+        raise NotAvailable(f"noise_int(level={level!r}) is not available: {NO_INTERVALS}")
+
+    @property
+    def score(self) -> NoReturn:
+        """Not available: accuracy on the private rows would be another release."""
+        raise NotAvailable(NO_SCORE)
+
+    @property
+    def fittedvalues(self) -> NoReturn:
+        """Not available: fitted values are functions of single private rows."""
+        raise NotAvailable(per_row("fittedvalues", "decision_function(newdata)"))
+
+    @property
+    def resid(self) -> NoReturn:
+        """Not available: residuals are functions of single private rows."""
+        raise NotAvailable(per_row("resid", "decision_function(newdata)"))
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+
+NO_INTERVALS = (
+    "coefficients of a support vector machine are those of a penalised classifier, and nothing "
+    'is released of the rows near its margin; for intervals use dp.dp_glm(..., family="binomial")'
+)

@@ -1,0 +1,271 @@
+"""The result of private counts by declared levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.inference.independence import Independence, independence
+from dpmodels.inference.shares import count_interval, share_interval
+from dpmodels.postprocess.totals import whole
+from dpmodels.released import CountsRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.described import Counted, counted, described_glance, interval_frame
+from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.refusals import NOT_PICKLED
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TableResult:
+    """Private counts by declared levels: released values and public facts only.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked.
+    release : CountsRelease
+        What was released.
+
+    Notes
+    -----
+    `counts` are whole, not negative and, with the incomplete rows, add up to
+    the public number of rows; margins are their sums. `released` are unbiased
+    and may be negative: intervals and the test are made from them.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+
+    @property
+    def _facts(self) -> TableFacts:
+        return self.call.tables[0]
+
+    @cached_property
+    def _counted(self) -> Counted:
+        return counted(self.call, self.release)
+
+    @cached_property
+    def _whole(self) -> NDArray[np.int64]:
+        """All counts, the incomplete rows last."""
+        own = self._counted
+        return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
+
+    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        facts = self._facts
+        coords = {
+            factor: np.array(levels, dtype=object)
+            for factor, levels in zip(facts.factors, facts.levels, strict=True)
+        }
+        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+
+    # ---- numbers -----------------------------------------------------------------------
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Consistent counts: whole, not negative, adding up; a dimension a factor."""
+        return self._labelled(self._whole[:-1], "count")
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts with independent noise, but for the public total."""
+        return self._labelled(self._counted.parts[:, 0], "released")
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete rows: the sum of `counts`."""
+        return float(self._whole[:-1].sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows with a missing or unlisted level, not negative."""
+        return float(self._whole[-1])
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    def noise_sd(self, cells: int = 1) -> float:
+        """Return the noise standard deviation of a sum of released counts.
+
+        Parameters
+        ----------
+        cells : int
+            How many cells are added up.
+        """
+        own = self._counted.noise
+        return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
+
+    def margins(self, factors: str | Iterable[str]) -> xr.DataArray:
+        """Return the counts of some of the factors alone.
+
+        Parameters
+        ----------
+        factors : str or iterable of str
+            Those to keep.
+
+        Raises
+        ------
+        ArgumentError
+            If one is not a factor of the table.
+        """
+        others = [one for one in self._facts.factors if one not in self._kept(factors)]
+        return self.counts.sum(others)
+
+    def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
+        """Return shares of the complete rows, or of those of each level of some factors.
+
+        Parameters
+        ----------
+        within : str or iterable of str
+            Factors within whose levels shares add up to 1; R's `margin`.
+
+        Raises
+        ------
+        ArgumentError
+            If one is not a factor of the table.
+
+        Notes
+        -----
+        nan where there are no rows to divide.
+        """
+        own = self.counts
+        others = [one for one in self._facts.factors if one not in self._kept(within)]
+        total = own.sum(others)
+        return (own / total.where(total > 0)).rename("proportion")
+
+    def _kept(self, factors: str | Iterable[str]) -> tuple[str, ...]:
+        kept = (factors,) if isinstance(factors, str) else tuple(factors)
+        known = self._facts.factors
+        for one in kept:
+            if one not in known:
+                raise ArgumentError(
+                    f"factor {said(one)} is not in the table; it has {', '.join(map(repr, known))}"
+                )
+        return kept
+
+    # ---- intervals and test --------------------------------------------------------------
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the counts of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by cell, in rows.
+        """
+        own = self._counted
+        ends = count_interval(own.parts[:, 0], own.noise, checked_level(level))
+        return interval_frame(self._facts, ends)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's shares: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by cell, shares of complete rows.
+        """
+        own = self._counted
+        ends = share_interval(own.parts[:, 0], own.noise, checked_level(level))
+        return interval_frame(self._facts, ends)
+
+    def chi2_test(self) -> Independence:
+        """Test whether the factors are independent, with the noise counted in.
+
+        Returns
+        -------
+        Independence
+            ``statistic, pvalue, df``; nan with a reason where a margin is
+            lost in noise.
+
+        Raises
+        ------
+        NotAvailable
+            For a table of one factor.
+        """
+        if len(self._facts.factors) < 2:
+            raise NotAvailable("independence is about two factors or more; the table has one")
+        return self._independence
+
+    @cached_property
+    def _independence(self) -> Independence:
+        own = self._counted
+        return independence(own.parts[:, 0].reshape(self._facts.shape), own.noise)
+
+    # ---- tables --------------------------------------------------------------------------
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a cell: counts, shares, noise and 95 % intervals."""
+        noise, population = self.noise_int(), self.conf_int()
+        values = {
+            "count": self._whole[:-1],
+            "released": self._counted.parts[:, 0],
+            "proportion": self.proportions().to_numpy().ravel(),
+            "noise_sd": self.noise_sd(),
+            "noise_low": noise["lower"],
+            "noise_high": noise["upper"],
+            "conf_low": population["lower"],
+            "conf_high": population["upper"],
+        }
+        return pd.DataFrame(values, index=self._facts.index).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release, with the test where there is one."""
+        row = described_glance(self.call, self.release, self.ncomplete, self._facts.cells)
+        if len(self._facts.factors) < 2:
+            return row
+        test = self.chi2_test()
+        return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.summary import Summary
+        from dpmodels.results.table_report import table_report
+
+        return Summary(table_report(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.described_store import TABLE, write_described
+
+        write_described(path, TABLE, self.call, self.release)
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<TableResult {self.call.formula!r}: {self._facts.cells} cells, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)

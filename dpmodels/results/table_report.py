@@ -1,0 +1,143 @@
+"""The printed report of a table of counts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.results.described import complete_text, described_header, described_notes
+from dpmodels.results.header import STAMP
+
+if TYPE_CHECKING:
+    from dpmodels.results.table import TableResult
+
+SHOWN_ROWS = 40
+SHOWN_COLUMNS = 12
+
+
+def table_report(fit: TableResult) -> Report:
+    """Lay out counts as tables of strings: the last factor across, else a list."""
+    facts = fit.call.tables[0]
+    across = len(facts.shape) > 1 and facts.shape[-1] <= SHOWN_COLUMNS
+    lines = facts.cells // (facts.shape[-1] if across else 1)
+    hidden = max(lines - SHOWN_ROWS, 0)
+    notes = (f"{count(hidden)} more lines: see counts and tidy().",) if hidden else ()
+    sections = (crossed(fit) if across else listed(fit), *_test(fit))
+    title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
+    return counts_report(fit, title, sections, (*_test_notes(fit), *notes))
+
+
+def counts_report(
+    fit: TableResult, title: str, sections: tuple[Section, ...], notes: tuple[str, ...]
+) -> Report:
+    """Put what every report on counts says around its sections."""
+    facts = fit.call.tables[0]
+    sd = fit._counted.incomplete_sd if fit.release.rows is not None else fit.noise_sd(facts.cells)
+    return Report(
+        title=title,
+        facts=(
+            *described_header(fit.call, fit.release, complete_text(fit.ncomplete, sd)),
+            ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {_within(fit)}"),
+        ),
+        sections=sections,
+        notes=(*notes, *_lost(fit), _reading(fit), *described_notes(fit.call, fit.release)),
+        stamp=STAMP if fit.simulated else None,
+    )
+
+
+def _within(fit: TableResult) -> str:
+    """Print half the length of the noise interval of a count, the same for all."""
+    middle = max(float(fit.released.to_numpy().flat[0]), 0.0)
+    return signif(float(fit.noise_int().to_numpy()[0, 1]) - middle, 2)
+
+
+def _lost(fit: TableResult) -> tuple[str, ...]:
+    """Say which counts are no evidence of rows, where there are some."""
+    none = bool((fit.noise_int()["lower"] == 0).any())
+    return (f"Counts up to {_within(fit)} may be noise alone.",) * none
+
+
+def _reading(fit: TableResult) -> str:
+    agree = "" if fit.release.rows is None else " and, with the incomplete rows, add up to n"
+    return (
+        f"Counts are whole, not negative{agree}: made so from the unbiased ones in released. "
+        "Noise and noise_int() are privacy noise only; shares of the population: conf_int()."
+    )
+
+
+def crossed(fit: TableResult, *, upright: bool = False) -> Section:
+    """Set the last factor across, or the others where `upright`, with totals."""
+    facts = fit.call.tables[0]
+    counts = fit.counts.to_numpy().reshape(-1, facts.shape[-1])
+    names = [" / ".join(facts.factors[:-1]), facts.factors[-1]]
+    labels = [_joined(facts.levels[:-1]), list(map(str, facts.levels[-1]))]
+    if upright:
+        counts, names, labels = counts.T, names[::-1], labels[::-1]
+    counts = np.vstack([counts, counts.sum(axis=0)])
+    counts = np.column_stack([counts, counts.sum(axis=1)])
+    lines = [*range(min(len(labels[0]), SHOWN_ROWS)), len(labels[0])]
+    heads = [*labels[0], "Total"]
+    rows = tuple(Row(heads[i], tuple(map(count, counts[i].tolist()))) for i in lines)
+    return Section(" by ".join(names), (*labels[1], "Total"), rows)
+
+
+def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
+    """Name the combinations of levels."""
+    names = [""]
+    for own in levels:
+        names = [f"{name} / {level}" if name else str(level) for name in names for level in own]
+    return names
+
+
+def listed(fit: TableResult) -> Section:
+    """Give every cell a line, with its intervals."""
+    facts = fit.call.tables[0]
+    table = fit.tidy().head(SHOWN_ROWS)
+    rows = zip(facts.labels, map(_cells, table.to_dict("records")), strict=False)
+    heads = ("Rows", "95% noise int.", "%", "95% conf. int.")
+    return Section(" / ".join(facts.factors), heads, tuple(Row(*row) for row in rows))
+
+
+def _cells(row: dict[object, float]) -> tuple[str, ...]:
+    low, high = 100 * row["conf_low"], 100 * row["conf_high"]
+    return (
+        count(row["count"]),
+        f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
+        percent(row["proportion"], (high - low) / 4),
+        interval(low, high),
+    )
+
+
+def percent(share: float, sd: float) -> str:
+    """Print a share as a percentage to the digits that its sd, in percent, leaves."""
+    return signif_uncertain(100 * share, max(sd, 0.01))
+
+
+def _test(fit: TableResult) -> tuple[Section, ...]:
+    factors = fit.call.tables[0].factors
+    if len(factors) < 2:
+        return ()
+    test = fit.chi2_test()
+    cells = (signif(test.statistic), str(test.df), pvalue(test.pvalue))
+    row = Row("chi-square, noise counted in", cells)
+    title = "Independence" if len(factors) == 2 else "Mutual independence"
+    return (Section(title, ("statistic", "df", "p-value"), (row,)),)
+
+
+def pvalue(value: float) -> str:
+    """Print a p-value; below 0.0001 nothing more is claimed."""
+    if math.isnan(value):
+        return "-"
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _test_notes(fit: TableResult) -> tuple[str, ...]:
+    if len(fit.call.tables[0].factors) < 2:
+        return ()
+    test = fit.chi2_test()
+    if test.reason:
+        return (f"No test: {test.reason}",)
+    return ("Some expected counts are below 5: the test is approximate.",) * (test.smallest < 5)

@@ -1,0 +1,194 @@
+"""The result of private variances by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import PrivacyError
+from dpmodels.inference.means import GroupMoments
+from dpmodels.released import CountsRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.described import Counted, counted, described_glance, interval_frame
+from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.refusals import NOT_PICKLED
+
+if TYPE_CHECKING:
+    from dpmodels.results.summary import Summary
+
+
+@dataclass(frozen=True, repr=False)
+class VarResult:
+    """Private variances by group: released values and public facts only.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked.
+    release : CountsRelease
+        What was released: the sums of the powers 0 to 4 by group.
+
+    Notes
+    -----
+    In squared units of the measured number, with divisor n - 1. A group whose
+    rows cannot be told from none has nan for a variance.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+
+    @property
+    def _facts(self) -> TableFacts:
+        return self.call.tables[0]
+
+    @cached_property
+    def _counted(self) -> Counted:
+        return counted(self.call, self.release)
+
+    @cached_property
+    def _moments(self) -> GroupMoments:
+        return self._counted.moments
+
+    def _series(self, values: object, name: str) -> pd.Series[float]:
+        return pd.Series(values, index=self._facts.index, name=name)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Variances, not below 0."""
+        return self._series(self._facts.width**2 * self._moments.variances, "variance")
+
+    @property
+    def sd(self) -> pd.Series[float]:
+        """Standard deviations."""
+        return self._series(np.sqrt(self.params), "sd")
+
+    @property
+    def mean(self) -> pd.Series[float]:
+        """Means, from the same release."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviation of the privacy noise in the variances, to first order."""
+        return self._series(self._facts.width**2 * self._moments.variance_noise_sd, "bse_noise")
+
+    @property
+    def bse_sampling(self) -> pd.Series[float]:
+        """Standard error of the variances by sampling alone, from the private fourth moment."""
+        spread = self._facts.width**2 * self._moments.variance_sampling_sd
+        return self._series(spread, "bse_sampling")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard error of the variances as estimates of the population's: noise and sampling."""
+        return self._series(np.hypot(self.bse_noise, self.bse_sampling), "bse")
+
+    @property
+    def counts(self) -> pd.Series[float]:
+        """Released number of complete rows; noise sd `count_noise_sd`."""
+        return self._series(self._moments.counts, "count")
+
+    @property
+    def count_noise_sd(self) -> float:
+        """Standard deviation of the privacy noise in each of `counts`."""
+        return self._moments.count_sd
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        return self.release.simulated
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the variances of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by group.
+        """
+        return self._interval(level, population=False)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's variances: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by group.
+
+        Notes
+        -----
+        No normal rows are assumed: the sampling error comes from the private
+        fourth moment. As without privacy, thousands of rows are needed where
+        the number is very skewed.
+        """
+        return self._interval(level, population=True)
+
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
+        ends = self._moments.variance_interval(checked_level(level), population=population)
+        square = self._facts.width**2
+        return interval_frame(self._facts, (square * ends[0], square * ends[1]))
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a group: counts, variances, their errors and 95 % intervals."""
+        noise, population = self.noise_int(), self.conf_int()
+        values = {
+            "count": self.counts,
+            "estimate": self.params,
+            "sd": self.sd,
+            "std_error": self.bse,
+            "noise_sd": self.bse_noise,
+            "noise_low": noise["lower"],
+            "noise_high": noise["upper"],
+            "conf_low": population["lower"],
+            "conf_high": population["upper"],
+        }
+        return pd.DataFrame(values).reset_index()
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole release."""
+        complete = float(self._moments.counts.sum())
+        return described_glance(self.call, self.release, complete, self._facts.cells)
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.results.mean_report import var_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(var_report(self))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the released values and public facts to a netCDF file."""
+        from dpmodels.results.described_store import VAR, write_described
+
+        write_described(path, VAR, self.call, self.release)
+
+    def __repr__(self) -> str:
+        guarantee = self.release.guarantee.describe()
+        return f"<VarResult {self.call.formula!r}: {self._facts.cells} groups, {guarantee}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)

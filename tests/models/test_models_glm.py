@@ -1,0 +1,196 @@
+"""dp_glm: what it refuses, and what no row can make it do or tell."""
+
+import contextlib
+import io
+import logging
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from glm_cases import BOOK, PURE, everything, fit, table
+from models_samples import Mine
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    CodebookError,
+    FormulaError,
+    FrameError,
+    LedgerError,
+    NotAvailable,
+    PrivacyError,
+)
+from dpmodels.mechanisms.regression import COEFFICIENTS, NoisyGradients, Objective
+from dpmodels.models.glm import dp_glm
+from dpmodels.privacy import ZCDP
+
+MINES = {name: Mine() for name in BOOK}
+BUDGETS = (PURE, {"eps": 1.0, "delta": 1e-6}, {"budget": ZCDP(0.1)})
+
+
+# ---- what is refused, before a row is read ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "error", "match"),
+    [
+        ("income ~ a", {}, CodebookError, "income"),
+        ("y ~ income", {}, CodebookError, "income"),
+        ("~ a", {}, FormulaError, "response"),
+        ("b ~ a", {}, FormulaError, "two levels"),
+        ("t ~ a", {}, FormulaError, "levels"),
+        ("y ~ a", {"family": "gaussian"}, ArgumentError, "family"),
+        ("y ~ a", {"family": None}, ArgumentError, "family"),
+        ("y ~ a", {"family": "logit"}, ArgumentError, "family"),
+        ("y ~ a", {"family": "Binomial"}, ArgumentError, "family"),
+        ("y ~ a", {"family": ["binomial"]}, ArgumentError, "family"),
+        ("y ~ a", {"family": "poisson", "delta": 1e-6}, FormulaError, "from 0 up"),
+        ("a ~ b", {"family": "poisson", "delta": 1e-6}, FormulaError, "from 0 up"),
+        ("c ~ b", {"family": "poisson"}, BudgetError, "delta"),
+        ("c ~ b", {"family": "poisson", "mechanism": "objective"}, ArgumentError, "gradients"),
+        ("c ~ b", {"family": "poisson", "delta": 1e-6, "clip": -1}, ArgumentError, "clip"),
+        ("c ~ b", {"family": "poisson", "delta": 1e-6, "clip": "x"}, ArgumentError, "clip"),
+        ("y ~ a", {"clip": 2.0}, ArgumentError, "clip"),
+        ("y ~ a", {"scale": "sd"}, ArgumentError, "scale"),
+        ("y ~ a", {"row_norm": -1.0}, ArgumentError, "row_norm"),
+        ("y ~ a", {"row_norm": "unit"}, ArgumentError, "row_norm"),
+        ("y ~ a", {"mechanism": "gauss"}, ArgumentError, "mechanism"),
+        ("y ~ a", {"mechanism": Objective}, ArgumentError, "instance"),
+        ("y ~ a", {"inference": "yes"}, ArgumentError, "inference"),
+        ("y ~ a", {"mechanism": "gradients"}, BudgetError, "delta"),
+        ("y ~ a", {"ledger": 3}, ArgumentError, "ledger"),
+        ("y ~ a", {"adjacency": "swap"}, ArgumentError, "adjacency"),
+        ("y ~ a", {"eps": -1.0}, BudgetError, "eps"),
+    ],
+)
+def test_refusals_come_before_a_row_is_read(formula, words, error, match):
+    with pytest.raises(error, match=match):
+        fit(formula, MINES, **words)
+
+
+def test_the_ledger_refuses_before_a_row_is_read():
+    ledger = dp.Ledger(eps=0.5)
+    with pytest.raises(LedgerError):
+        fit(data=MINES, ledger=ledger)
+    fit(ledger=dp.Ledger(eps=1.0))
+
+
+def test_rows_that_can_be_read_once_are_refused():
+    with pytest.raises(FrameError, match="several times"):
+        fit(data=iter([pd.DataFrame(table(5))]))
+
+
+# ---- no row makes an exception or a warning ------------------------------------------
+
+SEPARATED = {"a": [-0.5, -0.2, 0.3, 0.6] * 5, "y": ["no", "no", "yes", "yes"] * 5}
+PLAIN = {"a": [0.5] * 20, "b": [2.0] * 20, "g": ["u"] * 20, "y": ["yes"] * 20, "c": [3.0] * 20}
+ODD = [
+    {},
+    SEPARATED,
+    {"y": ["no"] * 20},
+    {"y": ["unknown"] * 20},
+    {"a": [np.nan] * 20},
+    {"a": [1e300, -1e300] * 10, "b": [np.inf, -np.inf] * 10},
+    {"g": ["u", "v", "w", "x"] * 5, "y": ["yes", "no"] * 10},
+    {"c": [1e9, -4.0] * 10},
+    {"b": [5.0, 10.0] * 10, "a": [0.0, 1.0] * 10, "y": ["yes", "no"] * 10},
+    {"y": ["yes", "no", None, "unknown"] * 5, "c": [np.nan, np.inf] * 10},
+]
+
+
+FORMULAS = ("y ~ a + b + g", "y ~ 1", "y ~ a - 1")
+
+
+@pytest.mark.parametrize("case", range(len(ODD)))
+@pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
+def test_odd_rows_pass_in_silence(case, mechanism):
+    """Every table by every mechanism; formulas, budgets and neighbours take turns."""
+    data = PLAIN | ODD[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for at, formula in enumerate(FORMULAS):
+            budget = BUDGETS[(at + case) % 3]
+            adjacency = ("replace", "add-remove")[(at + case // 3) % 2]
+            own = mechanism
+            if mechanism == "gradients":
+                own = NoisyGradients(steps=2 + at)
+                budget = {"budget": ZCDP(0.1)} if budget is PURE else budget
+                words = {"family": "poisson", "adjacency": adjacency, **budget}
+                poisson = dp_glm(formula.replace("y", "c"), data, codebook=BOOK, **words)
+                assert np.isfinite(poisson.params).all()
+            words = {"mechanism": own, "adjacency": adjacency, **budget}
+            result = dp_glm(formula, data, codebook=BOOK, **words)
+            assert np.isfinite(result.params).all()
+        everything(result)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_few_rows_pass_in_silence(rows):
+    data = {name: own[:rows] for name, own in table().items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(fit(data=data).params).all()
+
+
+@pytest.mark.parametrize("eps", [1e-9, 1e-6, 1e6, 1e9])
+@pytest.mark.parametrize("more", [{}, {"delta": 1e-6}, {"inference": False}])
+@pytest.mark.parametrize("mechanism", list(COEFFICIENTS))
+def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, more, mechanism):
+    words = {"eps": eps, "mechanism": mechanism, **more}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            fit(data=MINES, **words)
+        except BudgetError as error:
+            assert "larger" in str(error) or "delta" in str(error)  # noqa: PT017
+        except AssertionError:
+            result = fit(data=table(50), **words)
+            assert np.isfinite(result.params).all()
+            str(result.summary())
+
+
+# ---- what it tells -------------------------------------------------------------------
+
+
+def test_a_rare_cell_is_told_nowhere():
+    data = table(60)
+    data["a"][3] = 0.731415926
+    data["y"] = data["y"].astype(object)
+    data["y"][5] = "quokka"
+    out, log = io.StringIO(), io.StringIO()
+    handler = logging.StreamHandler(log)
+    logging.getLogger().addHandler(handler)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            texts = everything(fit(data=data)) + everything(fit(data=data, mechanism="output"))
+    finally:
+        logging.getLogger().removeHandler(handler)
+    for trace in ("73141", "quokka"):
+        assert trace not in "".join([*texts, out.getvalue(), log.getvalue()])
+
+
+def test_refusals_of_what_would_tell_rows():
+    result = fit()
+    for name in ("fittedvalues", "resid", "llf", "score"):
+        with pytest.raises(NotAvailable):
+            getattr(result, name)
+    with pytest.raises(PrivacyError):
+        pickle.dumps(result)
+
+
+def test_no_release_repeats_and_a_simulation_says_so():
+    data = table()
+    assert (fit(data=data).params != fit(data=data).params).any()
+    with dp.simulation(seed=3):
+        first = fit(data=data)
+    with dp.simulation(seed=3):
+        again = fit(data=data)
+    assert first.params.equals(again.params)
+    assert "NOT PRIVATE" in str(first.summary())
+    assert "NOT PRIVATE" not in str(fit(data=data).summary())
+
+
+# ---- what it finds -------------------------------------------------------------------

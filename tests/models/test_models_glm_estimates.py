@@ -1,0 +1,249 @@
+"""dp_glm: estimates, their errors and intervals, and how they are printed and kept."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from glm_cases import BOOK, everything, fit, table
+from scipy import stats
+from scipy.special import expit
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    DPModelsError,
+    NotAvailable,
+)
+from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
+from dpmodels.models.glm import dp_glm
+from dpmodels.privacy import ZCDP
+from dpmodels.results.coefficients_store import GLM, read_coefficients
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.store import open_saved
+
+ALARM = 1e-6
+
+
+@pytest.mark.parametrize("formula", ["y ~ a + b + g", "y ~ a + g - 1", "bit ~ a * g", "y ~ 1"])
+@pytest.mark.parametrize("scale", ["range", None])
+def test_a_huge_budget_gives_the_maximum_likelihood_estimate(formula, scale):
+    import patsy
+
+    data = table()
+    found = fit(formula, data, budget=ZCDP(1e8), scale=scale)
+    right = formula.partition("~")[2]
+    design = patsy.dmatrix(right, pd.DataFrame(data), return_type="dataframe")
+    label = data["bit"] if formula.startswith("bit") else (data["y"] == "yes").astype(float)
+    own = sm.Logit(label, design).fit(disp=0).params
+    assert list(found.params.index) == list(own.index)
+    np.testing.assert_allclose(found.params, own, atol=0.02)
+    own = sm.Logit(label, design).fit(disp=0, cov_type="HC0").bse
+    np.testing.assert_allclose(found.bse, own, rtol=0.1)
+
+
+@pytest.mark.parametrize("level", [0.5, 2.5])
+def test_poisson_finds_the_maximum_likelihood_estimate(level):
+    data = table(20_000)
+    noise = np.random.default_rng(1)
+    data["c"] = np.minimum(noise.poisson(np.exp(level + 0.5 * data["a"])), 30.0)
+    words = {"family": "poisson", "budget": ZCDP(1e8), "clip": 30.0}
+    levels = np.column_stack([data["g"] == each for each in "uvw"]).astype(float)
+    design = np.column_stack([levels, data["a"]])
+    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
+    found = fit("c ~ g + a - 1", data, **words)
+    np.testing.assert_allclose(found.params, own, atol=1e-3)
+    found = fit("c ~ a + b", data, **words)
+    design = sm.add_constant(np.column_stack([data["a"], data["b"]]))
+    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit().params
+    np.testing.assert_allclose(found.params, own, atol=1e-3)
+    means = found.predict({"a": [0.5], "b": [2.0]})
+    assert means == pytest.approx(np.exp(own[0] + 0.5 * own[1] + 2 * own[2]), rel=0.05)
+
+
+def test_predictions_are_those_of_the_coefficients():
+    found = fit()
+    new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}
+    values = found.predict(new)
+    p = found.params
+    assert values[0] == pytest.approx(
+        expit(p["Intercept"] + 0.5 * p["a"] + 2 * p["b"] + p["g[T.w]"])
+    )
+    assert values[1] == pytest.approx(expit(p["Intercept"] + p["a"] + 2 * p["b"]))
+    assert math.isnan(values[2])
+    np.testing.assert_allclose(expit(found.decision_function(new)), values)
+    assert found.classes == ("no", "yes")
+    with pytest.raises(DPModelsError):
+        found.predict({"a": [1.0]})
+    with pytest.raises(NotAvailable):
+        fit("y ~ 1").predict(new)
+
+
+def test_a_smaller_row_norm_shrinks_long_rows_alone():
+    data = table() | {"b": np.full(3000, 5.0)}
+    found = fit("y ~ a + b", data, budget=ZCDP(1e6), row_norm=1.05)
+    assert found.call.row_norm == pytest.approx(1.05)
+    assert found.call.worst_case == pytest.approx(math.sqrt(2))
+    own = fit("y ~ a + b", data, budget=ZCDP(1e6))
+    assert found.params["a"] == pytest.approx(own.params["a"], abs=0.02)
+    assert "shrunk" in str(found.summary())
+
+
+# ---- intervals -----------------------------------------------------------------------
+
+
+GRADIENTS = {"mechanism": "gradients", "budget": ZCDP(2.0)}
+RUNS = 20
+
+
+@pytest.mark.parametrize(
+    ("family", "words"),
+    [
+        ("binomial", {"eps": 8.0}),
+        ("binomial", {"eps": 2.0, "delta": 1e-6}),
+        ("binomial", GRADIENTS),
+        ("poisson", GRADIENTS),
+    ],
+)
+def test_errors_are_as_large_as_they_say(family, words):
+    """Of the population's coefficients all together, of the rows' own one by one."""
+    truth = np.array([0.3, 0.6, -0.1])
+    far, near = 0.0, np.zeros(3)
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        a, b = rng.uniform(-1, 1, 6000), rng.uniform(0, 10, 6000)
+        x = sm.add_constant(np.column_stack([a, b]))
+        if family == "poisson":
+            y = np.minimum(rng.poisson(np.exp(x @ truth)), 9)
+            own = sm.GLM(y, x, family=sm.families.Poisson()).fit().params
+            data, formula = {"a": a, "b": b, "d": y}, "d ~ a + b"
+        else:
+            y = rng.random(6000) < expit(x @ truth)
+            own = sm.Logit(y.astype(float), x).fit(disp=0).params
+            data, formula = {"a": a, "b": b, "y": np.where(y, "yes", "no")}, "y ~ a + b"
+        with dp.simulation(seed=seed):
+            found = dp_glm(formula, data, codebook=BOOK, family=family, **words)
+        error = found.params - truth
+        far += error @ np.linalg.solve(found.cov_params(), error)
+        near += ((found.params - own) / found.bse_noise) ** 2
+    # Chi-squares, four of 60 and nine of 20 degrees of freedom; half or twice the standard error
+    # would move their means by a factor of 4.
+    low, high = stats.chi2(3 * RUNS).ppf([ALARM / 8, 1 - ALARM / 8])
+    assert low < far < high
+    if "eps" not in words or "delta" in words:
+        low, high = stats.chi2(RUNS).ppf([ALARM / 18, 1 - ALARM / 18])
+        assert (low < near).all()
+        assert (near < high).all()
+
+
+def test_poisson_standard_errors_are_those_of_the_sandwich():
+    """Of counts that vary more than Poisson's, where none is clipped."""
+    data = table(20_000)
+    rng = np.random.default_rng(3)
+    data["c"] = np.minimum(
+        rng.poisson(np.exp(0.5 + 0.5 * data["a"]) * rng.gamma(2, 0.5, 20_000)), 30.0
+    )
+    found = fit("c ~ a + b", data, family="poisson", budget=ZCDP(1e8), clip=30.0)
+    design = sm.add_constant(np.column_stack([data["a"], data["b"]]))
+    own = sm.GLM(data["c"], design, family=sm.families.Poisson()).fit(cov_type="HC0")
+    np.testing.assert_allclose(found.params, own.params, atol=1e-3)
+    np.testing.assert_allclose(found.bse, own.bse, rtol=0.02)
+
+
+def test_parts_of_the_error_add_up():
+    found = fit(budget=ZCDP(2.0))
+    together = np.hypot(found.bse_noise, found.bse_sampling)
+    np.testing.assert_allclose(found.bse, together, rtol=1e-9)
+    np.testing.assert_allclose(found.tvalues, found.params / found.bse)
+    np.testing.assert_allclose(found.zvalues, found.tvalues)
+    assert ((found.pvalues >= 0) & (found.pvalues <= 1)).all()
+    assert found.conf_int().to_numpy() == pytest.approx(
+        found.params.to_numpy()[:, None] + np.outer(found.bse, [-1.959964, 1.959964])
+    )
+    assert found.noise_int().to_numpy() == pytest.approx(
+        found.params.to_numpy()[:, None] + np.outer(found.bse_noise, [-1.959964, 1.959964])
+    )
+    wide, narrow = found.conf_int(0.99), found.conf_int(0.5)
+    assert (wide["lower"] < narrow["lower"]).all()
+    with pytest.raises(ArgumentError):
+        found.conf_int(95)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"inference": False}, "inference=True"),
+        ({"eps": 0.01}, "not identified at this budget"),
+        ({"mechanism": "output"}, "no intervals"),
+        ({"mechanism": NoisyGradients(inference=False), "delta": 1e-6}, "inference=True"),
+        ({"mechanism": "gradients", "delta": 1e-6, "eps": 0.01}, "not identified at this budget"),
+    ],
+)
+def test_intervals_that_would_not_cover_are_not_given(words, reason):
+    found = fit(**words)
+    for name in ("conf_int", "noise_int", "cov_params"):
+        with pytest.raises(NotAvailable, match=reason):
+            getattr(found, name)()
+    for name in ("bse", "bse_noise", "bse_sampling", "tvalues", "pvalues"):
+        with pytest.raises(NotAvailable, match=reason):
+            getattr(found, name)
+    assert list(found.tidy()) == ["term", "estimate"]
+    assert "Standard errors" in str(found.summary())
+
+
+def test_the_printed_table():
+    with dp.simulation(seed=1):
+        text = str(fit(budget=ZCDP(1.0), ledger=dp.Ledger(budget=ZCDP(2.0))).summary())
+    for word in (
+        *("Private generalised linear model", "y ~ a + b + g", "rho = 1 (zCDP)", "objective"),
+        *("3,000 (public)", "yes against no", "std err", "noise", "P>|z|", "g[T.w]", "Ledger"),
+    ):
+        assert word in text
+    assert "private" in str(fit(adjacency="add-remove").summary())
+
+
+def test_strategies_are_taken_as_they_are():
+    found = fit(mechanism=Objective(ridge=50.0))
+    assert found.release.ridge == 50
+    assert fit(mechanism=Output(ridge=70.0)).release.ridge == 70
+    assert "automatically" in str(fit().summary())
+    assert "automatically" not in str(fit(mechanism="objective").summary())
+
+
+# ---- storage and pictures ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("y ~ a + b + g", {"budget": ZCDP(1.0)}),
+        ("y ~ a * g", {"adjacency": "add-remove", "inference": False}),
+        ("bit ~ a - 1", {"mechanism": "output"}),
+        ("c ~ a", {"family": "poisson", "budget": ZCDP(1.0), "row_norm": 0.5}),
+    ],
+)
+def test_what_is_read_back_prints_the_same(formula, words, tmp_path):
+    found = fit(formula, **words)
+    found.save(tmp_path / "fit.nc")
+    saved = open_saved(tmp_path / "fit.nc")
+    assert saved.format == GLM
+    again = GLMResult(*read_coefficients(saved), found.coder)
+    assert everything(again)[:4] == everything(found)[:4]
+    assert again.release.events == found.release.events
+    assert again.call.codebook == found.call.codebook
+    pd.testing.assert_frame_equal(again.tidy(), found.tidy(), check_exact=True)
+
+
+def test_the_picture_of_coefficients():
+    from matplotlib.figure import Figure
+
+    with dp.simulation(seed=1):
+        found = fit(budget=ZCDP(1.0))
+    ax = found.plot(ax=Figure().subplots())
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["g[T.v]", "g[T.w]", "a", "b"]
+    assert "yes" in ax.get_xlabel()
+    with pytest.raises(NotAvailable, match="inference"):
+        fit(inference=False).plot()
+    with pytest.raises(ArgumentError, match="terms"):
+        fit("y ~ 1", budget=ZCDP(1.0)).plot()

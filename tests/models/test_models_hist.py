@@ -1,0 +1,226 @@
+"""dp_hist: bins, groups, labels, intervals, pictures, refusals."""
+
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from models_samples import Mine
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError, PrivacyError
+from dpmodels.models.hist import _ends, _names, dp_hist
+from dpmodels.privacy import ZCDP
+
+BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"])
+HUGE = 1e9
+
+
+def rows(count=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.uniform(0, 100, count),
+        "sex": rng.choice(["F", "M"], count),
+        "g": rng.choice(["u", "v", "w"], count),
+    }
+
+
+@pytest.mark.parametrize("breaks", [7, [0, 18, 40, 65, 100], [20, 30, 90], np.array([0, 1, 100.0])])
+def test_a_huge_budget_gives_numpys_histogram(breaks):
+    data = rows()
+    fit = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=breaks)
+    ends = np.linspace(0, 100, 8) if isinstance(breaks, int) else np.array(breaks, dtype=float)
+    wanted, _ = np.histogram(data["age"], ends)
+    assert fit.breaks.tolist() == ends.tolist()
+    assert fit.counts.to_numpy().tolist() == wanted.tolist()
+    # numpy's last bin alone is closed above; no age here lies on an end.
+    density = wanted / wanted.sum() / np.diff(ends)
+    assert fit.density.to_numpy() == pytest.approx(density)
+    assert fit.mids == pytest.approx((ends[1:] + ends[:-1]) / 2)
+    assert fit.counts.dims == ("age",)
+    assert fit.released.to_numpy() == pytest.approx(wanted)
+
+
+def test_groups_are_the_declared_levels():
+    data = rows()
+    fit = dp_hist("age ~ sex + g", data, codebook=BOOK, eps=HUGE, breaks=4)
+    frame = pd.DataFrame(data).assign(bin=pd.cut(data["age"], [0, 25, 50, 75, 100]))
+    wanted = frame.groupby(["sex", "g", "bin"], observed=False).size()
+    assert fit.counts.dims == ("sex", "g", "age")
+    assert fit.counts.to_numpy().ravel().tolist() == wanted.tolist()
+    each = fit.density.to_numpy().sum(axis=-1) * 25
+    assert each == pytest.approx(1.0)
+
+
+def test_values_outside_the_bounds_are_clipped_and_outside_the_breaks_incomplete():
+    data = {"age": [-5.0, 0.0, 30.0, 30.1, 99.0, 1e300, np.nan, np.inf]}
+    whole = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=[0, 30, 100])
+    assert whole.counts.to_numpy().tolist() == [3, 4]
+    inner = dp_hist("~ age", data, codebook=BOOK, eps=HUGE, breaks=[10, 30, 90])
+    assert inner.counts.to_numpy().tolist() == [1, 1]
+    assert inner.table.nincomplete == 6
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=9, unique=True).map(sorted),
+)
+def test_bins_have_different_names_that_are_close_to_their_ends(ends):
+    narrowest = np.diff(ends).min()
+    if narrowest < 1e-6:
+        return
+    names = _names(ends)
+    assert len(set(names)) == len(ends) - 1
+    read = [float(text) for name in names for text in name[1:-1].split(", ")]
+    exact = [end for pair in pairwise(ends) for end in pair]
+    assert np.abs(np.array(read) - exact).max() <= 0.006 * narrowest + 1e-12 * max(map(abs, ends))
+
+
+def test_names_of_round_ends_are_as_one_writes_them():
+    assert _names((0, 18, 40.5, 100)) == ("[0, 18]", "(18, 40.5]", "(40.5, 100]")
+    assert _names((0, 250_000 / 3, 250_000))[0] == "[0, 83300]"
+    assert _names((0, 1e-6, 2e-6)) == ("[0, 1e-06]", "(1e-06, 2e-06]")
+
+
+BAD_BREAKS = (
+    (1, "expected a number of bins from 2"),
+    (10**7, "expected a number of bins from 2"),
+    (True, "expected a number of bins or their ends"),
+    (2.5, "expected a number of bins or their ends"),
+    ("10", "expected a number of bins or their ends"),
+    (None, "expected a number of bins or their ends"),
+    ([], "three ends or more"),
+    ([50], "three ends or more"),
+    ([0, 100], "three ends or more"),
+    ([0, 50, 50, 100], "increasing"),
+    ([100, 50, 0], "increasing"),
+    ([0, np.nan, 100], "finite numbers"),
+    ([0, 50, np.inf], "finite numbers"),
+    ([0, "a", 100], "finite numbers"),
+    ([-1, 50, 100], "outside the declared range of 'age', 0 to 100"),
+    ([0, 50, 100.5], "outside the declared range"),
+)
+
+
+@pytest.mark.parametrize(("breaks", "message"), BAD_BREAKS)
+def test_bad_breaks_are_refused_before_a_row_is_read(breaks, message):
+    ledger = dp.Ledger(1.0)
+    with pytest.raises(ArgumentError, match=message):
+        dp_hist("~ age", {"age": Mine()}, codebook=BOOK, eps=1.0, breaks=breaks, ledger=ledger)
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "error", "message"),
+    [
+        ("~ sex", {}, FormulaError, "'sex' is a category"),
+        ("~ age > 30", {}, FormulaError, "is a category"),
+        ("sex ~ age", {}, FormulaError, "'sex' is a category"),
+        ("age ~ age", {}, FormulaError, "cut it at public breaks"),
+        ("~ age + sex", {}, FormulaError, "takes one variable"),
+        ("~ I(age * 0)", {}, ArgumentError, "is the point 0"),
+        ("~ height", {}, CodebookError, "height"),
+        ("~ age", {"mechanism": "noise"}, ArgumentError, "mechanism='noise'"),
+        ("~ age", {"ledger": "mine"}, ArgumentError, "expected a dp.Ledger"),
+        ("~ age", {"ledger": dp.Ledger(0.5)}, LedgerError, "left"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_row_is_read(formula, words, error, message):
+    with pytest.raises(error, match=message):
+        dp_hist(formula, {"age": Mine(), "sex": Mine()}, codebook=BOOK, eps=1.0, **words)
+
+
+ODD = (
+    {"age": [], "sex": [], "g": []},
+    {"age": [50.0], "sex": ["F"], "g": ["u"]},
+    {"age": [50.0, 51.0], "sex": ["F", "F"], "g": ["u", "u"]},
+    {"age": [np.nan, np.inf, -np.inf], "sex": [None, "?", "M"], "g": ["x"] * 3},
+)
+
+
+@pytest.mark.parametrize("data", ODD)
+@pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_no_row_makes_a_warning_and_every_table_prints(data, eps, adjacency):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for formula in ("~ age", "age ~ sex", "age ~ sex + g"):
+            fit = dp_hist(
+                formula, data, codebook=BOOK, eps=eps, breaks=[0, 1, 100], adjacency=adjacency
+            )
+            summary = fit.summary()
+            for text in (str(summary), summary.as_html(), summary.as_latex()):
+                assert "istogram" in text
+            assert np.isfinite(fit.noise_int().to_numpy()).all()
+            ends = fit.conf_int().to_numpy()
+            assert ((ends >= 0) & (ends <= 1)).all()
+            assert len(fit.tidy()) == fit.counts.size
+            assert len(fit.glance()) == 1
+            fit.density  # noqa: B018
+
+
+@pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": ZCDP(0.1)}])
+@pytest.mark.parametrize("breaks", [12, [0, 18, 19, 65.5, 100]])
+def test_the_printed_table_shows_each_bin_on_a_line_of_its_own(budget, breaks):
+    fit = dp_hist("~ age", rows(), codebook=BOOK, breaks=breaks, **budget)
+    lines = str(fit.summary()).splitlines()
+    assert max(map(len, lines)) <= 86
+    counts = fit.counts.to_numpy().tolist()
+    names = fit.counts["age"].to_numpy().tolist()
+    for name, count in zip(names, counts, strict=True):
+        (line,) = [one for one in lines if one.startswith(name)]
+        assert f" {count:,} " in line
+    bars = [line.count("#") for line in lines if line.endswith((".", "#")) and "##" in line]
+    assert max(bars) == 20
+    assert ("Bars: rows by unit" in str(fit.summary())) == isinstance(breaks, list)
+
+
+def test_groups_stand_side_by_side_with_totals_that_add_up():
+    fit = dp_hist("age ~ sex", rows(), codebook=BOOK, eps=0.3, breaks=3)
+    lines = [line.replace(",", "").split() for line in str(fit.summary()).splitlines()]
+    ends = [line[-3:] for line in lines if len(line) >= 4 and all(map(str.isdigit, line[-3:]))]
+    table = [list(map(int, end)) for end in ends]
+    assert len(table) == 4
+    assert all(row[0] + row[1] == row[2] for row in table)
+    assert np.array(table)[:-1].sum(axis=0).tolist() == table[-1]
+
+
+def test_pictures_have_a_bar_and_an_interval_a_bin():
+    from matplotlib.figure import Figure
+
+    fit = dp_hist("age ~ sex", rows(), codebook=BOOK, eps=1.0, breaks=[0, 10, 50, 100])
+    ax = fit.plot(ax=Figure().subplots(), group="M")
+    heights = [bar.get_height() for bar in ax.patches]
+    wanted = fit.counts.sel(sex="M").to_numpy() / [10, 40, 50]
+    assert heights == pytest.approx(wanted)
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("rows by unit", "age, M")
+    alone = dp_hist("~ age", rows(), codebook=BOOK, eps=1.0, breaks=5)
+    ax = alone.plot(ax=Figure().subplots())
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(alone.counts.to_numpy())
+    assert ax.get_ylabel() == "rows"
+    with pytest.raises(ArgumentError, match="group='F'"):
+        fit.plot(ax=Figure().subplots())
+    with pytest.raises(ArgumentError, match="has no groups"):
+        alone.plot(ax=Figure().subplots(), group="F")
+
+
+def test_results_are_saved_and_not_pickled(tmp_path):
+    fit = dp_hist("age ~ sex", rows(), codebook=BOOK, eps=1.0, breaks=[0, 33.3, 100])
+    fit.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    assert str(again.summary()) == str(fit.summary())
+    assert again.counts.equals(fit.counts)
+    assert again.breaks.tolist() == fit.breaks.tolist()
+    with pytest.raises(PrivacyError):
+        pickle.dumps(fit)
+
+
+def test_ends_of_a_number_of_bins_are_equal_parts_of_the_declared_range():
+    from dpmodels.formula.sides import sides
+
+    number = sides("~ age", BOOK).right[0]
+    assert _ends(np.int64(4), number) == (0.0, 25.0, 50.0, 75.0, 100.0)
+    assert _ends((one for one in (0, 1, 2)), number) == (0.0, 1.0, 2.0)

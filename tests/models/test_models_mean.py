@@ -1,0 +1,164 @@
+"""dp_mean: refusals before a row is read, honest tables, intervals that cover."""
+
+import numpy as np
+import pytest
+from described_cases import (
+    BOOK,
+    FRAMES,
+    REFUSED,
+    body,
+    incomplete,
+    is_private,
+    is_silent,
+    refuses,
+    refuses_frames_and_budgets,
+    table,
+)
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.models.mean import dp_mean
+
+EXACT = 1e9
+
+
+def fit(formula="y ~ g", data=None, **words):
+    words = {"eps": 1.0} | words
+    return dp_mean(formula, table() if data is None else data, codebook=BOOK, **words)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "error", "match"),
+    [
+        *REFUSED,
+        ("~ y", {"mechanism": "laplacian"}, ArgumentError, "mechanism"),
+        ("y ~ h", {"mechanism": "paired"}, ArgumentError, "paired"),
+        ("~ y", {"mechanism": "paired", "adjacency": "add-remove"}, ArgumentError, "paired"),
+        ("~ y", {"mechanism": "gaussian"}, BudgetError, "pure"),
+    ],
+)
+def test_refusals_come_before_a_row_is_read(formula, words, error, match):
+    refuses(dp_mean, formula, words, error, match)
+
+
+def test_frames_and_ledgers_are_refused_before_a_row_is_read():
+    refuses_frames_and_budgets(dp_mean)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_a_huge_budget_gives_the_means_of_the_complete_rows(relation):
+    data, groups = incomplete()
+    found = fit("y ~ h", data, eps=EXACT, adjacency=relation)
+    for level, own in groups.items():
+        assert found.params[level] == pytest.approx(own.mean(), abs=1e-5)
+        assert found.sd[level] == pytest.approx(own.std(ddof=1), abs=1e-4)
+        assert found.counts[level] == pytest.approx(len(own), abs=1e-4)
+        students = stats.ttest_1samp(own, 0).confidence_interval()
+        assert found.conf_int().loc[level].tolist() == pytest.approx(list(students), abs=1e-4)
+    assert found.bse_sampling["p"] == pytest.approx(stats.sem(groups["p"]), rel=1e-4)
+    assert (found.noise_int().diff(axis=1)["upper"] < 1e-4).all()
+
+
+@pytest.mark.parametrize("mechanism", ["paired", "geometric"])
+def test_all_rows_together_are_one_group(mechanism):
+    data, _ = incomplete()
+    found = fit("~ y", data, eps=EXACT, mechanism=mechanism)
+    assert found.params["(all)"] == pytest.approx(np.nanmean(data["y"]), abs=1e-5)
+    assert found.counts["(all)"] == pytest.approx(np.isfinite(data["y"]).sum(), abs=1e-4)
+
+
+def test_what_has_two_values_has_a_proportion():
+    data = table()
+    assert fit("~ h", data, eps=EXACT).params.iloc[0] == pytest.approx(
+        (data["h"] == "q").mean(), abs=1e-6
+    )
+    assert fit("(y > 0) ~ h", data, eps=EXACT).params["p"] == pytest.approx(
+        (data["y"] > 0)[data["h"] == "p"].mean(), abs=1e-6
+    )
+
+
+def test_all_combinations_of_declared_levels_are_shown():
+    found = fit("y ~ g + h")
+    assert list(found.params.index.names) == ["g", "h"]
+    assert len(found.tidy()) == 6
+    assert found.glance().loc[0, ["nobs", "ngroups"]].tolist() == [2000, 6]
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("formula", ["~ y", "y ~ h"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_no_rows_make_it_speak(name, formula, relation):
+    if formula == "y ~ h" or relation == "replace":
+        is_silent(dp_mean, name, formula, adjacency=relation)
+
+
+def test_a_tiny_budget_prints_no_number():
+    found = fit("y ~ h", eps=1e-9)
+    assert found.params.isna().all()
+    assert found.conf_int().to_numpy().tolist() == [[-10, 30], [-10, 30]]
+    assert "too few rows" in str(found.summary())
+    assert not any(word.isdigit() for word in body(str(found.summary())).split())
+
+
+def test_small_groups_are_said_to_need_rows_that_are_not_skewed():
+    data = table(2000)
+    data["g"][:] = "u"
+    data["g"][:60] = "v"
+    assert "fewer than 100 rows" in " ".join(str(fit(data=data).summary()).split())
+    assert "fewer than 100 rows" not in str(fit("~ y", data).summary())
+
+
+def test_an_empty_group_is_told_from_the_others():
+    data = table()
+    data["g"][data["g"] == "w"] = "u"
+    found = fit(data=data)
+    assert found.params.isna().tolist() == [False, False, True]
+    assert found.noise_int().loc["w"].tolist() == [-10, 30]
+
+
+@pytest.mark.parametrize("words", [{}, {"adjacency": "add-remove"}, {"budget": dp.ZCDP(0.02)}])
+@pytest.mark.parametrize("formula", ["~ y", "y ~ h"])
+def test_noise_intervals_cover_the_rows_own_mean(formula, words):
+    """Binomial bounds with a false-alarm rate of 1e-6 at 95 %, by groups at two each."""
+    data, times = table(400), 100
+    words = {"eps": 0.5} | words if "budget" not in words else {"eps": None} | words
+    own = np.array([data["y"].mean()])
+    if formula == "y ~ h":
+        own = np.array([data["y"][data["h"] == level].mean() for level in "pq"])
+    hits = 0
+    with dp.simulation(seed=1):
+        for _ in range(times):
+            low, high = fit(formula, data, **words).noise_int().to_numpy().T
+            hits += int(((low <= own) & (own <= high)).sum())
+    # Groups share a public total: at worst the two hits are one.
+    least = stats.binom.ppf(1e-6, times, 0.95) * len(own)
+    assert hits >= least
+    assert hits < times * len(own)
+
+
+def test_the_least_noise_is_that_of_a_plain_sum():
+    """In the middle of the range a sum of sensitivity one range alone has as much."""
+    data = {"y": np.full(1000, 10.0)}
+    plain = np.sqrt(2) * 40 / 1000
+    assert fit("~ y", data).bse_noise.iloc[0] == pytest.approx(plain, rel=0.1)
+    assert fit("~ y", data, mechanism="geometric").bse_noise.iloc[0] > 1.25 * plain
+
+
+def test_results_hold_no_rows_and_are_not_pickled():
+    is_private(fit())
+
+
+def test_intervals_refuse_what_is_no_level():
+    for interval in (fit().conf_int, fit().noise_int):
+        for level in (0.0, 1.0, 95):
+            with pytest.raises(ArgumentError, match="level"):
+                interval(level)
+
+
+def test_a_ledger_is_charged_once_and_shown():
+    ledger = dp.Ledger(eps=2.0)
+    found = fit(ledger=ledger)
+    assert len(ledger.entries) == 1
+    assert ledger.entries[0].events == found.release.events
+    assert ledger.describe() in str(found.summary())

@@ -1,0 +1,132 @@
+"""dp_summary: one table of means, standard deviations and counts, by groups or not."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from models_samples import Mine
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError, LedgerError, PrivacyError
+from dpmodels.models.overview import dp_summary
+from dpmodels.privacy import ZCDP
+
+BOOK = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"], g=["u", "v", "w"])
+HUGE = 1e9
+
+
+def rows(count=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.uniform(18, 90, count),
+        "income": np.exp(rng.normal(10, 0.5, count)),
+        "sex": rng.choice(["F", "M"], count),
+        "g": rng.choice(["u", "v", "w", "?"], count),
+    }
+
+
+def test_a_huge_budget_gives_the_usual_table():
+    data = rows()
+    frame = pd.DataFrame(data)
+    fit = dp_summary("sex ~ age + income + g", data, codebook=BOOK, eps=HUGE)
+    assert fit.variables == ("age", "income", "g")
+    for name in ("age", "income"):
+        wanted = frame.groupby("sex")[name]
+        assert fit[name].params.to_numpy() == pytest.approx(wanted.mean().to_numpy(), rel=1e-6)
+        assert fit[name].sd.to_numpy() == pytest.approx(wanted.std().to_numpy(), rel=1e-4)
+    known = frame[frame["g"] != "?"]
+    wanted = pd.crosstab(known["sex"], known["g"]).to_numpy()
+    assert fit["g"].counts.to_numpy().tolist() == wanted.tolist()
+    shares = fit["g"].proportions("sex").to_numpy()
+    assert shares == pytest.approx(wanted / wanted.sum(axis=1, keepdims=True))
+
+
+def test_noise_grows_with_the_number_of_variables_or_its_root():
+    formulas = ("~ sex", "~ sex + g", "~ sex + g + age + income")
+    for budget, power in (({"eps": 1.0}, 1.0), ({"budget": ZCDP(0.1)}, 0.5)):
+        sds = [
+            dp_summary(formula, rows(200), codebook=BOOK, **budget).release.noise_sd
+            for formula in formulas
+        ]
+        assert sds[1] / sds[0] == pytest.approx(2**power, rel=0.02)
+        assert sds[2] / sds[0] == pytest.approx(4**power, rel=0.02)
+
+
+def test_the_ledger_is_charged_once_for_all_variables():
+    ledger = dp.Ledger(1.0)
+    dp_summary("~ .", rows(200), codebook=BOOK, eps=1.0, ledger=ledger)
+    assert len(ledger.entries) == 1
+    with pytest.raises(LedgerError):
+        dp_summary("~ sex", {"sex": Mine()}, codebook=BOOK, eps=0.1, ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("age ~ sex", "cut it at public breaks"),
+        ("sex ~ 1", "nothing on its right-hand side"),
+        ("sex ~ sex + age", "'sex' on both sides"),
+        ("~ bs(age, knots=[30])", "several columns; describe the variable itself"),
+        ("~ height", "height"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_row_is_read(formula, message):
+    with pytest.raises((FormulaError, dp.errors.CodebookError), match=message):
+        dp_summary(formula, {name: Mine() for name in BOOK}, codebook=BOOK, eps=1.0)
+
+
+ODD = (
+    {"age": [], "income": [], "sex": [], "g": []},
+    {"age": [50.0], "income": [1.0], "sex": ["F"], "g": ["u"]},
+    {"age": [50.0, 50], "income": [1.0, 1], "sex": ["F"] * 2, "g": ["u"] * 2},
+    {"age": [np.nan, 1e300], "income": [np.inf, -1.0], "sex": [None, "x"], "g": [1, 2]},
+)
+
+
+@pytest.mark.parametrize("data", ODD)
+@pytest.mark.parametrize("eps", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_no_row_makes_a_warning_and_every_table_prints(data, eps, adjacency):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for formula in ("~ .", "sex ~ age + g", "sex + g ~ age + income"):
+            fit = dp_summary(formula, data, codebook=BOOK, eps=eps, adjacency=adjacency)
+            summary = fit.summary()
+            for text in (str(summary), summary.as_html(), summary.as_latex()):
+                assert "Private overview" in text
+            assert len(fit.noise_int()) == len(fit.conf_int()) == len(fit.tidy())
+            assert len(fit.glance()) == 1
+
+
+def test_what_noise_hides_is_not_printed():
+    fit = dp_summary("sex ~ age + g", rows(50), codebook=BOOK, eps=0.001)
+    text = str(fit.summary())
+    assert "-: lost in the noise at this budget." in text
+    for line in text.splitlines():
+        if line.startswith("age, mean"):
+            assert line.split()[-2:] == ["-", "-"]
+    plenty = str(dp_summary("sex ~ age + g", rows(), codebook=BOOK, eps=10.0).summary())
+    assert "lost in the noise" not in plenty
+    assert "age, mean (sd)" in plenty
+    assert "g = w, rows (%)" in plenty
+
+
+def test_rows_of_the_long_form_carry_their_variable():
+    fit = dp_summary("~ age + sex", rows(), codebook=BOOK, eps=1.0)
+    table = fit.tidy()
+    assert table["variable"].tolist() == ["age", "sex", "sex"]
+    assert fit.noise_int().index.get_level_values(0).unique().tolist() == ["age", "sex"]
+    with pytest.raises(ArgumentError, match="those are 'age', 'sex'"):
+        fit["income"]
+
+
+def test_results_are_saved_and_not_pickled(tmp_path):
+    fit = dp_summary("sex ~ age + g", rows(), codebook=BOOK, eps=1.0)
+    fit.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    assert str(again.summary()) == str(fit.summary())
+    assert again.variables == fit.variables
+    with pytest.raises(PrivacyError):
+        pickle.dumps(fit)

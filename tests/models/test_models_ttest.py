@@ -1,0 +1,104 @@
+"""dp_ttest: refusals before a row is read, Welch's test, its size with noise."""
+
+import numpy as np
+import pytest
+from described_cases import (
+    BOOK,
+    FRAMES,
+    REFUSED,
+    body,
+    incomplete,
+    is_private,
+    is_silent,
+    refuses,
+    refuses_frames_and_budgets,
+    table,
+)
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError
+from dpmodels.models.ttest import dp_ttest
+
+
+def fit(formula="y ~ h", data=None, **words):
+    words = {"eps": 1.0} | words
+    return dp_ttest(formula, table() if data is None else data, codebook=BOOK, **words)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "error", "match"),
+    [
+        *REFUSED,
+        ("y ~ g", {}, FormulaError, "two groups"),
+        ("y ~ h + g", {}, FormulaError, "two groups"),
+        ("y ~ h", {"mu": float("nan")}, ArgumentError, "mu"),
+        ("y ~ h", {"mu": "none"}, ArgumentError, "mu"),
+    ],
+)
+def test_refusals_come_before_a_row_is_read(formula, words, error, match):
+    refuses(dp_ttest, formula, words, error, match)
+
+
+def test_frames_and_ledgers_are_refused_before_a_row_is_read():
+    refuses_frames_and_budgets(dp_ttest)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.2, -9.0])
+def test_a_huge_budget_gives_welchs_test(mu):
+    data, groups = incomplete()
+    found = fit(data=data, eps=1e9, mu=mu)
+    exact = stats.ttest_ind(groups["p"], groups["q"] + mu, equal_var=False)
+    assert found.params == pytest.approx(groups["p"].mean() - groups["q"].mean(), abs=1e-4)
+    assert found.tvalue == pytest.approx(exact.statistic, rel=1e-3)
+    assert found.pvalue == pytest.approx(max(exact.pvalue, 1e-9), rel=1e-2)
+    shifted = np.array(exact.confidence_interval()) + mu
+    assert found.conf_int() == pytest.approx(shifted, abs=1e-3)
+
+
+def test_one_sample():
+    data = table()
+    found = fit("~ y", data, eps=1e9, mu=0.9)
+    exact = stats.ttest_1samp(data["y"], 0.9)
+    assert (found.tvalue, found.pvalue) == pytest.approx((exact.statistic, exact.pvalue), rel=1e-3)
+    assert found.conf_int() == pytest.approx(tuple(exact.confidence_interval()), abs=1e-4)
+
+
+def test_a_comparison_makes_two_groups():
+    assert fit('y ~ (g == "u")').means.params.index.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("formula", ["y ~ h", "~ y"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_no_rows_make_it_speak(name, formula):
+    is_silent(dp_ttest, name, formula)
+
+
+def test_a_tiny_budget_prints_no_number():
+    found = fit(eps=1e-9)
+    assert np.isnan([found.params, found.tvalue, found.pvalue]).all()
+    assert found.conf_int() == (-40, 40)
+    words = body(str(found.summary())).replace("= 0?", "").split()
+    assert not any(word.isdigit() for word in words)
+
+
+def test_its_size_counts_the_noise_in():
+    """Binomial bounds with a false-alarm rate of 1e-6 at 5 %."""
+    times, small = 120, 0
+    rng = np.random.default_rng(6)
+    with dp.simulation(seed=4):
+        for _ in range(times):
+            data = {"y": rng.normal(0, 2, 400), "h": rng.choice(["p", "q"], 400)}
+            small += fit(data=data, eps=1.0).pvalue < 0.05
+    assert small <= stats.binom.ppf(1 - 1e-6, times, 0.05)
+
+
+def test_a_difference_of_hundreds_of_errors_is_found():
+    data = {"y": np.repeat([-9.0, 29.0], 20_000), "h": np.repeat(["p", "q"], 20_000)}
+    found = fit(data=data)
+    assert abs(found.tvalue) > 1000
+    assert found.pvalue < 1e-6
+
+
+def test_results_hold_no_rows_and_are_not_pickled():
+    is_private(fit())

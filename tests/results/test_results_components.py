@@ -1,0 +1,155 @@
+"""Components of rows: every row's lie in the declared bounds, and the bounds are tight."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FrameError, NotAvailable
+
+BOOK = dp.codebook(a=(0, 10), b=(-3, 1), c=(18, 100), kind=["u", "v", "w"], label=["no", "yes"])
+SETTINGS = [
+    {},
+    {"scale": None},
+    {"scale": "sd"},
+    {"center": False},
+    {"center": False, "scale": None},
+    {"row_norm": 1.2},
+    {"row_norm": 0.8, "center": False},
+    {"row_norm": "unit"},
+    {"row_norm": "unit", "center": False},
+    {"mechanism": "ppca", "center": False, "delta": 0.0},
+]
+FREE = st.floats(-200, 200)
+
+
+def table(rows=400, seed=3):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "a": rng.uniform(-1, 11, rows),
+            "b": rng.uniform(-3, 1, rows),
+            "c": rng.uniform(10, 100, rows),
+            "kind": rng.choice(["u", "v", "w"], rows),
+            "label": rng.choice(["no", "yes"], rows),
+        }
+    )
+
+
+def fitted(formula="~ a + b + c + kind", **words):
+    words = {"eps": 2.0, "delta": 1e-6, "ncomp": 3} | words
+    with dp.simulation(seed=11):
+        return dp.dp_pca(formula, table(), codebook=BOOK, **words)
+
+
+FITS = [(fitted(**words), words) for words in SETTINGS]
+
+
+def bounds(pcs):
+    declared = pcs.codebook.values()
+    return np.array([one.lower for one in declared]), np.array([one.upper for one in declared])
+
+
+def lengths(fit, rows):
+    """Norms of the scaled rows of the fit, which it shrinks beyond the row norm."""
+    return np.linalg.norm(fit.call.scaled(fit.coder(rows)), axis=0)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(range(len(FITS))), st.tuples(FREE, FREE, FREE), st.sampled_from("uvw"))
+def test_every_row_lies_in_the_bounds(which, numbers, kind):
+    fit, _ = FITS[which]
+    corners = [*product((0, 10), (-3, 1), (18, 100), "uvw"), (*numbers, kind)]
+    rows = pd.DataFrame(corners, columns=["a", "b", "c", "kind"])
+    pcs = fit.components
+    rows = rows[lengths(fit, rows) <= fit.call.row_norm * (1 + 1e-12)]
+    scores = pcs.predict(rows).to_numpy()
+    lower, upper = bounds(pcs)
+    assert ((scores >= lower) & (scores <= upper)).all()
+    centred = scores - (lower + upper) / 2
+    for scale, divisor in ((None, 1.0), ("range", (upper - lower) / 2)):
+        longest = np.linalg.norm(centred / divisor, axis=1).max(initial=0.0)
+        assert longest <= pcs.row_norm(scale) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("words", [{}, {"scale": None}, {"center": False}, {"scale": "sd"}])
+def test_bounds_are_those_of_the_corners(words):
+    fit = fitted("~ a + b + c", **words)
+    corners = pd.DataFrame([*product((0, 10), (-3, 1), (18, 100))], columns=["a", "b", "c"])
+    scores = fit.components.predict(corners).to_numpy()
+    lower, upper = bounds(fit.components)
+    middle = (lower + upper) / 2
+    np.testing.assert_allclose(np.abs(scores - middle).max(axis=0), upper - middle, rtol=1e-8)
+
+
+def test_the_ball_is_tighter_than_the_box_and_is_reached():
+    wide, narrow = fitted("~ a + b + c"), fitted("~ a + b + c", row_norm=0.5)
+    (lower, upper), norm = bounds(narrow.components), narrow.components.row_norm(None)
+    assert norm == pytest.approx(0.5)
+    assert ((upper - lower) / 2 <= 0.5 * (1 + 1e-8)).all()
+    assert (upper - lower < np.subtract(*bounds(wide.components)[::-1])).all()
+    # Along a component the ball's farthest point is in the box, whose sides are 1.
+    along = narrow.loadings.to_numpy()[:, 0] * 0.5
+    rows = pd.DataFrame(
+        {"a": [5 + 5 * along[0]], "b": [-1 + 2 * along[1]], "c": [59 + 41 * along[2]]}
+    )
+    reached = narrow.predict(rows)["PC1"].item() - (lower[0] + upper[0]) / 2
+    assert reached == pytest.approx((upper[0] - lower[0]) / 2)
+
+
+def test_components_are_those_of_transform_under_the_rows_index():
+    fit = fitted()
+    rows = table(50).set_index(np.arange(100, 150)[::-1])
+    rows.loc[120, "b"] = np.nan
+    found = fit.predict(rows)
+    assert found.index.equals(rows.index)
+    assert list(found) == list(fit.components.codebook) == ["PC1", "PC2", "PC3"]
+    np.testing.assert_array_equal(found, fit.transform(rows))
+    assert found.index[found.isna().any(axis=1)].tolist() == [120]
+    parts = [fit.predict(rows.iloc[:20]), fit.predict(rows.iloc[20:])]
+    pd.testing.assert_frame_equal(pd.concat(parts), found)
+    assert fit.predict(rows.to_dict("list")).index.equals(pd.RangeIndex(50))
+
+
+@pytest.mark.parametrize("verb", [dp.dp_svm, dp.dp_glm])
+def test_two_stages_under_one_ledger(verb):
+    rng = np.random.default_rng(5)
+    rows = table(4000)
+    rows["label"] = np.where(rows["a"] + rng.normal(0, 1, 4000) > 5, "yes", "no")
+    ledger = dp.Ledger(eps=2.0, delta=1e-6)
+    words = {"eps": 1.0, "delta": 1e-6, "ledger": ledger}
+    with dp.simulation(seed=4):
+        pca = dp.dp_pca("~ a + b + c", rows, codebook=BOOK, **words)
+        pcs = pca.components
+        second = verb(
+            "label ~ .",
+            pcs.predict(rows).assign(label=rows["label"]),
+            codebook=pcs.codebook | BOOK.select(["label"]),
+            row_norm=pcs.row_norm(),
+            **words,
+        )
+    # Smaller than what the codebook's bounds say one by one.
+    assert second.call.row_norm == pytest.approx(pcs.row_norm())
+    assert pcs.row_norm() < 0.99 * second.call.worst_case
+    public = table(500, seed=6)
+    sign = second.params["Intercept"] + pcs.predict(public) @ second.params.iloc[1:].to_numpy()
+    assert ((sign > 0) == (public["a"] > 5)).mean() > 0.85
+    assert [entry.label.split()[0] for entry in ledger.entries] == ["dp_pca", verb.__name__]
+    assert ledger.spent.amount <= 2.0 * (1 + 1e-9)
+
+
+def test_bad_words():
+    pcs = fitted().components
+    for scale in ("sd", 1, ["range"]):
+        with pytest.raises(ArgumentError, match="scale"):
+            pcs.row_norm(scale)
+    with pytest.raises(FrameError, match="c"):
+        pcs.predict({"a": [1.0], "b": [0.0], "kind": ["u"]})
+    with pytest.raises(NotAvailable, match="center=False"):
+        _ = fitted(mechanism="ppca", delta=0.0).components
+    assert "PC1, PC2, PC3" in repr(pcs)
+    assert "array" not in repr(pcs)

@@ -1,0 +1,309 @@
+"""The result of a regression: its words, tests, tables, storage and refusals."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from matplotlib.figure import Figure
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, PrivacyError
+
+BOOK = dp.codebook(wage=(0, 100), educ=(0, 20), exper=(0, 50), sex=["F", "M"], w=(0, 2))
+FORMULA = "wage ~ educ + exper + sex"
+HUGE = {"eps": 1e9, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    educ, exper = rng.uniform(0, 20, 6_000), rng.uniform(0, 50, 6_000)
+    sex = rng.choice(["F", "M"], 6_000)
+    wage = 10 + 2 * educ + 0.3 * exper + 3 * (sex == "M") + 5 * rng.normal(size=6_000)
+    weights = rng.uniform(0, 2, 6_000)
+    return {"wage": wage, "educ": educ, "exper": exper, "sex": sex, "w": weights}
+
+
+def made(table, formula=FORMULA, **words):
+    with dp.simulation(seed=3):
+        return dp.dp_lm(formula, table, codebook=BOOK, **({"eps": 1.0, "delta": 1e-6} | words))
+
+
+@pytest.fixture(scope="module")
+def exact(table):
+    return made(table, **HUGE)
+
+
+@pytest.fixture(scope="module")
+def fit(table):
+    return made(table)
+
+
+@pytest.fixture(scope="module")
+def lost(table):
+    return made({name: column[:60] for name, column in table.items()})
+
+
+@pytest.fixture(scope="module")
+def plain(table):
+    return smf.ols(FORMULA, pd.DataFrame(table)).fit()
+
+
+# ---- words -----------------------------------------------------------------------------
+
+
+def test_variances_add_up(fit):
+    parts = fit.bse_noise.to_numpy() ** 2 + fit.bse_sampling.to_numpy() ** 2
+    assert fit.bse.to_numpy() ** 2 == pytest.approx(parts)
+    assert np.diag(fit.cov_params()) == pytest.approx(fit.bse.to_numpy() ** 2)
+    assert fit.tvalues.to_numpy() == pytest.approx((fit.params / fit.bse).to_numpy())
+
+
+def test_levels(fit):
+    narrow, wide = fit.conf_int(0.5), fit.conf_int(level=0.99)
+    assert (wide["lower"] < narrow["lower"]).all()
+    assert (fit.noise_int(0.5)["upper"] < narrow["upper"]).all()
+    for bad in (1.0, 0.0, 95, "0.95", None):
+        with pytest.raises(ArgumentError, match="level="):
+            fit.conf_int(bad)
+        with pytest.raises(ArgumentError, match="level="):
+            fit.noise_int(bad)
+
+
+def test_confidence_intervals_hold_noise_intervals(fit, lost):
+    for own in (fit, lost):
+        conf, noise = own.conf_int(), own.noise_int()
+        assert (conf["lower"] <= noise["lower"]).all()
+        assert (conf["upper"] >= noise["upper"]).all()
+
+
+def test_tables(fit):
+    tidy = fit.tidy()
+    assert tidy["term"].tolist() == ["Intercept", "sex[T.M]", "educ", "exper"]
+    assert {"estimate", "std_error", "conf_low", "noise_low", "identified"} < set(tidy)
+    facts = fit.glance().iloc[0]
+    assert facts["r_squared"] == fit.rsquared
+    assert facts["nobs"] == fit.nobs
+    assert facts["statistic"] == fit.wald_test(np.eye(4)[1:])["statistic"]
+    assert list(fit.noise()) == ["coef", "noise_sd", "sampling_sd", "lower", "upper", "identified"]
+
+
+def test_the_summary_has_statsmodels_columns_and_the_noise(fit):
+    summary = fit.summary()
+    text = summary.as_text()
+    words = ("Dep. variable", "R-squared", "Adj. R-squared", "Wald chi2", "Prob (chi2)", "noise sd")
+    for word in (*words, "coef", "std err", "P>|z|", "95% conf.", "SIMULATION", "X'y"):
+        assert word in text, word
+    assert "<table" in summary.as_html()
+    assert "tabular" in summary.as_latex()
+    assert "|" in summary.as_markdown()
+    assert repr(fit).startswith("<LMResult 'wage ~ educ + exper + sex': 4 coefficients")
+
+
+def test_where_noise_wins_the_table_says_so(lost):
+    text = lost.summary().as_text()
+    assert "No coefficient is identified at this budget" in text
+    assert "lost in noise" in text
+    assert np.isinf(lost.bse.to_numpy()).all()
+    # No cell of the coefficients' tables holds a number.
+    cells = [line for line in text.splitlines() if line.startswith(("educ", "exper", "sex"))]
+    assert cells
+    assert all(line.split(maxsplit=1)[1].strip() == "not identified" for line in cells)
+    with pytest.raises(NotAvailable, match="cov_params"):
+        lost.get_prediction({"educ": [1.0], "exper": [1.0], "sex": ["F"]})
+
+
+def test_weights_without_a_public_number_of_rows(table):
+    own = made(table, weights="w", adjacency="add-remove")
+    assert np.isfinite(own.noise_int()).all(axis=None)
+    assert own.tidy()["std_error"].isna().all()
+    assert own.noise()["sampling_sd"].isna().all()
+    assert "residuals' variance has no estimate" in " ".join(own.summary().as_text().split())
+    for ask in (own.conf_int, lambda: own.bse, lambda: own.wald_test("educ = 0")):
+        with pytest.raises(NotAvailable, match="variance of the residuals"):
+            ask()
+
+
+# ---- tests -----------------------------------------------------------------------------
+
+PAIRS = [
+    "educ = 2, exper = 0.3",
+    "educ = 2 * sex[T.M]",
+    [[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -4.0]],
+    ([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]], [3.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize("constraints", PAIRS, ids=str)
+def test_tests_are_statsmodels_without_noise(exact, plain, constraints):
+    theirs = plain.wald_test(constraints, use_f=False, scalar=True)
+    own = exact.wald_test(constraints)
+    assert own["statistic"] == pytest.approx(float(theirs.statistic), rel=1e-3, abs=1e-3)
+    assert own["df"] == theirs.df_denom
+    single, one = exact.t_test(constraints), plain.t_test(constraints)
+    deviations = (one.conf_int()[:, 1] - one.conf_int()[:, 0]) / 2 / stats.t.ppf(0.975, 5_996)
+    assert single["coef"].to_numpy() == pytest.approx(one.effect, rel=1e-4)
+    assert single["std_err"].to_numpy() == pytest.approx(deviations, rel=1e-3)
+    assert single["z"].to_numpy() == pytest.approx(np.ravel(one.tvalue), rel=1e-3, abs=1e-3)
+    assert single[["lower", "upper"]].to_numpy() == pytest.approx(one.conf_int(), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "match"),
+    [
+        ("tenure = 0", "cannot be read"),
+        ("educ = ", "cannot be read"),
+        (np.eye(3), "shape"),
+        ([[np.nan, 0, 0, 0]], "finite"),
+        (np.zeros((1, 4)), "names no coefficient"),
+        (np.empty((0, 4)), "shape"),
+        (object(), "expected text"),
+        ((np.eye(4), [1.0, 2.0]), "expected text"),
+    ],
+)
+def test_constraints_that_are_none(fit, constraints, match):
+    for test in (fit.t_test, fit.wald_test):
+        with pytest.raises(ArgumentError, match=match):
+            test(constraints)
+
+
+def test_dependent_constraints_are_refused_together(fit):
+    with pytest.raises(ArgumentError, match="linearly dependent"):
+        fit.wald_test("educ = 0, 2 * educ = 0")
+    both = fit.t_test("educ = 0, 2 * educ = sex[T.M]")
+    assert both.index.tolist() == ["educ", "-sex[T.M] + 2*educ"]
+
+
+# ---- new rows --------------------------------------------------------------------------
+
+NEW = {"educ": [12.0, 16.0, np.nan], "exper": [10.0, 60.0, 1.0], "sex": ["F", "M", "F"]}
+
+
+def test_predictions_are_the_manual_computation(fit):
+    b = fit.params
+    mean = fit.predict(NEW)
+    assert mean[0] == pytest.approx(b["Intercept"] + 12 * b["educ"] + 10 * b["exper"])
+    # Beyond its bounds a public row is clipped like a private one.
+    assert mean[1] == pytest.approx(
+        b["Intercept"] + 16 * b["educ"] + 50 * b["exper"] + b["sex[T.M]"]
+    )
+    assert math.isnan(mean[2])
+    assert mean.name == "wage"
+
+
+def test_predictions_have_statsmodels_intervals_without_noise(exact, plain):
+    rows = pd.DataFrame({name: values[:1] for name, values in NEW.items()})
+    theirs = plain.get_prediction(rows).summary_frame()
+    own = exact.get_prediction(rows)
+    assert list(own) == list(theirs)
+    assert own.to_numpy() == pytest.approx(theirs.to_numpy(), rel=2e-3)
+    with pytest.raises(ArgumentError, match="level="):
+        exact.get_prediction(rows, level=95)
+
+
+def test_a_constant_alone_predicts_itself(table):
+    own = made(table, "wage ~ 1")
+    with pytest.raises(NotAvailable, match="params"):
+        own.predict(NEW)
+    with pytest.raises(ArgumentError, match="no terms"):
+        own.plot()
+    assert math.isnan(own.glance()["statistic"][0])
+    assert own.rsquared == 0
+
+
+# ---- pictures, storage, refusals -------------------------------------------------------
+
+
+def test_the_picture_shows_both_intervals(fit, lost):
+    axes = fit.plot(ax=Figure().subplots())
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["sex[T.M]", "educ", "exper"]
+    assert axes.get_xlabel() == "Coefficient (wage)"
+    thin, thick = axes.collections[:2]
+    assert thin.get_linewidth()[0] < thick.get_linewidth()[0]
+    assert thin.get_segments()[1][:, 0] == pytest.approx(fit.conf_int().loc["educ"])
+    assert thick.get_segments()[1][:, 0] == pytest.approx(fit.noise_int().loc["educ"])
+    said = [text.get_text() for text in lost.plot(ax=Figure().subplots()).texts]
+    assert said.count("not identified") == 3
+    assert any("SIMULATION" in text for text in said)
+
+
+WAYS = [{}, {"weights": "w"}, {"mechanism": "adassp"}, {"delta": 0.0}, {"adjacency": "add-remove"}]
+
+
+@pytest.mark.parametrize("words", WAYS, ids=str)
+@pytest.mark.parametrize("formula", [FORMULA, "wage ~ 0 + educ", "wage ~ 1"])
+def test_what_is_read_back_is_the_same(table, tmp_path, formula, words):
+    own = made(table, formula, **words)
+    own.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    assert again.summary().as_text() == own.summary().as_text()
+    pd.testing.assert_frame_equal(again.tidy(), own.tidy())
+    if "educ" in formula:
+        pd.testing.assert_series_equal(again.predict(NEW), own.predict(NEW))
+
+
+def test_refusals(fit):
+    for name in ("fittedvalues", "resid"):
+        with pytest.raises(NotAvailable, match=name):
+            getattr(fit, name)
+        assert not hasattr(fit, name)
+    for way in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(PrivacyError, match="save"):
+            way(fit)
+
+
+def test_what_was_handed_out_changes_nothing(fit):
+    before = fit.summary().as_text()
+    for handed in (fit.conf_int(), fit.params, fit.cov_params()):
+        handed.iloc[:] = 0.0
+    assert fit.summary().as_text() == before
+
+
+# ---- free of charge from joint moments -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def joint(table):
+    return dp.dp_moments("~ wage + educ + exper * sex", table, codebook=BOOK, **HUGE)
+
+
+def test_models_from_joint_moments(joint, plain, table):
+    own = joint.lm(FORMULA)
+    order = list(own.params.index)
+    assert own.params.to_numpy() == pytest.approx(plain.params[order].to_numpy(), rel=1e-3)
+    assert own.bse.to_numpy() == pytest.approx(plain.bse[order].to_numpy(), rel=1e-3)
+    assert "at no further cost" in " ".join(own.summary().as_text().split())
+    assert own.predict(NEW)[0] == pytest.approx(
+        float(plain.predict(pd.DataFrame(NEW))[0]), rel=1e-3
+    )
+    assert joint.lm("sex ~ educ").linear.response == "sex[T.M]"
+    assert joint.lm("wage ~ 1").params["Intercept"] == pytest.approx(table["wage"].mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("formula", "match"),
+    [
+        ("wage ~ w", "variable 'w' of .* was not released"),
+        ("w ~ wage", "variable 'w' of .* was not released"),
+        ("wage ~ I(educ ** 2)", r"column 'I\(educ \*\* 2\)' of .* add it to the formula"),
+        ("wage ~ educ:sex", "add it to the formula of a new release with dp.dp_moments"),
+        ("~ educ", "has no response"),
+        ("wage ~ wage + educ", "is the response and a term"),
+    ],
+)
+def test_columns_that_were_not_released_are_named(joint, formula, match):
+    with pytest.raises(FormulaError, match=match):
+        joint.lm(formula)
+
+
+def test_a_category_of_many_levels_is_no_response(table):
+    book = BOOK | {"region": ["n", "s", "w"]}
+    rows = table | {"region": np.full(6_000, "n")}
+    joint = dp.dp_moments("~ wage + region", rows, codebook=book, eps=1.0, delta=1e-6)
+    with pytest.raises(FormulaError, match="category of 3 levels"):
+        joint.lm("region ~ wage")
