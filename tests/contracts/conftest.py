@@ -3,11 +3,13 @@
 import pytest
 
 pytest.register_assert_rewrite(
+    "exact",
     "law_answer",
     "law_arguments",
     "law_canary",
     "law_cards",
     "law_ledger",
+    "law_neighbours",
     "law_noise",
     "law_plan",
     "law_repeat",

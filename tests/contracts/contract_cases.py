@@ -1,63 +1,128 @@
-"""The cases every law is run on: mechanism x guarantee x adjacency x centred."""
+"""The cases every law is run on: mechanism x guarantee x adjacency x way, by a verb."""
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
+import verbs
+from families import Family
 from mechanisms import MECHANISMS, Mechanism
+from verbs import Verb
 
 import dpmodels as dp
-from dpmodels.design import PrivateDesign, private_design
 from dpmodels.mechanisms import Facts, Plan
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, adjacency
-from dpmodels.results import CovResult, PCAResult, SubspaceResult
 from dpmodels.statistics import Statistic
 
 Table = Mapping[str, Any]
 
-ADJACENCIES = ("replace", "add-remove")
-
 USUAL = {PureDP: PureDP(1.0), ApproxDP: ApproxDP(1.0, 1e-6), ZCDP: ZCDP(0.1)}
 LARGE = {PureDP: PureDP(50.0), ApproxDP: ApproxDP(50.0, 1e-6), ZCDP: ZCDP(50.0)}
 HUGE = {PureDP: PureDP(1e9), ApproxDP: ApproxDP(1e9, 1e-6), ZCDP: ZCDP(1e9)}
+# With noise of many rows, so that whole numbers do not repeat either.
+FAINT = {PureDP: PureDP(0.01), ApproxDP: ApproxDP(0.01, 1e-6), ZCDP: ZCDP(1e-5)}
 TINY = {PureDP: PureDP(1e-6), ApproxDP: ApproxDP(1e-9, 1e-9), ZCDP: ZCDP(1e-18)}
+
+
+class Reached(Exception):
+    """A verb has come to where it was to be stopped."""
+
+
+@contextmanager
+def stopped_at(strategy: type, method: str) -> Iterator[list[Any]]:
+    """Stop a verb where it calls a strategy's method; the list then holds what that was given."""
+    given: list[Any] = []
+
+    def stop(*words: object) -> NoReturn:
+        given.extend(words)
+        raise Reached
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strategy, method, stop)
+        with pytest.raises(Reached):
+            yield given
+
+
+class Crossing(NamedTuple):
+    """What is about to cross: a strategy, the rows, their exact statistic, the plan."""
+
+    strategy: Any
+    rows: Any
+    statistic: Statistic
+    plan: Any
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism under one guarantee, one adjacency, centred or not."""
+    """A mechanism under one guarantee and adjacency, through a verb asked in one way."""
 
     mechanism: Mechanism
     kind: type
     adjacency: str
-    centred: bool
+    way: str
+    verb: Verb
 
     def __str__(self) -> str:
-        about = "centred" if self.centred else "origin"
-        return f"{self.mechanism.name}-{self.kind.__name__}-{self.adjacency}-{about}"
+        name = f"{self.mechanism.name}-{self.kind.__name__}-{self.adjacency}-{self.way}"
+        return (
+            name
+            if self.verb is self.family.verbs[0]
+            else f"{self.verb.name}{self.verb.more}-{name}"
+        )
+
+    @property
+    def family(self) -> Family:
+        return self.mechanism.kin
 
     @property
     def guarantee(self) -> Guarantee:
         return USUAL[self.kind]
 
     @property
+    def book(self) -> dp.Codebook:
+        """Where the verb's variables are declared."""
+        return BOOK
+
+    @property
+    def centred(self) -> bool:
+        """Whether sums of rows are released where moments are."""
+        return self.way != "origin"
+
+    @property
+    def formula(self) -> str:
+        return self.verb.formulas[self.family.ways.index(self.way)]
+
+    @property
     def words(self) -> dict[str, Any]:
-        """What a verb is told."""
-        return {
-            "budget": self.guarantee,
-            "adjacency": self.adjacency,
-            "center": self.centred,
-            "mechanism": self.mechanism.name,
-        }
+        """What the verb is told."""
+        words = {"budget": self.guarantee, "adjacency": self.adjacency}
+        if "mechanism" in inspect.signature(getattr(dp, self.verb.name)).parameters:
+            words["mechanism"] = self.mechanism.name
+        return words | dict(self.verb.words[self.family.ways.index(self.way)])
 
     @property
     def inside(self) -> AbstractContextManager[None]:
         """Where the mechanism works at all."""
         return dp.simulation(seed=0) if self.mechanism.open else nullcontext()
+
+    def fit(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Any:
+        with self.inside:
+            verb = getattr(dp, self.verb.name)
+            return verb(formula, data, codebook=codebook, **(self.words | more))
+
+    def ask(self, data: object, **more: Any) -> Any:
+        """Fit the verb's own formula."""
+        return self.fit(self.formula, data, BOOK, **more)
+
+    def through(self, verb: Verb) -> "Case":
+        """The same by another verb."""
+        return replace(self, verb=verb)
 
     def facts(self, columns: int, components: int = 0) -> Facts:
         return Facts(columns, adjacency(self.adjacency), self.centred, components)
@@ -65,24 +130,32 @@ class Case:
     def plan(
         self, columns: int, guarantee: Guarantee | None = None, *, components: int = 0
     ) -> Plan:
-        facts = self.facts(columns, components)
+        return self.planned(self.facts(columns, components), guarantee)
+
+    def planned(self, facts: Any, guarantee: Guarantee | None = None) -> Any:
         with self.inside:
             return self.mechanism.make().plan(facts, guarantee or self.guarantee)
 
-    def fit(
-        self, formula: str, data: object, codebook: dp.Codebook, **more: Any
-    ) -> PCAResult | SubspaceResult:
-        with self.inside:
-            return dp.dp_pca(formula, data, codebook=codebook, **(self.words | more))
+    @property
+    def sizes(self) -> tuple[Any, ...]:
+        """Public facts of several sizes."""
+        return self.family.facts(self.mechanism.name, adjacency(self.adjacency), self.way)
 
-    def cov(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> CovResult:
+    @cached_property
+    def own_plan(self) -> Any:
+        """The plan of the verb's own formula, made without a row."""
+        with stopped_at(self.mechanism.strategy, "plan") as given:
+            self.ask(minefield())
+        strategy, facts, guarantee = given
         with self.inside:
-            return dp.dp_cov(formula, data, codebook=codebook, **(self.words | more))
+            return strategy.plan(facts, guarantee)
 
-    def design(
-        self, formula: str, data: object, codebook: dp.Codebook, **scaling: Any
-    ) -> PrivateDesign:
-        return private_design(formula, data, codebook, center=self.centred, **scaling)
+    def crossing(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Crossing:
+        """What the verb is about to release."""
+        with stopped_at(self.mechanism.strategy, "measure") as given:
+            self.fit(formula, data, codebook, **more)
+        strategy, rows, plan = given
+        return Crossing(strategy, rows, strategy.measure(rows, plan), plan)
 
     def exact(
         self,
@@ -92,36 +165,55 @@ class Case:
         *,
         guarantee: Guarantee | None = None,
         **scaling: Any,
-    ) -> tuple[Statistic, Plan]:
+    ) -> tuple[Statistic, Any]:
         """The statistic of the rows, by the verb's own path, and the plan it is made for."""
-        design = self.design(formula, data, codebook, **scaling)
-        plan = self.plan(len(design.public.names), guarantee)
-        return self.mechanism.make().measure(design, plan), plan
+        budget = guarantee or self.guarantee
+        crossing = self.crossing(formula, data, codebook, budget=budget, **scaling)
+        return crossing.statistic, crossing.plan
 
 
-def _tried(mechanism: Mechanism) -> Iterator[tuple[type, str, bool]]:
-    """Choices in which every two of guarantee, neighbours and centring meet.
+def _tried(mechanism: Mechanism) -> Iterator[tuple[type, str, str]]:
+    """Choices in which every two of guarantee, neighbours and way meet.
 
-    A slow mechanism is tried with one guarantee, both neighbours and both centrings.
+    A slow mechanism is tried with one guarantee, both neighbours and both ways.
     """
     kinds = mechanism.takes[:1] if mechanism.slow else mechanism.takes
+    ways = mechanism.kin.ways
     for number, kind in enumerate(kinds):
-        for relation in ADJACENCIES:
-            yield kind, relation, (relation == "replace") == (number % 2 == 0)
+        for turn, relation in enumerate(mechanism.between):
+            yield kind, relation, ways[(turn + number) % len(ways)]
 
 
-CASES = tuple(Case(one, *choice) for one in MECHANISMS for choice in _tried(one))
+def _first(case: Case) -> bool:
+    return case.kind is case.mechanism.takes[0]
+
+
+CASES = tuple(Case(one, *choice, one.kin.verbs[0]) for one in MECHANISMS for choice in _tried(one))
 # For laws that are about the plan alone: all there are.
 PLANS = tuple(
-    Case(one, *choice)
+    Case(one, *choice, one.kin.verbs[0])
     for one in MECHANISMS
-    for choice in product(one.takes[: 1 if one.slow else None], ADJACENCIES, (True, False))
+    for choice in product(one.takes[: 1 if one.slow else None], one.between, one.kin.ways)
 )
 # For laws in which the guarantee's kind plays no part.
-FEWER = tuple(case for case in CASES if case.kind is case.mechanism.takes[0])
-OTHERS = tuple(case for case in PLANS if case.kind is case.mechanism.takes[0] and case not in FEWER)
+FEWER = tuple(filter(_first, CASES))
+OTHERS = tuple(case for case in PLANS if _first(case) and case not in FEWER)
 # For laws about rows on their way, in which the mechanism plays no part.
 ANY = tuple(case for case in (*FEWER, *OTHERS) if case.mechanism.name == "gauss")
+# For laws about moments.
+MATRICES = tuple(one for one in FEWER if one.mechanism.family in ("covariance", "subspace"))
+# For laws about rows and results: all verbs but the first of each family, in other cases for
+# every other mechanism.
+OTHER_VERBS = tuple(
+    one.through(verb)
+    for number, mechanism in enumerate(MECHANISMS)
+    for one in (FEWER, OTHERS)[number % 2]
+    if one.mechanism is mechanism
+    for verb in mechanism.kin.verbs[1:]
+    if mechanism.name in (verb.by or mechanism.kin.table)
+)
+# One for each verb.
+EACH_VERB = tuple({one.verb: one for one in reversed((*FEWER, *OTHER_VERBS))}.values())
 
 Law = Callable[[Case], None]
 Where = Callable[[Mechanism], bool]
@@ -141,7 +233,7 @@ def parameters(laws: Mapping[Law, Where], cases: Iterable[Case]) -> list[Any]:
 
 
 BOOK = dp.codebook(age=(0, 100), wage=(-5.0, 45.0), sex=["F", "M"], region=["n", "e", "s"])
-FORMULA = "~ age + wage + sex + region"
+FORMULA = verbs.FORMULA
 
 
 def table(rows: int, seed: int = 0) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Huge budget, exact answer: the release is numpy's to the lattice's resolution."""
 
+from dataclasses import replace
+
 import numpy as np
+import verbs
 from contract_cases import BOOK, FORMULA, HUGE, Case, table
 
 import dpmodels as dp
@@ -106,7 +109,7 @@ def the_unbiased_release_is_exact_too(case: Case) -> None:
 def a_huge_budget_gives_the_exact_covariance(case: Case) -> None:
     data = table(ROWS)
     rows = coded(data)
-    fit = case.cov(FORMULA, data, BOOK, budget=HUGE[case.kind])
+    fit = case.through(verbs.COV).fit(FORMULA, data, BOOK, budget=HUGE[case.kind])
     own = np.outer(divisor("range"), divisor("range"))
     away = np.abs(fit.cov.to_numpy() - second_moment(rows, case.centred))
     assert (away <= slack(case, fit, rows) * own).all()
@@ -129,3 +132,15 @@ def a_huge_budget_gives_the_exact_space(case: Case) -> None:
     # The budget leaves an angle of some 1e-4; a power method stops at a public count.
     away = np.linalg.norm(found @ found.T - exact @ exact.T, 2)
     assert away < 1e-3, f"sine of the largest angle: {away}"
+
+
+def a_huge_budget_gives_the_verbs_answer(case: Case) -> None:
+    """That of another package, on rows of which some lie outside their bounds."""
+    data = table(ROWS)
+    data["wage"][:5] = 1e9
+    data["age"][5:9] = -7.0
+    own = case.mechanism
+    words = {"mechanism": replace(own.make(), **dict(own.given))} if own.given else {}
+    with dp.simulation(seed=4):
+        fit = case.ask(data, budget=HUGE[case.kind], **words)
+    case.verb.answer(own.name)(fit, case.formula, data, BOOK)

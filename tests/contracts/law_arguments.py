@@ -1,12 +1,13 @@
 """Every argument error is typed, names the argument and the fix, and costs nothing."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from contract_cases import BOOK, FORMULA, mined_stream, minefield
+from contract_cases import BOOK, FORMULA, Case, mined_stream, minefield
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -22,7 +23,16 @@ from dpmodels.errors import (
 # One of these words opens what to do instead.
 FIXES = (
     *("write", "expected", "give", "declare", "rename", "name ", "check", "list ", "use "),
-    *("for example", "the functions are", "subtract", "non-empty"),
+    *(
+        "for example",
+        "the functions are",
+        "subtract",
+        "non-empty",
+        "compare it",
+        "count its",
+        "goes with",
+        "or an instance",
+    ),
 )
 GOOD = {"formula": FORMULA, "codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": "gauss"}
 NAN, INF = float("nan"), float("inf")
@@ -126,3 +136,103 @@ def a_bad_codebook_is_refused(variable: str, declared: dict[str, Any]) -> None:
 
 def bad_data_are_refused_for_free(what: str, data: Any) -> None:
     a_bad_call_is_refused_for_free(what, {"data": data}, FrameError)
+
+
+# What every verb refuses, and what each verb besides, in the same form.
+OF_ALL_VERBS = [
+    *_bad("eps", BudgetError, 0.0, NAN, "1", None),
+    *_bad("delta", BudgetError, 1.0, -1e-9),
+    ("budget", {"budget": dp.ZCDP(1.0)}, BudgetError),
+    *_bad("adjacency", ArgumentError, "add", None),
+    *_bad("ledger", ArgumentError, 3, dp.Ledger),
+    *_bad("codebook", CodebookError, None, {"age": (0, 100)}),
+    ("is not in the codebook", {"codebook": dp.codebook(size=(0, 100))}, UnknownVariable),
+    *_bad("formula", FormulaError, "", "~", "~ age +", "a ~ b ~ c", None, ["age"]),
+    *_bad("formula", FormulaError, "age ~ __import__('os')", "~ mean(age)"),
+    ("column", {"data": minefield(("size",))}, FrameError),
+    ("data", {"data": None}, FrameError),
+]
+TWO_SIDED = [
+    ("response", {"formula": "~ age + sex"}, FormulaError),
+    *_bad("row_norm", ArgumentError, 0, -1.0, NAN, "1"),
+]
+ONE_NUMBER = [
+    ("takes one variable", {"formula": "age + wage ~ sex"}, FormulaError),
+    ("category", {"formula": "region ~ sex"}, FormulaError),
+]
+FACTORS = [("is a number", {"formula": "~ wage + sex"}, FormulaError)]
+OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
+    "dp_lm": [
+        *TWO_SIDED,
+        *_bad("weights", ArgumentError, 3, ["age"]),
+        ("'height'", {"weights": "height"}, CodebookError),
+        ("'wage'", {"weights": "wage", "formula": "age ~ sex"}, CodebookError),
+        ("response", {"formula": "region ~ age"}, FormulaError),
+        *_bad("mechanism", ArgumentError, "gradients", "ppca", dp.mechanisms.Zero()),
+    ],
+    "dp_glm": [
+        *TWO_SIDED,
+        *_bad("family", ArgumentError, "gamma", None, ["poisson"]),
+        ("response", {"formula": "age ~ sex", "family": "binomial", "clip": None}, FormulaError),
+        ("response", {"formula": "wage ~ sex", "family": "poisson"}, FormulaError),
+        ("response", {"formula": "region ~ sex", "family": "binomial", "clip": None}, FormulaError),
+        ("clip", {"formula": "age ~ sex", "family": "poisson", "clip": 0.0}, ArgumentError),
+        ("clip", {"formula": "sex ~ age", "family": "binomial", "clip": 1.0}, ArgumentError),
+        *_bad("scale", ArgumentError, "sd", 1.0),
+        *_bad("mechanism", ArgumentError, "moments", "gauss"),
+        (
+            "mechanism",
+            {"formula": "age ~ sex", "family": "poisson", "mechanism": "output"},
+            ArgumentError,
+        ),
+    ],
+    "dp_svm": [
+        *TWO_SIDED,
+        *_bad("width", ArgumentError, 0.0, 99, "1"),
+        *_bad("ridge", ArgumentError, 0.0, -1, "1"),
+        *_bad("mechanism", ArgumentError, "gradients", "geometric"),
+        ("response", {"formula": "age ~ wage"}, FormulaError),
+    ],
+    "dp_mean": ONE_NUMBER,
+    "dp_var": ONE_NUMBER,
+    "dp_hist": [
+        *ONE_NUMBER,
+        *_bad("breaks", ArgumentError, 1, 2.5, "4", [1], [0, 50], [0, 50, 20], [0, 50, 50]),
+        *_bad("breaks", ArgumentError, [-9, 0, 9], [0, 50, NAN], True, None, 10**9),
+    ],
+    "dp_table": [*FACTORS, ("dp_table", {"formula": "sex ~ region"}, FormulaError)],
+    "dp_summary": [("is a number", {"formula": "wage ~ sex"}, FormulaError)],
+    "dp_ttest": [
+        *ONE_NUMBER,
+        ("two groups", {"formula": "wage ~ region"}, FormulaError),
+        *_bad("mu", ArgumentError, NAN, "0", None),
+    ],
+    "dp_quantile": [
+        *ONE_NUMBER,
+        *_bad("probs", ArgumentError, 1.5, [-0.1], [], NAN, "0.5", None, [0.5, "1"]),
+        *_bad("level", ArgumentError, 0.0, 1.0, "0.9"),
+    ],
+}
+
+
+def bad_calls(case: Case) -> list[Any]:
+    """Every wrong call of a case's verb."""
+    name = case.verb.name
+    words = inspect.signature(getattr(dp, name)).parameters
+    named = _bad("mechanism", ArgumentError, "laplce", None, 3) if "mechanism" in words else []
+    unknown = ("height", {"formula": f"{case.formula} + height"}, UnknownVariable)
+    return [*OF_ALL_VERBS, unknown, *named, *OF_VERBS.get(name, [])]
+
+
+def a_bad_call_of_a_verb_is_refused_for_free(
+    case: Case, argument: str, changes: dict[str, Any], kind: type[DPModelsError]
+) -> None:
+    plain = {"formula": case.formula, "codebook": BOOK, "eps": 1.0, "delta": 1e-6}
+    own = dict(case.verb.words[0])
+    ledger = dp.Ledger(10, 1e-5)
+    words = plain | own | {"data": minefield(), "ledger": ledger} | changes
+    formula, data = words.pop("formula"), words.pop("data")
+    with pytest.raises(kind) as raised:
+        getattr(dp, case.verb.name)(formula, data, **words)
+    the_error_is_helpful(raised.value, argument)
+    assert ledger.entries == (), "a call that is refused was charged"

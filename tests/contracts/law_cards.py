@@ -10,17 +10,15 @@ from types import ModuleType
 
 from mechanisms import FAMILIES, MECHANISMS, Mechanism
 
-from dpmodels.mechanisms import covariance, subspace
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 
 SECTIONS = ("Theorem", "Sensitivity", "Noise", "Numerics", "Source")
 NUMERICS = ("exact lattice", "idealised")
-FOLDERS = {"covariance": covariance, "subspace": subspace}
 OWN_TESTS = Path(__file__).parents[1] / "mechanisms"
 
 
 def module_of(mechanism: Mechanism) -> ModuleType:
-    found = inspect.getmodule(type(mechanism.make()))
+    found = inspect.getmodule(mechanism.strategy)
     assert found is not None
     return found
 
@@ -53,27 +51,27 @@ def neighbours_are_tried_somewhere(mechanism: Mechanism) -> None:
     """What is not one vector with the plan's noise has brute force in tests of its own."""
     if mechanism.norm or mechanism.baseline or mechanism.open:
         return
-    names = {mechanism.name, mechanism.name.removesuffix("_pure")}
-    paths = [OWN_TESTS / f"test_mechanisms_{name}.py" for name in names]
+    path = OWN_TESTS / f"test_mechanisms_{mechanism.tried or mechanism.name}.py"
+    assert path.is_file(), f"tests of {mechanism.name} are missing"
     tests = [
         node.name
-        for path in paths
-        if path.is_file()
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
-    assert tests, f"tests of {mechanism.name} are missing"
     assert any("neighbours" in name or "sensitivity" in name for name in tests), (
         f"{mechanism.name}: no neighbours are tried: {tests}"
     )
 
 
 def the_table_lists_the_folder() -> None:
-    for family, folder in FOLDERS.items():
-        listed = {mechanism.name for mechanism in MECHANISMS if mechanism.family == family}
-        modules = {found.name for found in pkgutil.iter_modules(folder.__path__)}
-        assert modules == set(FAMILIES[family]) == listed
-    for mechanism in MECHANISMS:
-        home = f"{FOLDERS[mechanism.family].__name__}.{mechanism.name}"
-        assert module_of(mechanism).__name__ == home
-    assert len(MECHANISMS) == len({mechanism.name for mechanism in MECHANISMS})
+    """All families of a folder together list its modules, but for the protocols."""
+    for folder in {family.folder for family in FAMILIES.values()}:
+        tables = [family.table for family in FAMILIES.values() if family.folder is folder]
+        names = [name for table in tables for name in table]
+        homes = {strategy.__module__ for table in tables for strategy in table.values()}
+        listed = {one.name for one in MECHANISMS if one.kin.folder is folder}
+        modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - {"protocol"}
+        assert modules == set(names) == listed
+        assert homes == {f"{folder.__name__}.{name}" for name in names}
+    told = [(one.name, kind) for one in MECHANISMS for kind in one.takes]
+    assert len(told) == len(set(told))

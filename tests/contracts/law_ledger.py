@@ -1,7 +1,7 @@
 """The ledger refuses before a row is read, and is charged before a row is read."""
 
 import pytest
-from contract_cases import BOOK, FORMULA, Case, TouchedError, mined_stream, minefield, table
+from contract_cases import Case, TouchedError, mined_stream, minefield, table
 
 import dpmodels as dp
 from dpmodels.errors import FrameError, LedgerError
@@ -17,7 +17,7 @@ def _ledger(case: Case, times: float, adjacency: str | None = None) -> dp.Ledger
     """A ledger that holds so many times what the case costs, or its budget if that is nothing."""
     own, relation = case.guarantee, adjacency or case.adjacency
     whole = own.rho if isinstance(own, ZCDP) else own.eps
-    amount = (price(case.plan(5).events, own).amount or whole) * times
+    amount = (price(case.own_plan.events, own).amount or whole) * times
     if isinstance(own, ZCDP):
         return dp.Ledger(budget=ZCDP(amount), adjacency=relation)
     return dp.Ledger(amount, getattr(own, "delta", 0.0), adjacency=relation)
@@ -27,7 +27,7 @@ def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:
     for rows in ROWS[case.mechanism.rereads]:
         for ledger in (_ledger(case, 0.5), _ledger(case, 2, OTHER[case.adjacency])):
             with pytest.raises(LedgerError):
-                case.fit(FORMULA, rows(), BOOK, ledger=ledger)
+                case.ask(rows(), ledger=ledger)
             assert ledger.entries == (), "a refusal was charged"
 
 
@@ -35,30 +35,30 @@ def the_ledger_is_charged_before_a_row_is_read(case: Case) -> None:
     for rows in ROWS[case.mechanism.rereads]:
         ledger = _ledger(case, 1.2)
         with pytest.raises(TouchedError):
-            case.fit(FORMULA, rows(), BOOK, ledger=ledger)
+            case.ask(rows(), ledger=ledger)
         assert len(ledger.entries) == 1, "a row was read before the charge"
 
 
 def the_ledger_records_what_the_plan_costs(case: Case) -> None:
     ledger = _ledger(case, 1.2)
-    fit = case.fit(FORMULA, table(20), BOOK, ledger=ledger)
+    fit = case.ask(table(20), ledger=ledger)
     assert len(ledger.entries) == 1, "the release is not in the ledger"
-    assert ledger.entries[0].events == fit.release.events == case.plan(5, components=5).events
+    assert ledger.entries[0].events == fit.release.events == case.own_plan.events
     assert fit.call.ledger == ledger.describe()
     assert ledger.describe() in fit.summary().as_text()
 
 
 def the_same_release_again_costs_as_much(case: Case) -> None:
     ledger = _ledger(case, 1.2)
-    case.fit(FORMULA, table(20), BOOK, ledger=ledger)
+    case.ask(table(20), ledger=ledger)
     with pytest.raises(LedgerError):
-        case.fit(FORMULA, table(20), BOOK, ledger=ledger)
+        case.ask(table(20), ledger=ledger)
     assert len(ledger.entries) == 1
 
 
 def a_whole_budget_may_be_spent_at_once(case: Case) -> None:
     ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
-    case.fit(FORMULA, table(20), BOOK, ledger=ledger)
+    case.ask(table(20), ledger=ledger)
     assert len(ledger.entries) == 1
 
 
@@ -66,5 +66,5 @@ def a_stream_is_refused_before_the_charge(case: Case) -> None:
     """By a mechanism that reads the rows several times."""
     ledger = _ledger(case, 1.2)
     with pytest.raises(FrameError, match="once"):
-        case.fit(FORMULA, mined_stream(), BOOK, ledger=ledger)
+        case.ask(mined_stream(), ledger=ledger)
     assert ledger.entries == (), "a refusal was charged"

@@ -6,7 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from contract_cases import Case
+import shown
+import verbs
+from contract_cases import Case, table
+from verbs import ODD_FORMULA
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError
@@ -15,11 +18,6 @@ from dpmodels.privacy import total_eps
 from dpmodels.results import CovResult, PCAResult, SubspaceResult
 
 ODD_BOOK = dp.codebook(a=(-1, 1), b=(0, 10), g=["u", "v", "w"])
-# Every kind of factor a formula has, alone and in products.
-ODD_FORMULA = (
-    "~ a * b + g + log1p(b) + poly(a, 2) + bs(b, knots=[3]) + ifelse(a > 0, 1, 0) "
-    "+ cut(b, [0, 2, 5]) + C(g):a + (a > 0):b"
-)
 PLAIN = {"a": [0.5] * 4, "b": [2.0] * 4, "g": ["u"] * 4}
 
 
@@ -79,7 +77,7 @@ def options_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
 
 def degenerate_covariances_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
     with silence():
-        finite_covariance(case.cov(ODD_FORMULA, PLAIN | odd, ODD_BOOK))
+        finite_covariance(case.through(verbs.COV).fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK))
 
 
 @contextmanager
@@ -98,6 +96,33 @@ def odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
             return
         for scale in ("range", "sd"):
             finite_and_printable(case.fit(ODD_FORMULA, data, ODD_BOOK, scale=scale, ncomp=3))
+
+
+def odd_rows_of_any_verb_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
+    """By every verb: every number of the result can be asked for, and its table prints."""
+    plain = {"weights": "b"} if case.way == "weighted" else {}
+    with silence():
+        shown.whole_and_printable(case.fit(case.verb.odd, PLAIN | odd, ODD_BOOK, **plain))
+
+
+def odd_rows_are_measured_in_silence(case: Case, odd: dict[str, Any]) -> None:
+    """On their way into the statistic."""
+    plain = {"weights": "b"} if case.way == "weighted" else {}
+    with silence():
+        case.crossing(case.verb.odd, PLAIN | odd, ODD_BOOK, **plain)
+
+
+def any_budget_of_any_verb_passes_in_silence(case: Case, budgets: list[Any]) -> None:
+    """A budget that leaves no lattice is refused; that is all that may happen."""
+    data = {"a": [0.1, -0.9, 0.5] * 9, "b": [2.0, 9.0, 4.0] * 9, "g": ["u", "v", "u"] * 9}
+    plain = {"weights": "b"} if case.way == "weighted" else {}
+    for budget in budgets:
+        with silence():
+            try:
+                fit = case.fit(case.verb.odd, data, ODD_BOOK, budget=budget, **plain)
+            except BudgetError:
+                continue
+            shown.whole_and_printable(fit)
 
 
 def any_budget_and_width_pass_in_silence(case: Case, columns: int, budgets: list[Any]) -> None:
@@ -140,8 +165,7 @@ def all_below_the_floor_is_said(case: Case) -> None:
 
 def an_unused_delta_is_said(case: Case) -> None:
     """Of a pure mechanism that is given one."""
-    data = {"a": [0.0, 0.5], "b": [2.0, 3.0], "g": ["u", "v"]}
-    fit = case.fit("~ a + b + g", data, ODD_BOOK, budget=dp.ApproxDP(1.0, 1e-6))
+    fit = case.ask(table(40), budget=dp.ApproxDP(1.0, 1e-6))
     if total_eps(fit.release.events, 0.0) <= 1 + 1e-9:
         notes = str(fit.summary()).rpartition("=====")[2]
         assert "delta" in notes, f"nothing is said of it: {notes}"

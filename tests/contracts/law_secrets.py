@@ -12,6 +12,7 @@ import pandas as pd
 from contract_cases import BOOK, FORMULA, Case, table
 
 from dpmodels.design import PrivateDesign, private_design
+from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import PrivacyError
 from dpmodels.statistics import Statistic
 
@@ -69,23 +70,28 @@ def _inside(root: object) -> Iterator[object]:
 
 
 def a_result_holds_nothing_of_the_rows(case: Case) -> None:
+    # What was there before need not be searched for cycles.
+    gc.freeze()
     data = table(ROWS)
     frame = pd.DataFrame(data)
     watched = [weakref.ref(one) for one in (frame, *data.values())]
-    case.fit(FORMULA, frame, BOOK)
-    fit = case.fit(FORMULA, data, BOOK)
+    case.ask(frame)
+    fit = case.ask(data)
     fit.summary().as_text()
     found = list(_inside(fit))
-    released = getattr(fit.release, "second" if case.mechanism.family == "covariance" else "frame")
+    released = getattr(fit.release, case.family.released[-1])
     assert any(one is released for one in found), "the walk did not reach the release"
     assert any(one is fit.call.codebook for one in found)
     for one in found:
-        assert not isinstance(one, PrivateDesign | Statistic), f"a result holds a {type(one)}"
+        assert not isinstance(one, PrivateDesign | PrivateCells | Statistic), (
+            f"a result holds a {type(one)}"
+        )
         assert not hasattr(type(one), "chunks"), f"a result holds a source: {type(one)}"
         assert ROWS not in getattr(one, "shape", ()), "a result holds an array of the rows' length"
         if isinstance(one, list | tuple | str | bytes):
             assert len(one) != ROWS
     del found, one, data, frame
     gc.collect()
+    gc.unfreeze()
     assert all(held() is None for held in watched), "rows are still held somewhere"
     refuses_to_be_copied(fit)

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Family:
+class Rows:
     """A design and the rows to be tried on it.
 
     In each a row reaches the ball's surface, and some neighbours are as far
@@ -80,7 +80,7 @@ def _sphere() -> np.ndarray:
 
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 FAMILIES = (
-    Family(
+    Rows(
         "circle",
         "~ .",
         _book(2),
@@ -90,11 +90,11 @@ FAMILIES = (
         ("svec", "L2", "L1"),
         around=True,
     ),
-    Family(
+    Rows(
         "sphere", "~ .", _book(7), _vectors(_sphere()), _missing(7), {"row_norm": 0.01}, around=True
     ),
     # Corners opposite, next to each other and twice the same; beyond the bounds; inside.
-    Family(
+    Rows(
         "cube",
         "~ .",
         _book(3),
@@ -103,7 +103,7 @@ FAMILIES = (
         {},
         ("svec", "L1"),
     ),
-    Family(
+    Rows(
         "codebook",
         "~ x + log(y + 1) + g",
         dp.codebook(x=(1e6, 1e6 + 3), y=(0, 250_000), g=["a", "b", "c"]),
@@ -111,7 +111,7 @@ FAMILIES = (
         tuple({"x": 1e6, "y": 0, "g": level} for level in ("unlisted", None, "", "A", 3)),
         {},
     ),
-    Family(
+    Rows(
         "natural",
         "~ x * g - 1",
         dp.codebook(x=(-2, 80), g=["a", "b"]),
@@ -122,7 +122,7 @@ FAMILIES = (
 )
 
 
-def _distance(left: np.ndarray, right: np.ndarray, plan: Plan, power: int) -> Fraction:
+def moments_apart(left: np.ndarray, right: np.ndarray, plan: Plan, power: int) -> Fraction:
     """Return the distance to this power in units of the noise."""
     delta = left - right
     sizes = np.array([[abs(int(cell)) ** power for cell in row] for row in delta], dtype=object)
@@ -135,7 +135,7 @@ def _distance(left: np.ndarray, right: np.ndarray, plan: Plan, power: int) -> Fr
     return sum(whole, Fraction())
 
 
-def _base(family: Family) -> list[Row]:
+def _base(family: Rows) -> list[Row]:
     """Rows that both neighbours share, among them the ones that are tried."""
     return [family.complete[0], family.complete[0], family.complete[1], family.incomplete[0]]
 
@@ -155,7 +155,7 @@ def _pairs(case: Case, complete: list[Any], incomplete: list[Any], without: Any)
     ]
 
 
-def _neighbours(case: Case, family: Family, guarantee: Guarantee) -> tuple[list[Any], int]:
+def _neighbours(case: Case, family: Rows, guarantee: Guarantee) -> tuple[list[Any], int]:
     """Return pairs of the exact moments of neighbours, by kind, and their columns."""
     base = _base(family)
 
@@ -173,13 +173,13 @@ def _neighbours(case: Case, family: Family, guarantee: Guarantee) -> tuple[list[
 
 
 def _distances(
-    case: Case, family: Family, guarantee: Guarantee
+    case: Case, family: Rows, guarantee: Guarantee
 ) -> tuple[list[list[Fraction]], Fraction]:
     """Return distances by kind of neighbour, and the declared one."""
     kinds, columns = _neighbours(case, family, guarantee)
     plan, power = case.plan(columns, guarantee), POWER[case.mechanism.norm]
     (event,) = plan.events
-    found = [[_distance(*pair, plan, power) for pair in kind] for kind in kinds]
+    found = [[moments_apart(*pair, plan, power) for pair in kind] for kind in kinds]
     return found, 1 / Fraction(event.multiplier) ** power
 
 

@@ -55,6 +55,10 @@ class Turned:
 Measured = Case | Clipped | Turned
 
 
+def _formula(case: Measured) -> str:
+    return case.formula if isinstance(case, Case) else FORMULA
+
+
 def _integers(statistic: Statistic) -> tuple[list[list[int]], int]:
     exact, rows = statistic.cross()
     whole = exact.dtype == np.int64 or {type(cell) for cell in exact.ravel()} == {int}
@@ -63,7 +67,7 @@ def _integers(statistic: Statistic) -> tuple[list[list[int]], int]:
 
 
 def _exact(case: Measured, data: object) -> tuple[list[list[int]], int]:
-    return _integers(case.exact(FORMULA, data, BOOK)[0])
+    return _integers(case.exact(_formula(case), data, BOOK)[0])
 
 
 def _taken(data: Table, rows: np.ndarray) -> dict[str, Any]:
@@ -74,7 +78,7 @@ def parts_add_up_to_the_pooled_rows(case: Measured) -> None:
     data, order = table(ROWS), np.arange(ROWS)
     pooled = _exact(case, data)
     for site in (order % 2, order % 5, (order > 3) * 1, order * 0):
-        parts = [case.exact(FORMULA, _taken(data, site == s), BOOK)[0] for s in range(5)]
+        parts = [case.exact(_formula(case), _taken(data, site == s), BOOK)[0] for s in range(5)]
         total = parts[0]
         for part in parts[1:]:
             total = total + part

@@ -1,36 +1,53 @@
 """Every mechanism of the package, one line each: its name, what it takes, what it is like."""
 
 from dataclasses import fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
+from families import FAMILIES, Family
+
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 
+ADJACENCIES = ("replace", "add-remove")
 PURE = (PureDP, ApproxDP, ZCDP)
 GAUSSIAN = (ApproxDP, ZCDP)
+BARE = (PureDP,)
 # Words for fields of a strategy that choose another method.
-OPTIONS = (("eigenvals", "private"), ("sampler", "sequential"), ("denoise", None))
+OPTIONS = (
+    ("eigenvals", "private"),
+    ("sampler", "sequential"),
+    ("denoise", None),
+    ("inference", False),
+    ("steps", 1),
+    ("ridge", 50.0),
+)
+RIDGE = (("ridge", 1.0),)
 
 
 class Mechanism(NamedTuple):
-    """A line of the table below.
+    """A line of the table below; a second where another guarantee has another law of noise.
 
     Attributes
     ----------
     name, takes, family
         Its word, the guarantees it gives, the table it is in.
+    between : tuple of str
+        The neighbours it knows.
     law, counts : {"gaussian", "laplace", ""}
-        The law of the noise in the released second moment, and in the number
-        of rows and their sum; empty where none is stated.
+        Where moments are released, the law of the noise in the second one, and
+        in the number of rows and their sum; empty where none is stated.
     norm : {"svec", "L2", "L1", ""}
         The norm of its sensitivity, where it releases one vector with noise of
-        the plan's steps: then neighbours are tried here. Elsewhere they are
-        tried in the mechanism's own tests.
+        the plan's steps: then neighbours are tried here.
     directions : bool
         Draws directions with a density ``exp(concentration * energy)``: what
         neighbours do to that is tried here too.
+    tried : str
+        Where neighbours are tried, if not here: ``test_mechanisms_{tried}.py``,
+        by default that of its name.
     exact : bool
         A huge budget gives the exact answer.
+    given : tuple of (str, value)
+        Fields of the strategy without which it does not.
     slow : bool
         Tried in fewer cases.
     rereads : bool
@@ -44,11 +61,14 @@ class Mechanism(NamedTuple):
     name: str
     takes: tuple[type, ...]
     family: str = "covariance"
+    between: tuple[str, ...] = ADJACENCIES
     law: str = ""
     counts: str = ""
     norm: str = ""
     directions: bool = False
+    tried: str = ""
     exact: bool = True
+    given: tuple[tuple[str, Any], ...] = ()
     slow: bool = False
     rereads: bool = False
     baseline: bool = False
@@ -59,18 +79,26 @@ class Mechanism(NamedTuple):
         """Whether chance enters."""
         return not self.open and (self.family == "subspace" or not self.baseline)
 
-    def make(self) -> CovarianceMechanism | SubspaceMechanism:
-        """Make the strategy that the package's table has under this name."""
-        return FAMILIES[self.family][self.name]()
+    @property
+    def kin(self) -> Family:
+        """Its family."""
+        return FAMILIES[self.family]
 
-    def variants(self) -> list[CovarianceMechanism | SubspaceMechanism]:
+    @property
+    def strategy(self) -> type:
+        """The class that the package's table has under this name."""
+        return self.kin.table[self.name]
+
+    def make(self) -> Any:
+        """Make the strategy."""
+        return self.strategy()
+
+    def variants(self) -> list[Any]:
         """Make the strategy, and once more with each option it has that is another method."""
         own = self.make()
         names = {field.name for field in fields(own)}
         return [own, *(replace(own, **{name: word}) for name, word in OPTIONS if name in names)]
 
-
-FAMILIES = {"covariance": COVARIANCE, "subspace": SUBSPACE}
 
 MECHANISMS = (
     Mechanism("gauss", GAUSSIAN, law="gaussian", counts="gaussian", norm="svec"),
@@ -79,15 +107,32 @@ MECHANISMS = (
     Mechanism("laplace", PURE, law="laplace", counts="laplace", norm="L1"),
     Mechanism("projection", GAUSSIAN, law="gaussian", counts="gaussian", norm="svec"),
     Mechanism("separate", GAUSSIAN, law="gaussian", counts="gaussian"),
-    Mechanism("separate_pure", PURE, law="laplace", counts="laplace"),
+    Mechanism("separate_pure", PURE, law="laplace", counts="laplace", tried="separate"),
     Mechanism("shells", GAUSSIAN, law="gaussian", counts="gaussian"),
     Mechanism("iterative", PURE, counts="laplace", directions=True, slow=True),
     Mechanism("coinpress", GAUSSIAN, counts="gaussian", slow=True, rereads=True),
     Mechanism("adaptive", GAUSSIAN, counts="gaussian", slow=True),
-    Mechanism("adaptive_pure", PURE, counts="laplace", slow=True),
+    Mechanism("adaptive_pure", PURE, counts="laplace", tried="adaptive", slow=True),
     Mechanism("zero", PURE, exact=False, baseline=True),
     Mechanism("none", PURE, open=True),
     Mechanism("ppca", PURE, family="subspace", directions=True, slow=True),
     Mechanism("power", GAUSSIAN, family="subspace"),
     Mechanism("random", PURE, family="subspace", exact=False, baseline=True),
+    Mechanism("moments", BARE, "regression", law="laplace", counts="laplace", norm="L1"),
+    Mechanism("moments", GAUSSIAN, "regression", law="gaussian", counts="gaussian", norm="svec"),
+    Mechanism(
+        *("adassp", GAUSSIAN, "regression"),
+        law="gaussian",
+        counts="gaussian",
+        tried="least_squares",
+    ),
+    Mechanism("objective", BARE, "coefficients", rereads=True),
+    Mechanism("objective", GAUSSIAN, "coefficients", rereads=True),
+    Mechanism("gradients", GAUSSIAN, "coefficients", norm="L2", rereads=True),
+    Mechanism("output", BARE, "coefficients", tried="objective", given=RIDGE, rereads=True),
+    Mechanism("output", GAUSSIAN, "coefficients", tried="objective", given=RIDGE, rereads=True),
+    Mechanism("geometric", PURE, "counts", norm="L1"),
+    Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
+    Mechanism("paired", PURE, "means", between=("replace",)),
+    Mechanism("exponential", PURE, "quantiles", norm="L1"),
 )

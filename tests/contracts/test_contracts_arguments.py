@@ -2,6 +2,7 @@
 
 import law_arguments
 import pytest
+from contract_cases import EACH_VERB, Case
 
 
 @pytest.mark.parametrize(("argument", "changes", "kind"), law_arguments.BAD)
@@ -17,3 +18,16 @@ def test_a_bad_codebook(variable, declared):
 @pytest.mark.parametrize(("what", "data"), law_arguments.BAD_DATA)
 def test_bad_data(what, data):
     law_arguments.bad_data_are_refused_for_free(what, data)
+
+
+@pytest.mark.parametrize(
+    ("case", "argument", "changes", "kind"),
+    [
+        pytest.param(case, *bad, id=f"{case.verb.name}{case.verb.more}-{bad[0]}")
+        for case in EACH_VERB
+        if case.verb.name != "dp_pca"
+        for bad in law_arguments.bad_calls(case)
+    ],
+)
+def test_a_bad_call_of_a_verb(case: Case, argument, changes, kind):
+    law_arguments.a_bad_call_of_a_verb_is_refused_for_free(case, argument, changes, kind)

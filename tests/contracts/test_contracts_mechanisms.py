@@ -3,22 +3,44 @@
 import law_answer
 import law_cards
 import law_ledger
+import law_neighbours
 import law_noise
 import law_plan
 import law_repeat
 import law_sensitivity
 import pytest
-from contract_cases import CASES, FEWER, OTHERS, PLANS, Case, Law, Where, everywhere, parameters
+from contract_cases import (
+    CASES,
+    FEWER,
+    OTHER_VERBS,
+    OTHERS,
+    PLANS,
+    Case,
+    Law,
+    Where,
+    everywhere,
+    parameters,
+)
 from mechanisms import MECHANISMS, Mechanism
+
+
+def matrices(mechanism: Mechanism) -> bool:
+    """What releases the second moment of columns."""
+    return mechanism.family == "covariance"
 
 
 def moments(mechanism: Mechanism) -> bool:
     """What releases a second moment that is the rows' own when the budget is huge."""
-    return mechanism.family == "covariance" and mechanism.exact
+    return matrices(mechanism) and mechanism.exact
 
 
 def space(mechanism: Mechanism) -> bool:
     return mechanism.family == "subspace" and mechanism.exact
+
+
+def answering(mechanism: Mechanism) -> bool:
+    """What has the answer of its verb when the budget is huge."""
+    return mechanism.family not in ("covariance", "subspace")
 
 
 def lawful(mechanism: Mechanism) -> bool:
@@ -26,11 +48,26 @@ def lawful(mechanism: Mechanism) -> bool:
 
 
 def counted(mechanism: Mechanism) -> bool:
+    """What releases moments and states the noise in their number of rows."""
     return bool(mechanism.counts)
 
 
+def noisy(mechanism: Mechanism) -> bool:
+    """What has noise of known law."""
+    return counted(mechanism) or answering(mechanism)
+
+
+def adding_up(mechanism: Mechanism) -> bool:
+    """What adds noise to integers that the rows do not change."""
+    return counted(mechanism) or mechanism.family == "counts"
+
+
 def one_vector(mechanism: Mechanism) -> bool:
-    return bool(mechanism.norm)
+    return bool(mechanism.norm) and matrices(mechanism)
+
+
+def measured(mechanism: Mechanism) -> bool:
+    return bool(mechanism.norm) and not matrices(mechanism)
 
 
 def directions(mechanism: Mechanism) -> bool:
@@ -53,20 +90,24 @@ def in_simulations(mechanism: Mechanism) -> bool:
     return mechanism.open
 
 
-ON_CASES: dict[Law, Where] = {
-    law_answer.a_huge_budget_gives_the_exact_answer: moments,
-    law_answer.a_huge_budget_gives_the_exact_covariance: moments,
-    law_answer.the_unbiased_release_is_exact_too: lambda one: moments(one) and lawful(one),
-    law_answer.a_huge_budget_gives_the_exact_space: space,
-    law_noise.the_release_states_its_noise: counted,
-    law_noise.the_release_carries_its_terms: everywhere,
+OF_THE_LEDGER: dict[Law, Where] = {
     law_ledger.the_ledger_refuses_before_a_row_is_read: priced,
     law_ledger.the_ledger_is_charged_before_a_row_is_read: everywhere,
     law_ledger.a_stream_is_refused_before_the_charge: rereads,
     law_ledger.the_ledger_records_what_the_plan_costs: everywhere,
     law_ledger.the_same_release_again_costs_as_much: priced,
     law_ledger.a_whole_budget_may_be_spent_at_once: everywhere,
+}
+ON_CASES: dict[Law, Where] = {
+    law_answer.a_huge_budget_gives_the_exact_answer: moments,
+    law_answer.a_huge_budget_gives_the_exact_covariance: moments,
+    law_answer.the_unbiased_release_is_exact_too: lambda one: moments(one) and lawful(one),
+    law_answer.a_huge_budget_gives_the_exact_space: space,
+    law_answer.a_huge_budget_gives_the_verbs_answer: answering,
+    law_noise.the_release_states_its_noise: counted,
+    law_noise.the_release_carries_its_terms: everywhere,
     law_plan.no_noise_outside_a_simulation_is_refused: in_simulations,
+    **OF_THE_LEDGER,
 }
 ON_PLANS: dict[Law, Where] = {
     law_plan.plan_is_a_pure_function_of_public_facts: everywhere,
@@ -75,14 +116,25 @@ ON_PLANS: dict[Law, Where] = {
 ON_FEWER: dict[Law, Where] = {
     law_repeat.a_simulation_repeats_and_is_stamped: everywhere,
     law_repeat.never_the_same_twice: drawn,
-    law_noise.the_noise_follows_the_plan: counted,
-    law_noise.the_noise_is_the_same_for_any_rows: counted,
+    law_noise.the_noise_follows_the_plan: noisy,
+    law_noise.the_noise_is_the_same_for_any_rows: adding_up,
     law_sensitivity.neighbours_are_within_the_declared_sensitivity: one_vector,
     law_sensitivity.no_direction_is_drawn_closer_than_paid_for: directions,
+    law_neighbours.neighbours_are_no_farther_than_declared: measured,
     law_plan.plan_refuses_what_it_cannot_give: everywhere,
 }
 ON_OTHERS: dict[Law, Where] = {
     law_sensitivity.neighbours_are_within_it_on_a_coarse_lattice: one_vector,
+    law_neighbours.neighbours_are_no_farther_than_declared: measured,
+}
+ON_VERBS: dict[Law, Where] = {
+    law_answer.a_huge_budget_gives_the_verbs_answer: everywhere,
+    law_noise.the_noise_follows_the_plan: lambda one: one.family == "counts",
+    law_neighbours.neighbours_are_no_farther_than_declared: measured,
+    law_repeat.a_simulation_repeats_and_is_stamped: everywhere,
+    law_repeat.never_the_same_twice: everywhere,
+    law_plan.plan_refuses_what_it_cannot_give: everywhere,
+    **OF_THE_LEDGER,
 }
 ON_MECHANISMS = (
     law_cards.the_card_is_complete,
@@ -106,6 +158,11 @@ def test_law_of_the_plan(law: Law, case: Case):
     ("law", "case"), [*parameters(ON_FEWER, FEWER), *parameters(ON_OTHERS, OTHERS)]
 )
 def test_law_whatever_the_guarantee(law: Law, case: Case):
+    law(case)
+
+
+@pytest.mark.parametrize(("law", "case"), parameters(ON_VERBS, OTHER_VERBS))
+def test_law_by_another_verb(law: Law, case: Case):
     law(case)
 
 

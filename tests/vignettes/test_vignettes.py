@@ -16,6 +16,9 @@ def test_there_are_vignettes():
         "02-formulas-and-codebooks",
         "03-near-optimal-pca",
         "04-covariance-revisited",
+        "05-regression-and-inference",
+        "06-descriptives",
+        "07-pca-then-classify",
     ]
 
 

@@ -1,0 +1,179 @@
+"""Exact answers on public rows, by other packages: what a huge budget has to give."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+import statsmodels.api as sm
+from scipy.optimize import minimize
+
+import dpmodels as dp
+
+Table = Mapping[str, Any]
+# Of a huge budget, in units of a column's half-range: rounding, and noise of few lattice steps.
+NEAR = 2e-3
+
+
+def complete(formula: str, data: Table, book: dp.Codebook) -> pd.DataFrame:
+    """The rows on which everything a formula names is known, within their bounds."""
+    used = set(re.findall(r"\w+", formula))
+    frame = pd.DataFrame({name: data[name] for name in book if name in used})
+    for name in frame:
+        declared = book[name]
+        if isinstance(declared, dp.Categorical):
+            frame[name] = pd.Categorical(frame[name], categories=list(declared.levels))
+        else:
+            frame[name] = frame[name].clip(declared.lower, declared.upper)
+    return frame.dropna()
+
+
+def sides(formula: str, frame: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """The response, of a category the indicator of its last level, and the coded terms."""
+    left, right = patsy.dmatrices(formula, frame, return_type="dataframe")
+    return left.iloc[:, -1].to_numpy(), right
+
+
+def lstsq(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Least squares, weighted or not."""
+    weights = fit.model.weights or ""
+    frame = complete(f"{formula} {weights}", data, book)
+    y, terms = sides(formula, frame)
+    root = np.sqrt(frame[weights].to_numpy()) if weights else np.ones(len(y))
+    x = terms.to_numpy() * root[:, None]
+    expected = np.linalg.lstsq(x, y * root, rcond=None)[0]
+    assert fit.params.index.tolist() == list(terms)
+    spans = np.ptp(terms.to_numpy(), axis=0) / 2 + (np.ptp(terms.to_numpy(), axis=0) == 0)
+    away = np.abs(fit.params.to_numpy() - expected) * spans
+    assert (away <= NEAR * np.ptp(y)).all(), f"off by {away}"
+
+
+def binomial(y: np.ndarray, linear: np.ndarray) -> float:
+    return float(np.logaddexp(0.0, (1 - 2 * y) * linear).sum())
+
+
+def huber(y: np.ndarray, linear: np.ndarray, width: float = 0.5) -> float:
+    margins = (2 * y - 1) * linear
+    round_part = (1 + width - margins).clip(0, 2 * width) ** 2 / (4 * width)
+    return float((round_part + (1 - width - margins).clip(0)).sum())
+
+
+def minimum(loss: Callable[..., float], closest: float = 0.02) -> Callable[..., None]:
+    """Compare with the minimum of a sum of losses and the public ridge."""
+
+    def answer(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+        y, terms = sides(formula, complete(formula, data, book))
+        matrix, ridge = fit.call.matrix, fit.release.ridge
+        rows = terms.to_numpy() @ matrix
+        assert fit.params.index.tolist() == list(terms)
+
+        def total(point: np.ndarray) -> float:
+            return loss(y, rows @ point) + ridge * float(point @ point) / 2
+
+        found = minimize(total, np.zeros(rows.shape[1]), method="BFGS", options={"gtol": 1e-4})
+        away = np.abs(fit.release.coefficients - found.x)
+        assert (away <= closest).all(), f"off by {away} in units of the ball"
+
+    return answer
+
+
+def likelihood(family: Any, closest: float) -> Callable[..., None]:
+    """Compare with statsmodels' maximum likelihood."""
+
+    def answer(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+        y, terms = sides(formula, complete(formula, data, book))
+        matrix = fit.call.matrix
+        found = sm.GLM(y, terms.to_numpy() @ matrix, family=family).fit()
+        away = np.abs(np.linalg.solve(matrix, fit.params.to_numpy()) - found.params)
+        assert (away <= closest * found.bse).all(), f"off by {away / found.bse} standard errors"
+
+    return answer
+
+
+def _grouped(formula: str, data: Table, book: dp.Codebook) -> tuple[str, list[str], pd.DataFrame]:
+    """The number that is measured, what it is grouped by, and the complete rows."""
+    left, right = (
+        [name.strip() for name in side.split("+") if name.strip()] for side in formula.split("~")
+    )
+    (measured,), groups = (left, right) if left else (right, [])
+    return measured, groups, complete(formula, data, book)
+
+
+def by_group(statistic: Callable[[pd.Series], float]) -> Callable[..., None]:
+    """Compare ``params`` with a statistic of each group's rows."""
+
+    def answer(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+        measured, groups, frame = _grouped(formula, data, book)
+        if groups:
+            expected = frame.groupby(groups, observed=False)[measured].apply(statistic).to_numpy()
+        else:
+            expected = np.array([statistic(frame[measured])])
+        span = float(np.ptp(frame[measured]))
+        np.testing.assert_allclose(fit.params.to_numpy() / span, expected / span, atol=NEAR)
+
+    return answer
+
+
+def difference(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """The mean, or the first group's less the second's."""
+    measured, groups, frame = _grouped(formula, data, book)
+    means = [frame[measured].mean()]
+    if groups:
+        means = frame.groupby(groups, observed=False)[measured].mean().tolist()
+    expected = means[0] - means[1] if groups else means[0]
+    assert abs(fit.params - expected) <= NEAR * np.ptp(frame[measured])
+
+
+def cells(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Counts of the declared combinations of levels."""
+    factors = [name.strip() for name in formula.strip(" ~").split("+")]
+    frame = complete(formula, data, book)
+    expected = frame.groupby(factors, observed=False).size().to_numpy()
+    np.testing.assert_allclose(fit.counts.to_numpy().ravel(), expected, atol=NEAR)
+
+
+def bins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Counts of bins that are closed above."""
+    measured, groups, frame = _grouped(formula, data, book)
+    cut = pd.cut(frame[measured], fit.breaks, include_lowest=True).rename("bin")
+    expected = frame.groupby([*groups, cut], observed=False).size().to_numpy()
+    np.testing.assert_allclose(fit.counts.to_numpy().ravel(), expected, atol=NEAR)
+
+
+def ranks(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Quantiles are between the order statistics next to their rank, to a cell of the grid."""
+    measured, groups, frame = _grouped(formula, data, book)
+    parts = [own for _, own in frame.groupby(groups, observed=False)] if groups else [frame]
+    declared = book[measured]
+    cell = (declared.upper - declared.lower) / fit.grid
+    for found, rows in zip(fit.params.to_numpy(), parts, strict=True):
+        low, high = (
+            np.quantile(rows[measured], fit.probs, method=f"{side}") for side in ("lower", "higher")
+        )
+        beside = np.ptp(rows[measured]) / len(rows) * 10
+        assert (low - beside - cell <= found).all(), f"{found} below {low}"
+        assert (found <= high + beside + cell).all(), f"{found} above {high}"
+
+
+def overview(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Each variable by itself, by strata or not."""
+    left, _, right = formula.partition("~")
+    for name in (one.strip() for one in right.split("+")):
+        own = fit[name]
+        if isinstance(book[name], dp.Categorical):
+            cells(own, f"~ {left.strip()} + {name}" if left.strip() else f"~ {name}", data, book)
+        else:
+            asked = f"{name} ~ {left.strip()}" if left.strip() else f"~ {name}"
+            by_group(np.mean)(own, asked, data, book)
+
+
+def everything_asked(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Moments of all columns give the covariance of any."""
+    rows = patsy.dmatrix(formula, complete(formula, data, book), return_type="dataframe")
+    rows = rows.drop(columns="Intercept")
+    expected = np.cov(rows.to_numpy(), rowvar=False)
+    spans = np.ptp(rows.to_numpy(), axis=0) / 2
+    away = np.abs(fit.cov().cov.to_numpy() - expected) / np.outer(spans, spans)
+    assert (away <= NEAR).all(), f"off by {away}"

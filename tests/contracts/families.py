@@ -1,0 +1,180 @@
+"""Families of mechanisms: their table, their verbs, what plans are made from, what is released."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import noises
+import numpy as np
+import verbs
+from verbs import Verb
+
+from dpmodels.mechanisms import (
+    COEFFICIENTS,
+    COUNTS,
+    COVARIANCE,
+    MEANS,
+    QUANTILES,
+    REGRESSION,
+    SUBSPACE,
+    Facts,
+    counts,
+    covariance,
+    regression,
+    scalar,
+    subspace,
+)
+from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.scalar import QuantileFacts
+from dpmodels.mechanisms.tallied import CountFacts
+from dpmodels.privacy import Adjacency
+from dpmodels.released import BoughtCurvature
+from dpmodels.statistics.losses import Huber, Logistic
+from dpmodels.statistics.losses import Poisson as PoissonLoss
+from dpmodels.statistics.predictors import Predictors
+
+CENTRED = "centred"
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the laws have to know of mechanisms that release one kind of value.
+
+    Attributes
+    ----------
+    table, folder
+        Where they are listed, and where they are.
+    ways
+        Of asking the same verb, two for most.
+    verbs
+        The first is the one that mechanisms are tried through.
+    facts
+        By mechanism, neighbours and way: public facts of several sizes, for
+        the laws of the plan.
+    noise
+        By case, rows and number of releases: the noise in them, of known law.
+    released
+        The names of the released values in the release, the main one last.
+    """
+
+    table: Mapping[str, type]
+    folder: ModuleType
+    ways: tuple[str, ...]
+    verbs: tuple[Verb, ...]
+    facts: Callable[[str, Adjacency, str], tuple[Any, ...]]
+    noise: noises.Noises
+    released: tuple[str, ...]
+
+    def numbers(self, release: Any) -> list[float]:
+        """Everything that was released, as one list."""
+        values = (getattr(release, name) for name in self.released)
+        return [float(x) for value in values for x in _flat(value)]
+
+
+def _flat(value: Any) -> np.ndarray:
+    if value is None:
+        return np.zeros(0)
+    if isinstance(value, BoughtCurvature):
+        return np.concatenate([_flat(value.bread), _flat(value.meat)])
+    cells = np.asarray(value, dtype=float)
+    if cells.ndim == 2 and (cells == cells.T).all():
+        return cells[np.triu_indices(len(cells))]
+    return cells[~np.isnan(cells)].ravel()
+
+
+def _moments(name: str, relation: Adjacency, way: str) -> tuple[Facts, ...]:
+    sizes = ((1, 1), (4, 2), (4, 0), (31, 5))
+    return tuple(Facts(*size[:1], relation, way != "origin", size[1]) for size in sizes)
+
+
+def _predictors(name: str, relation: Adjacency, way: str) -> tuple[RegressionFacts, ...]:
+    constant = way == "intercept"
+    losses = (PoissonLoss(9.0, 6.0),) if name == "gradients" else (Huber(0.5), Huber(2.0))
+    return tuple(
+        RegressionFacts(Predictors(terms, constant, 0.9, 0.5, 1.0), loss, relation)
+        for terms, loss in [(1, Logistic()), (30, Logistic()), *((4, loss) for loss in losses)]
+    )
+
+
+def _tables(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    sizes = ((1, 2, False), (1, 90_001, False), (1, 7, True), (40, 900, True))
+    return tuple(CountFacts(*size, relation) for size in sizes)
+
+
+def _one_mean(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    return (CountFacts(1, 4, True, relation),)
+
+
+def _quantiles(name: str, relation: Adjacency, way: str) -> tuple[QuantileFacts, ...]:
+    groups = 1 if way == "all rows" else 6
+    asked = (((0.5,), None), ((0.0, 0.3, 1.0), 0.95), ((0.25,) * 40, 0.8))
+    return tuple(QuantileFacts(probs, groups, 1000, level, relation) for probs, level in asked)
+
+
+MOMENT_VALUES = ("count", "total", "second")
+FAMILIES = {
+    "covariance": Family(
+        COVARIANCE,
+        covariance,
+        (CENTRED, "origin"),
+        (verbs.PCA, verbs.COV, verbs.MOMENTS),
+        _moments,
+        noises.of_moments,
+        MOMENT_VALUES,
+    ),
+    "subspace": Family(
+        SUBSPACE,
+        subspace,
+        (CENTRED, "origin"),
+        (verbs.PCA,),
+        _moments,
+        noises.of_moments,
+        ("frame",),
+    ),
+    "regression": Family(
+        REGRESSION,
+        regression,
+        ("plain", "weighted"),
+        (verbs.LM,),
+        _moments,
+        noises.of_moments,
+        MOMENT_VALUES,
+    ),
+    "coefficients": Family(
+        COEFFICIENTS,
+        regression,
+        ("intercept", "no intercept"),
+        (verbs.LOGISTIC, verbs.COUNTING, verbs.SVM),
+        _predictors,
+        noises.of_coefficients,
+        ("curvature", "coefficients"),
+    ),
+    "counts": Family(
+        COUNTS,
+        counts,
+        ("groups", "all rows"),
+        (verbs.MEAN, verbs.VAR, verbs.HIST, verbs.TABLE, verbs.SUMMARY, verbs.TTEST),
+        _tables,
+        noises.of_counts,
+        ("values",),
+    ),
+    "means": Family(
+        MEANS,
+        scalar,
+        ("all rows",),
+        (verbs.MEAN_OF_ALL,),
+        _one_mean,
+        noises.of_paired_counts,
+        ("values",),
+    ),
+    "quantiles": Family(
+        QUANTILES,
+        scalar,
+        ("groups", "all rows"),
+        (verbs.QUANTILE,),
+        _quantiles,
+        noises.of_quantiles,
+        ("counts", "values"),
+    ),
+}

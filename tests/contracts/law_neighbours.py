@@ -1,0 +1,175 @@
+"""Neighbours in the families that have more than one row's square: how far, of what is declared.
+
+The rows are few and extreme; every measure is a share of the declared distance,
+so that none may be above 1 and some have to be near it.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from contract_cases import BOOK, Case, Crossing
+from law_sensitivity import NEARLY, POWER, moments_apart
+
+import dpmodels as dp
+from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import BoundedRangeEvent, LaplaceEvent
+from dpmodels.statistics import Statistic
+
+Row = dict[str, Any]
+# Of quotients of floats.
+ROUNDING = 1e-9
+
+
+class Tried(NamedTuple):
+    """Rows that are tried beside a few others, and how far apart two statistics are."""
+
+    formula: str
+    codebook: dp.Codebook
+    rows: tuple[Row, ...]
+    apart: Callable[[Case, Crossing, Crossing], float]
+    words: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+def neighbours_are_no_farther_than_declared(case: Case) -> None:
+    tried = TRIED[case.mechanism.family](case)
+    base = list(tried.rows[:3])
+
+    def crossing(*more: Row) -> Crossing:
+        rows = [*base, *more]
+        data = {name: [row[name] for row in rows] for name in tried.rows[0]}
+        return case.crossing(tried.formula, data, tried.codebook, **tried.words)
+
+    crossings = [crossing(row) for row in tried.rows]
+    starts = crossings[:4] if case.adjacency == "replace" else [crossing()]
+    shares = [tried.apart(case, *pair) for pair in product(starts, crossings)]
+    assert max(shares) <= 1 + ROUNDING, f"farther than declared: {max(shares)}"
+    assert max(shares) >= NEARLY, f"nowhere near: {max(shares)}"
+
+
+def _of_moments(case: Case, left: Crossing, right: Crossing) -> float:
+    """Squares or absolute values, in units of the plan's noise."""
+    power = POWER[case.mechanism.norm]
+    pair = (one.statistic.cross()[0] for one in (left, right))
+    apart = float(moments_apart(*pair, left.plan, power)) ** (1 / power)
+    return apart / _declared(left.plan.events, power)
+
+
+SQUARE = dp.codebook(x=(-1, 1), z=(-1, 1), y=(-1, 1), k=(0, 9), w=(0, 4))
+
+
+def _regression(case: Case) -> Tried:
+    """Corners, and rows on the surface at angles among which is the farthest apart."""
+    weights = {"weights": "w"} if case.way == "weighted" else {}
+    ends, heavy = (-1, 1, 9, None), (4, 4, 1, 0)
+    if case.mechanism.norm == "L1":
+        rows = tuple(
+            {"x": x, "y": y, "w": w} for x, y, w in product(ends, (1, -1, 0), sorted(set(heavy)))
+        )
+        return Tried("y ~ x", SQUARE, rows[::-1], _of_moments, weights)
+    angles = np.radians([0, 47.4, 90, 132, 180, 312.6])
+    rows = tuple(
+        {"x": np.cos(angle), "z": np.sin(angle), "y": y, "w": w}
+        for y, angle, w in product((1, -1, 7, None), angles, sorted(set(heavy)))
+    )
+    return Tried("y ~ x + z", SQUARE, rows[::-1], _of_moments, {"row_norm": 1.0} | weights)
+
+
+def _of_gradients(case: Case, left: Crossing, right: Crossing) -> float:
+    """At parameters that split the rows, and at others."""
+    plan, columns = left.plan, left.plan.facts.columns
+    lattice, found = Lattice(20, columns), []
+    for steep, size in product(np.eye(columns), (0.0, 1.0, -1e5, 1e5)):
+        one, other = (
+            own.statistic.gradient(steep * size, lattice).cross()[0].astype(float)
+            for own in (left, right)
+        )
+        found.append(np.linalg.norm(one - other))
+    return max(found) / lattice.radius / plan.scales["noise"] * plan.events[1].multiplier
+
+
+def _coefficients(case: Case) -> Tried:
+    """Rows close together on both sides of a plane, and all around."""
+    angles = np.radians([-0.4, 0.4, 90, 180, 270])
+    rows = tuple(
+        {"x": np.cos(angle), "z": np.sin(angle), "y": y, "k": k}
+        for angle, (y, k) in product(angles, ((1, 9), (-1, 0), (None, 1e9)))
+    )
+    counted = case.verb.more == "-poisson"
+    response, words = ("k", {"clip": None}) if counted else ("(y > 0)", {})
+    constant = "" if case.way == "intercept" else " - 1"
+    words = {"row_norm": 1.0} | words
+    return Tried(f"{response} ~ x + z{constant}", SQUARE, rows, _of_gradients, words)
+
+
+def _of_counts(case: Case, left: Crossing, right: Crossing) -> float:
+    power = POWER[case.mechanism.norm]
+    one, other = (own.statistic.cross()[0].astype(float) for own in (left, right))
+    apart = float(np.linalg.norm(one - other, power)) / left.plan.scale
+    return apart / _declared(left.plan.events, power)
+
+
+def _declared(events: Any, power: int) -> float:
+    """The distance in units of the noise that events are charged for."""
+    return float(sum(own.count / own.multiplier**power for own in events) ** (1 / power))
+
+
+def _extreme(case: Case) -> tuple[Row, ...]:
+    """Rows at the ends of all ranges, in all groups, beyond them, and incomplete."""
+    names = ("age", "wage", "sex", "region")
+    cells = product((100, 0), (-5, 45, 1e9), ("F", "M"), ("n", "s"))
+    odd = ((None, 5, "F", "n"), (50, 20, "other", None), (np.inf, -np.inf, "M", "e"))
+    return tuple(dict(zip(names, row, strict=True)) for row in (*cells, *odd))
+
+
+def _counts(case: Case) -> Tried:
+    return Tried(case.formula, BOOK, _extreme(case), _of_counts)
+
+
+def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
+    """How far the log density of all groups' draws together moves, in units of its eps."""
+    plan = left.plan
+    middle, ends = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
+    (counts,) = (own for own in plan.events if isinstance(own, LaplaceEvent))
+    drawn = [
+        (prob, slope, middle) for prob, slope in zip(plan.facts.probs, plan.middle, strict=True)
+    ]
+    drawn += [(prob, plan.end, ends) for prob in (0.0, 0.9, 1.0)]
+    shares = [slope * _range(left, right, prob) / eps for prob, slope, eps in drawn]
+    groups = plan.facts.groups
+    numbers = (one.statistic.cross()[0][:-1].reshape(groups, -1) for one in (left, right))
+    moved = np.abs(np.subtract(*(own.sum(axis=1) for own in numbers))).sum()
+    return max(*shares, float(moved) / plan.count_scale / _declared((counts,), 1))
+
+
+def _range(left: Crossing, right: Crossing, prob: float) -> float:
+    facts = left.plan.facts
+    moved = np.subtract(*(_away(own.statistic, facts.groups, prob) for own in (left, right)))
+    return float(np.ptp(moved, axis=1).sum())
+
+
+@lru_cache(maxsize=256)
+def _away(statistic: Statistic, groups: int, prob: float) -> np.ndarray:
+    """Rank errors of the cells of each group."""
+    cells = statistic.cross()[0][:-1].reshape(groups, -1).astype(float)
+    ranks = np.cumsum(np.pad(cells, ((0, 0), (1, 0))), axis=1)
+    wanted = prob * ranks[:, -1:]
+    return np.maximum(np.maximum(ranks[:, :-1] - wanted, wanted - ranks[:, 1:]), 0.0)
+
+
+def _quantiles(case: Case) -> Tried:
+    """Numbers on both sides of the others'; a group of its own."""
+    numbers = (3, 44, 20, 45, -5)
+    rows = tuple({"wage": x, "age": x, "sex": sex} for x, sex in product(numbers, "FM"))
+    words = {"probs": [0.5, 0.9] if case.way == "groups" else [0.05, 0.5]}
+    return Tried(case.formula, BOOK, rows, _of_quantiles, words)
+
+
+TRIED: dict[str, Callable[[Case], Tried]] = {
+    "regression": _regression,
+    "coefficients": _coefficients,
+    "counts": _counts,
+    "quantiles": _quantiles,
+}

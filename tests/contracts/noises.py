@@ -1,0 +1,206 @@
+"""The noise in releases, by family, in units in which its law is known.
+
+Each function releases the same rows many times and returns, by part, a law of
+scale 1 and noise of shape (releases, entries).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.mechanisms import masked
+from dpmodels.mechanisms.minimum import minimise, tolerance
+from dpmodels.mechanisms.regression import gradients
+from dpmodels.mechanisms.scalar import QuantileFacts
+from dpmodels.noise import source
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.statistics import Statistic, moments
+
+SEED = 20240229
+# What a law of scale 1 is called elsewhere, and its standard deviation.
+LAWS = {"gaussian": ("norm", 1.0), "laplace": ("laplace", math.sqrt(2))}
+PARTS = ("count", "mean", "diagonal", "off")
+
+
+class Noise(NamedTuple):
+    """Noise of a law of scale 1, shape (releases, entries)."""
+
+    law: str
+    values: np.ndarray
+
+
+def law_of(case: Any, part: str) -> str:
+    return case.mechanism.counts if part in ("count", "mean") else case.mechanism.law
+
+
+def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the number of rows, their sum and their second moment."""
+    strategy, design, statistic, plan = case.crossing(case.formula, data, case.book)
+    lattice = plan.lattice
+    exact, _ = moments(design, lattice, count_public=True).cross()
+    unit, longer = lattice.steps**2, lattice.radius * lattice.steps
+    upper = np.triu_indices(plan.facts.columns, 1)
+    square = exact[1:, 1:].astype(float) / unit
+    found: dict[str, list[Any]] = {part: [] for part in PARTS}
+    with dp.simulation(seed=SEED):
+        for _ in range(releases):
+            release = strategy.release(statistic, plan, source())
+            noise = release.second - square
+            assert (release.second == release.second.T).all(), "the second moment is not symmetric"
+            found["count"].append([release.count - float(exact[0, 0]) / lattice.radius**2])
+            found["diagonal"].append(np.diagonal(noise))
+            found["off"].append(noise[upper])
+            assert (release.total is not None) == case.centred
+            if release.total is not None:
+                found["mean"].append(release.total - exact[0, 1:].astype(float) / longer)
+    sds = {part: getattr(release.noise, part) for part in PARTS}
+    return {
+        part: Noise(law, np.array(draws) / sds[part] * LAWS[law][1])
+        for part, draws in found.items()
+        if draws and (law := law_of(case, part))
+    }
+
+
+def _releases(own: Any, releases: int) -> list[Any]:
+    with dp.simulation(seed=SEED):
+        return [own.strategy.release(own.statistic, own.plan, source()) for _ in range(releases)]
+
+
+def _normal(below: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Turn draws from a discrete law into normal ones.
+
+    A point spread evenly over its own probability, above that of all points
+    below it, is uniform.
+    """
+    spread = np.random.default_rng(0).random(below.shape)
+    return stats.norm.ppf(np.clip(below + spread * mass, 1e-300, 1 - 1e-16))
+
+
+def _discrete_laplace(draws: np.ndarray, scale: float) -> np.ndarray:
+    ratio, gap = math.exp(-1 / scale), -math.expm1(-1 / scale)
+    tail = np.exp(-np.abs(draws) / scale) / (1 + ratio)
+    return _normal(np.where(draws <= 0, tail * ratio, 1 - tail), tail * gap)
+
+
+def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to each part of each table, in units of the plan's scale."""
+    own = case.crossing(case.formula, data, case.book)
+    exact, plan = own.statistic.cross()[0].astype(float), own.plan
+    released = _releases(own, releases)
+    draws = np.array([one.values * plan.whole for one in released]) - exact
+    spread = stats.norm if released[0].law == "gaussian" else stats.laplace
+    stated = released[0].noise_sd * plan.whole
+    # A discrete law of few steps is narrower than the continuous one.
+    assert stated <= spread.std() * plan.scale * (1 + 1e-9)
+    if released[0].law == "laplace":
+        return {"counts": Noise("gaussian", _discrete_laplace(np.rint(draws), plan.scale))}
+    return {"counts": Noise("gaussian", draws / plan.scale)}
+
+
+def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the difference of the outer parts, the middle, and the incomplete rows."""
+    own = case.crossing(case.formula, data, case.book)
+    mixed = np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+    exact, plan = own.statistic.cross()[0].astype(float), own.plan
+    draws = np.array([one.values * plan.whole for one in _releases(own, releases)]) - exact
+    return {"counts": Noise("laplace", draws @ mixed.T / plan.scale)}
+
+
+@contextmanager
+def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
+    """Keep what a module adds to the integers it is given."""
+    kept: list[np.ndarray] = []
+    own = module.noised
+
+    def kept_too(exact: np.ndarray, *words: Any) -> np.ndarray:
+        sums = own(exact, *words)
+        kept.append(sums - exact.astype(float))
+        return sums
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "noised", kept_too)
+        yield kept
+
+
+def _spread(part: str, draws: np.ndarray, law: str, scale: float) -> dict[str, Noise]:
+    """Noise of density ``exp(-|v|/s)`` by its lengths and first coordinates; or normal noise."""
+    if law == "gaussian":
+        return {part: Noise("gaussian", draws / scale)}
+    size = draws.shape[1]
+    lengths = np.linalg.norm(draws, axis=1, keepdims=True)
+    turned = stats.beta((size - 1) / 2, (size - 1) / 2).cdf((draws[:, :1] / lengths + 1) / 2)
+    spread = stats.gamma(size).cdf(lengths / scale)
+    return {
+        f"length of the {part}": Noise("gaussian", stats.norm.ppf(spread)),
+        f"direction of the {part}": Noise("gaussian", stats.norm.ppf(turned)),
+    }
+
+
+def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What tilts the objective, masks the minimum, or is added to it or to gradients."""
+    own = case.crossing(case.formula, data, case.book)
+    rows, plan, scales = own.statistic, own.plan, own.plan.scales
+    module = gradients if case.mechanism.name == "gradients" else masked
+    with _noised_by(module) as added:
+        points = [one.coefficients for one in _releases(own, releases)]
+    if module is gradients:
+        each = [scales["noise"]] * own.strategy.steps + [scales["last"]]
+        assert len(added) == releases * len(each), "a gradient has no noise"
+        radius = choose_lattice(plan.facts.columns, scales["noise"]).radius
+        noise = np.array(added).reshape(releases, len(each), -1) / radius
+        draws = noise / np.array(each)[:, None]
+        return {"gradients": Noise("gaussian", draws.reshape(releases, -1))}
+    law = "gaussian" if scales["gaussian"] else "laplace"
+    if case.mechanism.name == "output":
+        target = minimise(
+            rows, plan.facts.loss, scales["ridge"], np.zeros(len(points[0])), tolerance(0.0)
+        )
+        return _spread("minimum", np.array(points) - target, law, scales["noise"])
+    assert len(added) == releases, "a minimum is not masked"
+    slopes = (rows.slopes(point, plan.facts.loss).gradient for point in points)
+    ridge = scales["ridge"] * np.array(points)
+    tilts = -np.array(list(slopes)) - ridge
+    mask = Noise(law, np.array(added) / scales["mask"])
+    return {**_spread("tilt", tilts, law, scales["tilt"]), "mask": mask}
+
+
+def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """Draws of the stated density on a grid, and the noise in the numbers of rows."""
+    cells = np.array([[4, 6, 3, 5, 7, 4, 6, 5, 3, 6, 4, 7] * 2, [10, 0, 0, 9, 1, 0, 2, 0] * 3])
+    cells[1, ::5] += 7
+    relation = case.own_plan.facts.adjacency
+    facts = QuantileFacts((0.2, 0.4, 0.5, 0.7), *cells.shape, 0.95, relation)
+    plan = case.planned(facts, replace(case.guarantee, **{_amount(case.guarantee): 8.0}))
+    exact = np.append(cells.ravel(), 0).astype(object)
+    strategy, statistic = case.mechanism.make(), Statistic("counts", exact, int(cells.sum()))
+    with dp.simulation(seed=SEED):
+        released = [strategy.release(statistic, plan, source()) for _ in range(releases)]
+    ranks = np.cumsum(np.pad(cells, ((0, 0), (1, 0))), axis=1)[:, None, :]
+    wanted = np.array([one.drawn for one in released])[..., None] * ranks[..., -1:]
+    assert not np.isnan(wanted).any(), "a group is not told from none"
+    away = np.maximum(np.maximum(ranks[..., :-1] - wanted, wanted - ranks[..., 1:]), 0)
+    density = np.exp(-np.array(plan.middle)[:, None] * away)
+    density /= density.sum(axis=-1, keepdims=True)
+    below = np.cumsum(density, axis=-1) - density
+    places = np.array([one.values[:, :, :1] for one in released])
+    at = np.rint(places * cells.shape[1] - 0.5).astype(int)
+    drawn = [np.take_along_axis(one, at, axis=-1)[..., 0] for one in (below, density)]
+    noisy = np.array([one.counts for one in released]) - cells.sum(axis=1)
+    return {
+        "places": Noise("gaussian", _normal(*drawn).reshape(releases, -1)),
+        "counts": Noise("gaussian", _discrete_laplace(np.rint(noisy), plan.count_scale)),
+    }
+
+
+def _amount(guarantee: Any) -> str:
+    return "rho" if hasattr(guarantee, "rho") else "eps"
+
+
+Noises = Callable[[Any, Any, int], dict[str, Noise]]

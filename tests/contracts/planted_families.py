@@ -1,0 +1,165 @@
+"""Faults in regressions, counts and quantiles, each planted with a monkeypatch."""
+
+import dataclasses
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.formula import coding, sides
+from dpmodels.mechanisms.counts import gaussian as gaussian_counts
+from dpmodels.mechanisms.counts import geometric
+from dpmodels.mechanisms.regression import gradients, objective, output
+from dpmodels.mechanisms.scalar import exponential
+from dpmodels.models import describing, hist, linear, lm, quantile
+from dpmodels.statistics import gradient
+from dpmodels.statistics.losses import Poisson
+
+
+class _Unclipped:
+    """numpy, but for the clip."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def clip(values: Any, *ends: Any, out: Any = None) -> Any:
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+
+def values_are_not_clipped_to_their_bounds(patch: pytest.MonkeyPatch) -> None:
+    for module in (coding, sides):
+        patch.setattr(module, "np", _Unclipped())
+
+
+def replacing_a_counted_row_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
+    for module, norm in ((geometric, 1), (gaussian_counts, 2)):
+        own = module.count_sensitivity
+        patch.setattr(
+            module,
+            "count_sensitivity",
+            lambda *facts, own=own, norm=norm: own(*facts) / 2 ** (1 / norm),
+        )
+
+
+def the_sensitivity_of_counts_forgets_the_tables(patch: pytest.MonkeyPatch) -> None:
+    own = gaussian_counts.count_sensitivity
+    patch.setattr(
+        gaussian_counts,
+        "count_sensitivity",
+        lambda adjacency, tables, norm: own(adjacency, 1, norm),
+    )
+
+
+def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
+    for module, name in ((geometric, "discrete_laplace"), (gaussian_counts, "discrete_gaussian")):
+        own = getattr(module, name)
+        patch.setattr(module, name, lambda scale, *more, own=own: own(scale / 2, *more))
+
+
+def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
+    def pull(self, linear, response):
+        return (response - np.exp(np.minimum(linear, 9.0))) / self.clip
+
+    def unheld(rows, lattice):
+        rows[:] = np.rint(rows * lattice.steps)
+
+    patch.setattr(Poisson, "pull", pull)
+    patch.setattr(gradient, "_round", unheld)
+
+
+def a_gradient_has_no_noise(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(gradients, "noised", lambda exact, *more: exact.astype(float))
+
+
+def the_noise_of_gradients_is_halved(patch: pytest.MonkeyPatch) -> None:
+    own = gradients.noised
+    patch.setattr(gradients, "noised", lambda exact, scale, *more: own(exact, scale / 2, *more))
+
+
+def the_minimum_is_not_masked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(objective, "masked", lambda point, *more: point)
+
+
+def the_objective_is_tilted_by_half(patch: pytest.MonkeyPatch) -> None:
+    for name in ("spherical", "normals"):
+        own = getattr(objective, name)
+        patch.setattr(objective, name, lambda *words, own=own: own(*words) / 2)
+
+
+def the_noise_of_the_minimum_is_halved(patch: pytest.MonkeyPatch) -> None:
+    for name in ("spherical", "normals"):
+        own = getattr(output, name)
+        patch.setattr(output, name, lambda *words, own=own: own(*words) / 2)
+
+
+def quantiles_are_planned_twice_as_close(patch: pytest.MonkeyPatch) -> None:
+    plan = exponential.Exponential.plan
+
+    def close(self, facts, guarantee):
+        own = plan(self, facts, guarantee)
+        return dataclasses.replace(own, middle=tuple(2 * slope for slope in own.middle))
+
+    patch.setattr(exponential.Exponential, "plan", close)
+
+
+def quantiles_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
+    own = exponential.draw_cell
+
+    def close(ranks, prob, concentration, entropy):
+        return own(ranks, prob, 2 * concentration, entropy)
+
+    patch.setattr(exponential, "draw_cell", close)
+
+
+def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:
+    own = exponential.loss_range
+
+    def alone(facts, prob):
+        return own(dataclasses.replace(facts, groups=1), prob)
+
+    patch.setattr(exponential, "loss_range", alone)
+
+
+def a_histogram_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
+    def free(verb, both, tallies, wanted):
+        return describing.describe(verb, both, tallies, wanted._replace(ledger=None))
+
+    patch.setattr(hist, "describe", free)
+
+
+def a_quantile_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
+    own = quantile.dp_quantile
+
+    def free(formula, data, *, ledger=None, **words):
+        return own(formula, data, **words)
+
+    patch.setattr(dp, "dp_quantile", free)
+
+
+def coefficients_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
+    own = linear.bind
+
+    def eager(asked):
+        bound = own(asked)
+        next(bound.design._source.chunks(bound.design.public.variables, 1))
+        return bound
+
+    for module in (linear, import_module("dpmodels.models.glm")):
+        patch.setattr(module, "bind", eager)
+
+
+def joint_rows_are_read_before_the_charge(patch: pytest.MonkeyPatch) -> None:
+    own = lm._bind
+
+    def eager(*given):
+        bound = own(*given)
+        next(bound.design._source.chunks(bound.design.public.variables, 1))
+        return bound
+
+    patch.setattr(lm, "_bind", eager)

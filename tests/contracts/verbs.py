@@ -1,0 +1,137 @@
+"""Every verb of the package: how it is asked, and what is its exact answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import exact
+import numpy as np
+from statsmodels.genmod.families import Binomial, Poisson
+
+Answer = Callable[..., None]
+
+
+def by_laws_of_its_own(fit: Any, *asked: Any) -> None:
+    """What has its own laws of the answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verb:
+    """A verb on the suite's public rows.
+
+    Attributes
+    ----------
+    name
+        Of the function.
+    formulas
+        By the ways of its family.
+    odd
+        A formula on the codebook of odd rows.
+    words
+        Its further words, by the ways of its family or the same for both.
+    answers
+        Compare a result with the exact answer: takes the result, the formula,
+        the rows and the codebook.
+    by
+        Names of the mechanisms it is tried with; empty for all of its family.
+    more
+        What tells it from another verb of its name.
+    """
+
+    name: str
+    formulas: tuple[str, str]
+    odd: str
+    words: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    more: str = ""
+
+    def answer(self, mechanism: str) -> Answer:
+        """What compares a result of this mechanism with the exact answer."""
+        return self.answers.get(mechanism, self.answers.get("", by_laws_of_its_own))
+
+
+FORMULA = "~ age + wage + sex + region"
+# Every kind of factor a formula has, alone and in products.
+ODD_FORMULA = (
+    "~ a * b + g + log1p(b) + poly(a, 2) + bs(b, knots=[3]) + ifelse(a > 0, 1, 0) "
+    "+ cut(b, [0, 2, 5]) + C(g):a + (a > 0):b"
+)
+CENTRED = ({"center": True}, {"center": False})
+LOGIT = {
+    "": exact.minimum(exact.binomial),
+    # Noise of a row's gradient or so, whatever the budget.
+    "gradients": exact.likelihood(Binomial(), closest=2.0),
+}
+
+PCA = Verb("dp_pca", (FORMULA, FORMULA), ODD_FORMULA, CENTRED)
+COV = Verb("dp_cov", (FORMULA, FORMULA), ODD_FORMULA, CENTRED, by=("gauss",))
+MOMENTS = Verb(
+    "dp_moments",
+    (FORMULA, FORMULA),
+    ODD_FORMULA,
+    answers={"": exact.everything_asked},
+    by=("gauss",),
+)
+LM = Verb(
+    "dp_lm",
+    ("wage ~ age + sex + region", "wage ~ sex + region"),
+    "a ~ g + I(a ** 2) + (a > 0):g",
+    ({}, {"weights": "age"}),
+    {"": exact.lstsq},
+)
+LOGISTIC = Verb(
+    "dp_glm",
+    ("sex ~ age + wage + region", "sex ~ age + wage + region - 1"),
+    "(a > 0) ~ a + b + g + I(a ** 2)",
+    answers=LOGIT,
+)
+COUNTING = Verb(
+    "dp_glm",
+    ("age ~ wage + sex", "age ~ wage + sex - 1"),
+    "b ~ a + g + I(a ** 2)",
+    ({"family": "poisson", "clip": 300},) * 2,
+    {"": exact.likelihood(Poisson(), closest=3.0)},
+    by=("gradients",),
+    more="-poisson",
+)
+SVM = Verb(
+    "dp_svm",
+    ("sex ~ age + wage + region", "sex ~ age + wage + region - 1"),
+    "(a > 0) ~ a + b + g",
+    answers={"": exact.minimum(exact.huber)},
+    by=("objective", "output"),
+)
+MEAN = Verb(
+    "dp_mean", ("wage ~ sex + region", "~ wage"), "b ~ g", answers={"": exact.by_group(np.mean)}
+)
+MEAN_OF_ALL = Verb(
+    "dp_mean", ("~ wage", "~ wage"), "~ b", answers={"": exact.by_group(np.mean)}, more="-of-all"
+)
+VAR = Verb(
+    "dp_var",
+    ("age ~ sex", "~ wage"),
+    "b ~ g",
+    answers={"": exact.by_group(lambda x: np.var(x, ddof=1))},
+)
+HIST = Verb("dp_hist", ("age ~ sex", "~ wage"), "b ~ g", answers={"": exact.bins})
+TABLE = Verb(
+    "dp_table",
+    ("~ sex + region", "~ region"),
+    "~ g + cut(b, [0, 2, 5])",
+    answers={"": exact.cells},
+)
+SUMMARY = Verb(
+    "dp_summary",
+    ("sex ~ age + region + wage", "~ age + wage + sex"),
+    "(a > 0) ~ a + b + g",
+    answers={"": exact.overview},
+)
+TTEST = Verb("dp_ttest", ("age ~ sex", "~ wage"), "b ~ (a > 0)", answers={"": exact.difference})
+QUANTILE = Verb(
+    "dp_quantile",
+    ("wage ~ sex", "~ age"),
+    "b ~ g",
+    ({}, {"probs": [0, 0.1, 1]}),
+    {"": exact.ranks},
+)
