@@ -1,0 +1,321 @@
+"""Private logistic and Poisson regressions and support vector machines: losses and coverage.
+
+    DPMODELS_DATA=../shared/data python benchmarks/glm.py [--runs 200] [--coverage]
+
+--poisson and --svm instead of --coverage, see below.
+
+Excess: mean log-loss of the released coefficients on the rows they were fitted
+to, less that of the maximum likelihood estimate; median over runs, with the
+standard error of that median. Neighbours replace one row.
+
+- cms: objective perturbation as published (Chaudhuri, Monteleoni and Sarwate
+  2011) in the form that diffprivlib's LogisticRegression gives it: sum of the
+  losses plus |w|²/2, data norm of the rows with their constant, noise
+  exp(-eps' |b| / (2 data norm)). Columns in [0, 1], data norm from the codebook.
+- cms, our rows: the same on columns centred and scaled as they are here.
+- objective, gradients: this package, the whole budget in the coefficients.
+
+Coverage: of nominal 95 % intervals for the population's coefficients
+(conf_int) and the maximum likelihood estimate (noise_int), five terms of which
+two are skewed; the share of runs that offer none stands beside. The same for
+Poisson regressions by noisy gradients (--poisson).
+
+Machines (--svm): accuracy on a third of Adult that is held out, of machines
+fitted to the rest; median over runs.
+"""
+
+import argparse
+import math
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+import dpmodels as dp
+from dpmodels.design import row_coder
+from dpmodels.errors import BudgetError
+from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms.coefficients import passes
+from dpmodels.mechanisms.minimum import minimise
+from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
+from dpmodels.mechanisms.spherical import spherical
+from dpmodels.models.glm import dp_glm
+from dpmodels.models.linear import Asked, bind
+from dpmodels.noise import source
+from dpmodels.privacy import adjacency
+from dpmodels.statistics.gradient import Gradients, Slopes
+from dpmodels.statistics.losses import Huber, Logistic
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"
+GROUPS = ("workclass", "marital_status", "occupation", "relationship", "race", "sex")
+FORMULA = (
+    "income ~ age + education_num + log1p(capital_gain) + log1p(capital_loss) + hours_per_week + "
+    + " + ".join(GROUPS)
+)
+TRUTH = np.array([-0.3, 1.0, -0.5, 0.0, 1.5, 0.7])
+BUDGETS = ((0.1, 0.0), (1.0, 0.0), (0.1, 1e-6), (1.0, 1e-6))
+
+
+def adult(folder):
+    """Adult with a codebook written by hand from the file's description."""
+    frame = pd.read_parquet(Path(folder) / "adult.parquet")
+    book = dp.codebook(
+        age=(17, 90),
+        education_num=(1, 16),
+        capital_gain=(0, 100_000),
+        capital_loss=(0, 5_000),
+        hours_per_week=(1, 99),
+        income=["<=50K", ">50K"],
+        **{name: sorted(map(str, frame[name].cat.categories)) for name in GROUPS},
+    )
+    return frame[list(book)], book
+
+
+class Held(Gradients):
+    """Rows of a design in memory, for many runs."""
+
+    __slots__ = ("signs", "z")
+
+    def hold(self):
+        parts = list(self._each(lambda block: block.copy()))
+        block = np.hstack([part for part, _ in parts])
+        self.z = self._predictors.read(block, self._lattice)
+        self.signs = self._predictors.labels(block)
+        return self
+
+    def slopes(self, parameter, loss):
+        return slopes(self.z, self.signs, parameter, loss)
+
+    @property
+    def rows(self):
+        return len(self.signs)
+
+
+def slopes(z, signs, parameter, loss):
+    margins = signs * (parameter @ z)
+    bent = (z * loss.bend(margins)) @ z.T
+    gradient = -z @ (signs * loss.slope(margins))
+    value = float(loss.value(margins).sum())
+    return Slopes(value, gradient, bent, float(np.einsum("ij,ij->", z, z)))
+
+
+def log_loss(z, signs, parameter):
+    return float(np.logaddexp(0, -signs * (parameter @ z)).mean())
+
+
+def in_memory(z, signs):
+    return SimpleNamespace(slopes=lambda parameter, loss: slopes(z, signs, parameter, loss))
+
+
+def best(z, signs):
+    return minimise(in_memory(z, signs), Logistic(), 1e-9, np.zeros(len(z)), 1e-6)
+
+
+def cms(z, signs, norm, eps, entropy):
+    """The published method on rows of a data norm, ridge 1."""
+    left, more = eps - 2 * math.log1p(0.25 * norm), 0.0
+    if left <= 0:
+        left, more = eps / 2, max(0.25 * norm / math.expm1(eps / 4) - 1.0, 0.0)
+    tilt = spherical(len(z), 2 * norm / left, entropy)
+    return minimise(in_memory(z, signs), Logistic(), 1.0 + more, tilt, 1e-3)
+
+
+def unit_columns(frame, book):
+    """Coded columns in [0, 1] under a constant, and their longest row by the codebook."""
+    both = two_sided(FORMULA, book)
+    low, high = both.terms.lower[:, None], both.terms.upper[:, None]
+    x = (row_coder(both.terms)(frame) - low) / (high - low)
+    return np.vstack([np.ones(x.shape[1]), x]), math.sqrt(1 + len(both.terms.blocks))
+
+
+def hold(frame, book, loss):
+    asked = Asked(FORMULA, frame, book, dp.ZCDP(1.0), "range", None, "auto", "replace", None)
+    bound = bind(asked)
+    facts = RegressionFacts(bound.predictors, loss, adjacency("replace"))
+    rows = passes(bound.design, facts)
+    held = Held((bound.design,), bound.predictors, loss, rows._lattice, count_public=True)
+    return held.hold(), facts
+
+
+def machines(words, folder):
+    frame, book = adult(folder)
+    public = np.random.default_rng(0).random(len(frame)) < 1 / 3
+    loss = Huber(0.5)
+    held, facts = hold(frame[~public], book, loss)
+    test, _ = hold(frame[public], book, loss)
+
+    def accuracy(point):
+        return float((np.sign(point @ test.z) == test.signs)[test.signs != 0].mean())
+
+    least = minimise(held, loss, 1e-3, np.zeros(len(held.z)), 1e-4)
+    most = max(np.mean(test.signs == -1), np.mean(test.signs == 1))
+    print(f"Adult, {len(held.signs):,} rows, {len(test.signs):,} held out, {len(held.z)} columns")
+    print(f"without noise {accuracy(least):.4f}, always the larger class {most:.4f}")
+    for eps, delta in BUDGETS:
+        budget = dp.PureDP(eps) if delta == 0 else dp.ApproxDP(eps, delta)
+        for strategy in (Objective(inference=False), Output()):
+            plan = strategy.plan(facts, budget)
+            with dp.simulation(seed=1):
+                own = np.array(
+                    [
+                        accuracy(strategy.release(held, plan, source()).coefficients)
+                        for _ in range(words.runs)
+                    ]
+                )
+            spread = 1.2533 * own.std(ddof=1) / math.sqrt(len(own))
+            line = (
+                f"{strategy.card.name:>10s}{eps:6g}{delta:8g}{np.median(own):10.4f} ±{spread:.4f}"
+            )
+            print(line, flush=True)
+
+
+def excess(words, folder):
+    frame, book = adult(folder)
+    held, facts = hold(frame, book, Logistic())
+    unit, norm = unit_columns(frame, book)
+    unit, signs = unit[:, held.signs != 0], held.signs
+    z, ours = held.z, 1.0
+    least = log_loss(z, signs, best(z, signs))
+    print(f"Adult, {z.shape[1]:,} rows, {len(z)} coefficients, least log-loss {least:.5f}")
+    print(f"{'':>24s}{'eps':>6s}{'delta':>8s}{'excess':>12s}")
+    for eps, delta in BUDGETS:
+        budget = dp.PureDP(eps) if delta == 0 else dp.ApproxDP(eps, delta)
+        with dp.simulation(seed=1):
+            if delta == 0:
+                for name, own, size in (("cms", unit, norm), ("cms, our rows", z, ours)):
+                    losses = [
+                        log_loss(own, signs, cms(own, signs, size, eps, source()))
+                        for _ in range(words.runs)
+                    ]
+                    show(name, eps, delta, losses, least)
+            for strategy in (Objective(inference=False), NoisyGradients(inference=False)):
+                losses = many(strategy, held, facts, budget, words.runs)
+                if losses:
+                    show(strategy.card.name, eps, delta, losses, least)
+
+
+def many(strategy, held, facts, budget, runs):
+    try:
+        plan = strategy.plan(facts, budget)
+    except BudgetError:
+        return []
+    losses = []
+    for _ in range(runs if strategy.card.name == "objective" else min(runs, 20)):
+        release = strategy.release(held, plan, source())
+        losses.append(log_loss(held.z, held.signs, release.coefficients))
+    return losses
+
+
+def show(name, eps, delta, losses, least):
+    own = np.array(losses) - least
+    spread = 1.2533 * own.std(ddof=1) / math.sqrt(len(own))
+    print(f"{name:>24s}{eps:6g}{delta:8g}{np.median(own):12.5f} ±{spread:.5f}", flush=True)
+
+
+def regressors(rows, rng):
+    """Five terms, two of them skewed."""
+    x = rng.uniform(-1, 1, (5, rows))
+    x[3] = np.minimum(rng.exponential(0.2, rows), 1.0)
+    x[4] = rng.random(rows) < 0.2
+    return x
+
+
+def drawn(rows, rng):
+    x = regressors(rows, rng)
+    label = rng.random(rows) < expit(TRUTH[0] + TRUTH[1:] @ x)
+    data = {f"x{i}": own for i, own in enumerate(x)}
+    return data | {"y": np.where(label, "b", "a")}
+
+
+def coverage(words):
+    book = dp.codebook(**{f"x{i}": (-1, 1) for i in range(3)}, x3=(0, 1), x4=(0, 1), y=["a", "b"])
+    both = two_sided("y ~ .", book)
+    rng = np.random.default_rng(1)
+    heading()
+    for rows in (1_000, 10_000, 100_000):
+        for eps in (0.5, 1.0, 5.0):
+            for delta in (0.0, 1e-6):
+                found = [tried(rows, eps, delta, book, both, rng) for _ in range(words.runs)]
+                print(f"{rows:8d}{eps:6g}{delta:8g}  {covered(found, TRUTH)}", flush=True)
+
+
+def heading():
+    print(
+        f"{'n':>8s}{'eps':>6s}{'delta':>8s}  conf_int by coefficient{'':14s}noise_int  none  width"
+    )
+
+
+def counted(words):
+    """Poisson counts declared up to 30, of which means are 0.6 to 9."""
+    book = dp.codebook(**{f"x{i}": (-1, 1) for i in range(3)}, x3=(0, 1), x4=(0, 1), y=(0, 30))
+    truth = np.array([0.5, 0.5, -0.3, 0.0, 0.8, 0.4])
+    rng = np.random.default_rng(1)
+    heading()
+    for rows in (10_000, 100_000):
+        for eps in (0.5, 1.0, 5.0):
+            found = [counts(rows, eps, book, truth, rng) for _ in range(words.runs)]
+            print(f"{rows:8d}{eps:6g}{1e-6:8g}  {covered(found, truth)}", flush=True)
+
+
+def counts(rows, eps, book, truth, rng):
+    x = regressors(rows, rng)
+    y = np.minimum(rng.poisson(np.exp(truth[0] + truth[1:] @ x)), 30.0)
+    data = {f"x{i}": own for i, own in enumerate(x)} | {"y": y}
+    with dp.simulation(seed=int(rng.integers(2**62))):
+        fit = dp_glm("y ~ .", data, codebook=book, family="poisson", eps=eps, delta=1e-6)
+    if fit.sandwich is None:
+        return None
+    point, z = truth.copy(), np.vstack([np.ones(rows), x])
+    for _ in range(8):
+        mean = np.exp(point @ z)
+        point = point + np.linalg.solve((z * mean) @ z.T, z @ (y - mean))
+    return fit, point
+
+
+def tried(rows, eps, delta, book, both, rng):
+    data = drawn(rows, rng)
+    with dp.simulation(seed=int(rng.integers(2**62))):
+        fit = dp_glm("y ~ .", data, codebook=book, eps=eps, delta=delta)
+    if fit.sandwich is None:
+        return None
+    z = np.vstack([np.ones(rows), row_coder(both.terms)(data)])
+    return fit, best(z, np.where(data["y"] == "b", 1.0, -1.0))
+
+
+def covered(found, truth):
+    """Coverage of each conf_int, of all noise_int, the share without any, and widths."""
+    own, near, widths = [], [], []
+    for fit, mle in filter(None, found):
+        ends, close = fit.conf_int().to_numpy(), fit.noise_int().to_numpy()
+        own.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        near.append((close[:, 0] <= mle) & (mle <= close[:, 1]))
+        widths.append(ends[:, 1] - ends[:, 0])
+    if not own:
+        return "none offered"
+    cells = " ".join(f"{share:.3f}" for share in np.mean(own, axis=0))
+    none = 1 - len(own) / len(found)
+    return f"{cells}  {np.mean(near):.3f}  {none:5.2f}  {np.median(widths):.3f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    for name in ("coverage", "poisson", "svm"):
+        parser.add_argument(f"--{name}", action="store_true")
+    words = parser.parse_args()
+    if words.coverage or words.poisson:
+        (coverage if words.coverage else counted)(words)
+        return
+    folder = os.environ.get("DPMODELS_DATA", BESIDE)
+    if not (Path(folder) / "adult.parquet").exists():
+        print("no Adult: set DPMODELS_DATA to a folder that holds adult.parquet")
+        return
+    (machines if words.svm else excess)(words, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Means, variances, t-tests and quantiles: coverage of intervals, and errors beside a baseline.
+
+    python benchmarks/means.py [--repeats 400] [--only mean var ttest quantile errors]
+
+Rows are skewed, new at each repetition: incomes lognormal with sd 0.6 of the
+logarithm, clipped to the declared 0 to 250,000, which holds all but 3 in
+100,000, and groups of 70, 25 and 5 per cent. The guarantee is eps alone,
+neighbours replace one row.
+
+Coverage: shares of 95 % intervals that hold the value on the rows ("noise")
+and the population's ("conf"); "not" is the share of groups told to be lost in
+noise, whose intervals are the whole range and not counted.
+
+Errors: root mean squared distance to the value on the rows, in ranges for
+means and variances and in shares of rows for quantiles, beside
+- a mean with Laplace noise of sensitivity (b - a) / n, and a variance with
+  that of sensitivity (b - a)**2 / n, which is what diffprivlib has: the number
+  of complete rows public, no interval;
+- the exponential mechanism on the gaps between sorted rows, as in diffprivlib,
+  the budget divided between the probs.
+The verbs buy numbers of complete rows along, and the mean the variance too.
+"""
+
+import argparse
+import math
+
+import numpy as np
+from scipy import stats
+from scipy.integrate import quad
+
+import dpmodels as dp
+
+EPS = (0.5, 1.0, 5.0)
+SIZES = (1_000, 10_000, 100_000)
+TOP, LOG_SD = 250_000, 0.6
+BOOK = dp.codebook(y=(0, TOP), g=["u", "v", "w"], h=["p", "q"])
+SHARES = (0.7, 0.25, 0.05)
+PROBS = (0.1, 0.5, 0.9)
+LAW = stats.lognorm(LOG_SD, scale=math.exp(10))
+
+
+def moment(power, centre=0.0):
+    """A moment of the clipped law."""
+    inside = quad(lambda y: (y - centre) ** power * LAW.pdf(y), 0, TOP, limit=200, epsabs=0)[0]
+    return inside + (TOP - centre) ** power * LAW.sf(TOP)
+
+
+MEAN = moment(1)
+VARIANCE = moment(2, MEAN)
+
+
+def sample(rows, rng):
+    return {
+        "y": np.minimum(rng.lognormal(10, LOG_SD, rows), TOP),
+        "g": rng.choice(["u", "v", "w"], rows, p=SHARES),
+        "h": rng.choice(["p", "q"], rows),
+    }
+
+
+class Coverage:
+    """Hits of both intervals and how many there were."""
+
+    def __init__(self):
+        self.noise, self.conf, self.lost = [], [], []
+
+    def add(self, estimates, noise, conf, own, truth):
+        told = np.isfinite(np.asarray(estimates, float))
+        self.lost += (~told).tolist()
+        if noise is not None:
+            self.noise += _hits(noise, own)[told].tolist()
+        self.conf += _hits(conf, truth)[told].tolist()
+
+    def __str__(self):
+        return f"{_share(self.noise)} {_share(self.conf)} {np.mean(self.lost):6.2f}"
+
+
+def _hits(ends, value):
+    lower, upper = np.asarray(ends, float).reshape(-1, 2).T
+    return (lower <= value) & (value <= upper)
+
+
+def _share(hits):
+    if not hits:
+        return "           -"
+    share = np.mean(hits)
+    error = math.sqrt(max(share * (1 - share), 1 / len(hits)) / len(hits))
+    return f"{share:6.3f}±{error:.3f}"
+
+
+def cells(sizes):
+    for rows in sizes:
+        for eps in EPS:
+            yield rows, eps, np.random.default_rng([rows, int(10 * eps)])
+
+
+def report_means(repeats, sizes):
+    heads = ("all", "70 %", "25 %", "5 %")
+    print("dp_mean: noise conf not, for all rows and by three groups")
+    for rows, eps, rng in cells(sizes):
+        found = {head: Coverage() for head in heads}
+        for _ in range(repeats):
+            data = sample(rows, rng)
+            fit = dp.dp_mean("~ y", data, codebook=BOOK, eps=eps)
+            found["all"].add(fit.params, fit.noise_int(), fit.conf_int(), data["y"].mean(), MEAN)
+            fit = dp.dp_mean("y ~ g", data, codebook=BOOK, eps=eps)
+            noise, conf = fit.noise_int(), fit.conf_int()
+            for head, level in zip(heads[1:], "uvw", strict=True):
+                own = data["y"][data["g"] == level].mean()
+                ends = noise.loc[[level]], conf.loc[[level]]
+                found[head].add(fit.params.loc[[level]], *ends, own, MEAN)
+        print(f"{rows:8,}{eps:5}  ", " | ".join(f"{h}: {found[h]}" for h in heads), flush=True)
+
+
+def report_variances(repeats, sizes):
+    print("dp_var: noise conf not; conf of the interval without privacy, by the fourth moment")
+    for rows, eps, rng in cells(sizes):
+        found, plain = Coverage(), []
+        for _ in range(repeats):
+            data = sample(rows, rng)
+            y = data["y"]
+            fit = dp.dp_var("~ y", data, codebook=BOOK, eps=eps)
+            own = y.var(ddof=1)
+            found.add(fit.params, fit.noise_int(), fit.conf_int(), own, VARIANCE)
+            sd = math.sqrt(((y - y.mean()) ** 2).var() / rows)
+            plain.append(abs(own - VARIANCE) <= 1.96 * sd)
+        print(f"{rows:8,}{eps:5}   {found}   {_share(plain)}", flush=True)
+
+
+def report_tests(repeats, sizes):
+    print("dp_ttest: size at 5 %, conf, power at 2.8 standard errors (non-private: 0.80), not")
+    for rows, eps, rng in cells(sizes):
+        size, cover, power, lost = [], [], [], []
+        step = 2.8 * 2 * math.sqrt(VARIANCE / rows)
+        for _ in range(repeats):
+            data = sample(rows, rng)
+            fit = dp.dp_ttest("y ~ h", data, codebook=BOOK, eps=eps)
+            lost.append(not np.isfinite(fit.params))
+            if not lost[-1]:
+                size.append(fit.pvalue < 0.05)
+                cover += _hits(fit.conf_int(), 0.0).tolist()
+            moved = {**data, "y": np.minimum(data["y"] + step * (data["h"] == "p"), TOP)}
+            power.append(dp.dp_ttest("y ~ h", moved, codebook=BOOK, eps=eps).pvalue < 0.05)
+        line = f"{_share(size)} {_share(cover)} {_share(power)} {np.mean(lost):6.2f}"
+        print(f"{rows:8,}{eps:5}   {line}", flush=True)
+
+
+def report_quantiles(repeats, sizes):
+    print(f"dp_quantile, probs {PROBS} together: conf not width, in shares of rows")
+    truth = LAW.ppf(PROBS)
+    for rows, eps, rng in cells(sizes):
+        found = [Coverage() for _ in PROBS]
+        widths = np.zeros(len(PROBS))
+        for _ in range(repeats):
+            data = sample(rows, rng)
+            fit = dp.dp_quantile("~ y", data, codebook=BOOK, eps=eps, probs=PROBS)
+            ends = fit.conf_int().to_numpy()
+            widths += np.diff(LAW.cdf(ends), axis=1).ravel() / repeats
+            for i, own in enumerate(found):
+                own.add(fit.params.to_numpy()[:, i], None, ends[i], 0.0, truth[i])
+        parts = zip(found, widths, strict=True)
+        line = " | ".join(f"{_share(o.conf)} {np.mean(o.lost):4.2f} {w:.3f}" for o, w in parts)
+        print(f"{rows:8,}{eps:5}   {line}", flush=True)
+
+
+def plain_quantile(ordered, prob, eps, rng):
+    """The exponential mechanism on the gaps between sorted rows in the unit interval."""
+    ends = np.concatenate([[0.0], ordered, [1.0]])
+    gaps = np.diff(ends)
+    score = -np.abs(np.arange(len(gaps)) - prob * len(ordered)) * eps / 2
+    with np.errstate(divide="ignore"):
+        logs = np.log(gaps) + score
+    chances = np.exp(logs - logs.max())
+    place = np.searchsorted(np.cumsum(chances), rng.uniform(0, chances.sum()))
+    return rng.uniform(ends[place], ends[place + 1])
+
+
+def report_errors(repeats, sizes):
+    print("errors: verb / baseline = ratio; mean, variance, quantiles by share of rows")
+    for rows, eps, rng in cells(sizes):
+        errors = {kind: ([], []) for kind in ("mean", "var", *PROBS)}
+        for _ in range(repeats):
+            data = sample(rows, rng)
+            y = data["y"] / TOP
+            fit = dp.dp_mean("~ y", data, codebook=BOOK, eps=eps)
+            errors["mean"][0].append(fit.params.iloc[0] / TOP - y.mean())
+            errors["mean"][1].append(rng.laplace(scale=1 / (rows * eps)))
+            fit = dp.dp_var("~ y", data, codebook=BOOK, eps=eps)
+            errors["var"][0].append(fit.params.iloc[0] / TOP**2 - y.var(ddof=1))
+            errors["var"][1].append(rng.laplace(scale=1 / (rows * eps)))
+            words = {"codebook": BOOK, "eps": eps, "probs": PROBS, "level": None}
+            found = dp.dp_quantile("~ y", data, **words).params.to_numpy()[0] / TOP
+            ordered = np.sort(y)
+            for prob, place in zip(PROBS, found, strict=True):
+                other = plain_quantile(ordered, prob, eps / len(PROBS), rng)
+                for own, value in zip(errors[prob], (place, other), strict=True):
+                    own.append(np.searchsorted(ordered, value) / rows - prob)
+        print(f"{rows:8,}{eps:5}  ", " | ".join(map(_ratio, errors, errors.values())), flush=True)
+
+
+def _ratio(kind, pair):
+    own, other = (math.sqrt(np.nanmean(np.square(errors))) for errors in pair)
+    return f"{kind}: {own:.2g} / {other:.2g} = {own / other:.2f}"
+
+
+REPORTS = {
+    "mean": report_means,
+    "var": report_variances,
+    "ttest": report_tests,
+    "quantile": report_quantiles,
+    "errors": report_errors,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Coverage and errors of the verbs on one number.")
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--only", nargs="+", choices=REPORTS, default=tuple(REPORTS))
+    given = parser.parse_args()
+    with dp.simulation(seed=20):
+        for kind in given.only:
+            REPORTS[kind](given.repeats, given.sizes)
+
+
+if __name__ == "__main__":
+    main()
