@@ -1,5 +1,6 @@
 from . import errors as errors
 from . import mechanisms as mechanisms
+from .audit.door import audit as audit
 from .codebook import Categorical as Categorical
 from .codebook import Codebook as Codebook
 from .codebook import Numeric as Numeric

@@ -1,0 +1,16 @@
+"""Attacks that measure the privacy that is really there, for any function of rows.
+
+``dp.audit(recipe, pair, eps=1, delta=1e-6)``: the room itself is the verb, see
+`dpmodels.audit.verb.audit`. It stands beside the house: nothing imports it.
+"""
+
+from dpmodels.audit.coupled import Coupled as Coupled
+from dpmodels.audit.coupled import coupled as coupled
+from dpmodels.audit.door import Room as Room
+from dpmodels.audit.finding import Finding as Finding
+from dpmodels.audit.neighbours import worst_pairs as worst_pairs
+from dpmodels.audit.pair import Pair as Pair
+from dpmodels.audit.recipe import Recipe as Recipe
+from dpmodels.audit.recipe import released as released
+from dpmodels.audit.result import AuditResult as AuditResult
+from dpmodels.audit.scores import SCORES as SCORES

@@ -1,0 +1,229 @@
+"""From runs on both sides to events that were chosen on some and counted on others.
+
+The runs of each side are cut in three. On the first part scores are learnt, on
+the second one score and threshold are chosen, on the third the event "score
+above threshold" is counted. What is counted is independent of what chose it,
+so that one binomial test is exact however many scores and thresholds were
+looked at; the few events that are counted share the error rate (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dpmodels.audit.bound import Guess
+from dpmodels.audit.claim import Claim
+from dpmodels.audit.counts import Counts
+from dpmodels.audit.runs import Runs, commonest
+from dpmodels.audit.scores import Learner, Score, coarsened
+
+Floats = NDArray[np.float64]
+Scorer = Callable[[Runs], Floats]
+
+OUTCOMES: Final = "outcomes"
+_MOST_LEARNT: Final = 25_000
+_MOST_RANKED: Final = 100_000
+_MOST_CHOOSING: Final = 500_000
+_LEAST: Final = 8  # runs of a side that a score is learnt on
+_EVEN: Final = 250
+_LUCK: Final = 2.5  # standard errors
+# Two rates that err one standard error each are off by about so much of it together.
+_TOGETHER: Final = 0.8
+
+
+class Part(NamedTuple):
+    """Runs of both sides that serve one purpose."""
+
+    rows: Runs
+    neighbour: Runs
+
+
+class Parts(NamedTuple):
+    """Runs for learning, for choosing and for counting."""
+
+    learning: Part
+    choosing: Part
+    counting: Part
+
+
+class Chosen(NamedTuple):
+    """An event, and what its rates were among the runs that chose it."""
+
+    score: str
+    threshold: float
+    guess: Guess
+    worth: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What an event is chosen for: a large lower bound of a claim's number.
+
+    Attributes
+    ----------
+    claim : Claim
+        Whose lines the rates will be held against.
+    error : float
+        Error rate of the one test.
+    """
+
+    claim: Claim
+    error: float
+
+    def worth(self, alarms: Floats, misses: Floats, runs: int) -> Floats:
+        """Predict the lower bounds that events of these rates give, counted in so many runs."""
+        z = -float(ndtri(self.error)) * _TOGETHER
+        raised = [one + z * np.sqrt(one * (1 - one) / runs) for one in (alarms, misses)]
+        return self.claim.least(*(np.clip(one, 1e-15, 1 - 1e-12) for one in raised))
+
+
+def parts(rows: Runs, neighbour: Runs) -> Parts:
+    """Cut the runs of both sides in three."""
+    most = min(len(rows), len(neighbour))
+    learning = min(most // 4, _MOST_LEARNT)
+    choosing = learning + min(most // 8, _MOST_CHOOSING)
+    ends = (0, learning, choosing)
+    cuts = [
+        Part(rows.cut(start, stop or len(rows)), neighbour.cut(start, stop or len(neighbour)))
+        for start, stop in zip(ends, (*ends[1:], 0), strict=True)
+    ]
+    return Parts(*cuts)
+
+
+def scorers(
+    learning: Part,
+    learners: Mapping[str, Learner],
+    own: Mapping[str, Score],
+    *,
+    idealised: bool = False,
+) -> dict[str, Scorer]:
+    """Learn scores of runs.
+
+    Parameters
+    ----------
+    learning : Part
+        Runs to learn on.
+    learners : mapping
+        Scores to learn, by name.
+    own : mapping
+        Scores that need no learning.
+    idealised : bool
+        Whether values are rounded first, so that no score sees their lowest bits.
+    """
+    kind = commonest(*learning)
+    made = {name: _on(kind, score) for name, score in own.items()} if kind else {}
+    values = learning.rows.of(kind), learning.neighbour.of(kind)
+    if kind and min(map(len, values)) >= _LEAST:
+        rounded = coarsened(*values) if idealised else _same
+        values = rounded(values[0]), rounded(values[1])
+        for name, learner in learners.items():
+            try:
+                made[name] = _on(kind, learner(*values), rounded)
+            except np.linalg.LinAlgError:
+                continue
+    if len({*learning.rows.kinds, *learning.neighbour.kinds}) > 1:
+        made[OUTCOMES] = _outcomes(learning)
+    return made
+
+
+def _same(values: Floats) -> Floats:
+    return values
+
+
+def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) -> Scorer:
+    """Score runs of one kind; all others can raise no alarm."""
+
+    def scored(runs: Runs) -> Floats:
+        given = np.full(len(runs), -np.inf)
+        values = runs.of(kind)
+        if len(values):
+            found = np.asarray(score(rounded(values)), dtype=np.float64).reshape(len(values))
+            given[runs.which == runs.place(kind)] = np.where(np.isnan(found), -np.inf, found)
+        return given
+
+    return scored
+
+
+def _outcomes(learning: Part) -> Scorer:
+    """Score the kinds of outcomes by how often either side had them."""
+    kinds = {*learning.rows.kinds, *learning.neighbour.kinds}
+    sides = [side for side in learning if len(side)]
+    ratio = {
+        kind: float(np.log(learning.neighbour.share(kind) + 1e-4))
+        - float(np.log(learning.rows.share(kind) + 1e-4))
+        for kind in kinds
+        if sides
+    }
+    return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.which]
+
+
+def choose(choosing: Part, made: Mapping[str, Scorer], goal: Goal, runs: int) -> Chosen | None:
+    """Choose the score, on some of the runs, and its threshold on all of them.
+
+    Parameters
+    ----------
+    choosing : Part
+        Runs to choose on.
+    made : mapping
+        Scores by name.
+    goal : Goal
+        What for.
+    runs : int
+        How many runs a side the event will be counted in.
+
+    Returns
+    -------
+    Chosen or None
+        None where there is no score.
+    """
+    few = Part(*(side.cut(0, _MOST_RANKED) for side in choosing))
+    tried = [_best(few, name, scorer, goal, runs) for name, scorer in made.items()]
+    if not tried:
+        return None
+    best = max(tried, key=lambda one: one.worth)
+    return _best(choosing, best.score, made[best.score], goal, runs)
+
+
+def _best(part: Part, name: str, scorer: Scorer, goal: Goal, runs: int) -> Chosen:
+    rows, neighbour = (np.sort(scorer(side)) for side in part)
+    cuts = thresholds(rows, neighbour)
+    above = len(rows) - np.searchsorted(rows, cuts, side="right")
+    below = np.searchsorted(neighbour, cuts, side="right")
+    alarms, misses = (above + 0.5) / (len(rows) + 1), (below + 0.5) / (len(neighbour) + 1)
+    worth = goal.worth(_shaved(alarms, len(rows)), _shaved(misses, len(neighbour)), max(runs, 1))
+    place = int(worth.argmax())
+    guess = Guess(float(alarms[place]), float(misses[place]))
+    return Chosen(name, float(cuts[place]), guess, float(worth[place]))
+
+
+def _shaved(rates: Floats, runs: int) -> Floats:
+    """Raise rates by what the luckiest of many events owes to chance."""
+    raised = rates + _LUCK * np.sqrt(rates * (1 - rates) / runs) + _LUCK**2 / runs
+    return np.asarray(np.minimum(raised, 1 - 1e-12))
+
+
+def thresholds(rows: Floats, neighbour: Floats, even: int = _EVEN) -> Floats:
+    """Return thresholds: even shares of all scores, and finer ones in the tails."""
+    both = np.sort(np.concatenate([rows, neighbour]))
+    most = len(both)
+    tail = np.unique(np.geomspace(1, most, 80).astype(np.int64))
+    places = np.concatenate([np.linspace(0, most - 1, even).astype(np.int64), tail, most - tail])
+    cuts = np.unique(both[np.clip(places, 0, most - 1)])
+    return cuts[np.isfinite(cuts)] if np.isfinite(cuts).any() else np.zeros(1)
+
+
+def count(part: Part, scorer: Scorer, threshold: float) -> Counts:
+    """Count the event "score above threshold"."""
+    rows, neighbour = (scorer(side) for side in part)
+    return Counts(
+        alarms=int((rows > threshold).sum()),
+        rows_runs=len(rows),
+        misses=int((neighbour <= threshold).sum()),
+        neighbour_runs=len(neighbour),
+    )

@@ -1,0 +1,92 @@
+"""How often an event came up on either side, and between which rates that holds.
+
+*Theorem* (Clopper and Pearson). Of ``n`` independent runs ``k`` show an event
+of probability ``p``. With ``U(k)`` the solution of ``P(Binomial(n, U) <= k) =
+a``, ``P(p > U(k)) <= a``: if ``p > U(k)`` then, as the binomial distribution
+function falls in p, ``P(Binomial(n, p) <= k) < a``, which happens for at most
+the first few k, of total probability below a. The lower bound is the same for
+``n - k``.
+
+References
+----------
+.. [1] Clopper, C. J. and Pearson, E. S. (1934). "The use of confidence or
+   fiducial limits illustrated in the case of the binomial." Biometrika 26,
+   404-413.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.special import betaincinv
+
+
+def upper_rate(seen: int, runs: int, error: float) -> float:
+    """Return a rate that is exceeded with probability at most ``error``.
+
+    Parameters
+    ----------
+    seen, runs : int
+        How many runs showed the event, of how many.
+    error : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> round(upper_rate(0, 100, 0.05), 4)
+    0.0295
+    """
+    return 1.0 if seen >= runs else float(betaincinv(seen + 1, runs - seen, 1 - error))
+
+
+def lower_rate(seen: int, runs: int, error: float) -> float:
+    """Return a rate that is undercut with probability at most ``error``.
+
+    Examples
+    --------
+    >>> round(lower_rate(100, 100, 0.05), 4)
+    0.9705
+    """
+    return 0.0 if seen <= 0 else float(betaincinv(seen, runs - seen + 1, error))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """An event, counted: "the release came from the neighbour".
+
+    Attributes
+    ----------
+    alarms, rows_runs : int
+        Runs on the rows that showed it, of how many: false positives.
+    misses, neighbour_runs : int
+        Runs on the neighbour that did not, of how many: false negatives.
+
+    Examples
+    --------
+    >>> Counts(alarms=10, rows_runs=1000, misses=970, neighbour_runs=1000).rates
+    (0.01, 0.97)
+    """
+
+    alarms: int
+    rows_runs: int
+    misses: int
+    neighbour_runs: int
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """False-positive and false-negative rate."""
+        return self.alarms / self.rows_runs, self.misses / self.neighbour_runs
+
+    def box(self, error: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return intervals for both rates that hold together but with probability ``error``."""
+        part = error / 4
+        return (
+            (
+                lower_rate(self.alarms, self.rows_runs, part),
+                upper_rate(self.alarms, self.rows_runs, part),
+            ),
+            (
+                lower_rate(self.misses, self.neighbour_runs, part),
+                upper_rate(self.misses, self.neighbour_runs, part),
+            ),
+        )

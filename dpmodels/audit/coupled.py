@@ -1,0 +1,272 @@
+"""Coupled runs: the same noise on both neighbours, so that it cancels.
+
+*Theorem.* Where noise is added to an exact statistic, two releases with the
+same noise differ by exactly what the statistics differ by. A guarantee that
+rests on a declared sensitivity is refuted, without any chance of error, by one
+pair whose releases differ by more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpmodels.audit.finding import Finding
+from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.neighbours import neighbouring_tables
+from dpmodels.audit.pair import Pair
+from dpmodels.audit.recipe import Recipe, released
+from dpmodels.errors import ArgumentError
+from dpmodels.noise import seeded, simulation
+from dpmodels.privacy import GaussianEvent, LaplaceEvent
+from dpmodels.released import CountsRelease, MomentsRelease
+
+Floats = NDArray[np.float64]
+Distance = Callable[[Floats], float]
+
+# Releases are rounded to floating point after the noise is added.
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class Coupled:
+    """How far releases of neighbours with the same noise were apart.
+
+    Attributes
+    ----------
+    largest : float
+        The largest distance found.
+    limit : float
+        The declared sensitivity, in the same unit.
+    pairs : int
+        How many pairs were tried.
+    worst : str
+        Name of the pair with the largest distance.
+    findings : tuple of Finding
+        Runs that raised or released something else for a neighbour.
+    """
+
+    largest: float
+    limit: float
+    pairs: int
+    worst: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Either "consistent" or "VIOLATION"."""
+        return "VIOLATION" if self.largest > self.limit * (1 + _ROUNDING) else "consistent"
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row with all of it."""
+        line = {
+            "verdict": self.verdict,
+            "largest": self.largest,
+            "limit": self.limit,
+            "pairs": self.pairs,
+            "worst": self.worst,
+            "findings": len(self.findings),
+        }
+        return pd.DataFrame([line])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Coupled {self.verdict}: {self.largest:.6g} of {self.limit:.6g} declared, "
+            f"{self.pairs:,} pairs>"
+        )
+
+
+def coupled(
+    recipe: Recipe,
+    pairs: Sequence[Pair] | None = None,
+    *,
+    sensitivity: float | None = None,
+    distance: Distance | None = None,
+    seed: int = 1,
+) -> Coupled:
+    """Release both tables of each pair with the same noise, and compare.
+
+    Parameters
+    ----------
+    recipe : callable
+        From a table to a released value, with noise of this package
+        (`dpmodels.noise.source`), or from a table and a seed. Or a verb with
+        its arguments, as for :func:`dpmodels.audit.verb.audit`, whose
+        mechanism adds noise of a planned scale.
+    pairs : sequence of Pair, optional
+        Neighbours. For a verb more than a thousand that its formula and
+        codebook suggest. A table that is in several pairs is released once.
+    sensitivity : float, optional
+        What the releases may differ by. Verbs bring their own: the inverse of
+        the multiplier they plan with, in units of the noise scales.
+    distance : callable, optional
+        From the difference of two releases, a vector, to a number; its
+        Euclidean length by default.
+    seed : int
+        Of the noise.
+
+    Returns
+    -------
+    Coupled
+
+    Raises
+    ------
+    ArgumentError
+        If the sensitivity is missing, or a verb's mechanism does not add noise
+        of one planned law to a statistic.
+
+    Examples
+    --------
+    >>> import functools
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
+    >>> verb = functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1, delta=1e-6)
+    >>> made = coupled(verb)
+    >>> made.verdict, made.pairs > 1000, bool(made.largest > 0.9 * made.limit)
+    ('consistent', True, True)
+    """
+    if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
+        recipe = house_recipe(recipe)
+    if isinstance(recipe, HouseRecipe):
+        if pairs is None:
+            pairs = neighbouring_tables(recipe.formula, recipe.codebook, recipe.adjacency.name)
+        return _compared(_planned(recipe, seed), pairs)
+    if pairs is None or sensitivity is None:
+        raise ArgumentError(
+            "pairs= or sensitivity= is missing: write coupled(recipe, pairs, sensitivity=1.0), or "
+            "give a verb with its arguments"
+        )
+    return _compared(_given(recipe, seed, sensitivity, distance or _length), pairs)
+
+
+class _Measure(NamedTuple):
+    """How one table is released, how far apart two releases are, and how far they may be."""
+
+    release: Callable[[Any], Floats]
+    distance: Distance
+    limit: Callable[[], float]
+
+
+def _length(difference: Floats) -> float:
+    return float(np.linalg.norm(difference))
+
+
+def _given(recipe: Recipe, seed: int, sensitivity: float, distance: Distance) -> _Measure:
+    takes_seed = _parameters(recipe) >= 2
+
+    def release(rows: Any) -> Floats:
+        if takes_seed:
+            return released(recipe(rows, seed))  # type: ignore[call-arg]
+        with simulation(seed=seed):
+            return released(recipe(rows))
+
+    return _Measure(release, distance, lambda: sensitivity)
+
+
+def _parameters(recipe: Recipe) -> int:
+    """Count the arguments that a function has to be given."""
+    try:
+        known = inspect.signature(recipe).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in plain and one.default is one.empty for one in known)
+
+
+def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
+    """Measure a verb's release in units of its noise scales."""
+    events: list[GaussianEvent | LaplaceEvent] = []
+
+    def release(rows: Any) -> Floats:
+        crossing = recipe.crossing(rows)
+        made = crossing.release(seeded(seed))
+        (event,) = made.events if len(made.events) == 1 else (None,)
+        if not isinstance(event, GaussianEvent | LaplaceEvent):
+            raise ArgumentError(_NOT_ADDED.format(name=made.card.name))
+        events.append(event)
+        return _in_scales(made, crossing.plan, math.sqrt(2) if _is_laplace(event) else 1.0)
+
+    def distance(difference: Floats) -> float:
+        return float(np.linalg.norm(difference, 1 if _is_laplace(events[0]) else 2))
+
+    def limit() -> float:
+        power = 1.0 if _is_laplace(events[0]) else 0.5
+        return float(events[0].count ** power / events[0].multiplier)
+
+    return _Measure(release, distance, limit)
+
+
+def _is_laplace(event: GaussianEvent | LaplaceEvent) -> bool:
+    return isinstance(event, LaplaceEvent)
+
+
+_NOT_ADDED: Final = (
+    "{name} does not add noise of one planned law to one statistic, so that coupled runs say "
+    "nothing of its guarantee: use dp.audit(...)"
+)
+
+
+def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
+    """Return the independent numbers of a release in units of their noise scales.
+
+    Parameters
+    ----------
+    release, plan
+        Of counts or moments.
+    sd : float
+        Standard deviation of noise of scale 1.
+    """
+    match release:
+        case CountsRelease():
+            return np.asarray(release.values * plan.whole / plan.scale)
+        case MomentsRelease() if math.isfinite(release.noise.diagonal):
+            noise, size = release.noise, len(release.second)
+            off = release.second[np.triu_indices(size, 1)] / noise.off
+            parts = [[release.count / noise.count], np.diagonal(release.second) / noise.diagonal]
+            total = [] if release.total is None else [release.total / noise.mean]
+            return np.concatenate([*parts, off, *total]) * sd
+    raise ArgumentError(_NOT_ADDED.format(name=release.card.name))
+
+
+def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
+    known: dict[int, Floats | None] = {}
+    findings: list[Finding] = []
+    largest, worst = 0.0, ""
+    for pair in pairs:
+        sides = [
+            _released(measure, table, known, findings) for table in (pair.rows, pair.neighbour)
+        ]
+        left, right = sides
+        if left is None or right is None:
+            continue
+        if left.shape != right.shape:
+            findings.append(Finding("shape", f"The release has another shape: {pair.name}."))
+            continue
+        apart = measure.distance(right - left)
+        if not apart <= largest:
+            largest, worst = apart, pair.name
+    limit = measure.limit()
+    return Coupled(largest, limit, len(pairs), worst, tuple(findings))
+
+
+def _released(
+    measure: _Measure, table: Any, known: dict[int, Floats | None], findings: list[Finding]
+) -> Floats | None:
+    """Release a table, or say what came instead; once for each."""
+    if id(table) not in known:
+        try:
+            known[id(table)] = measure.release(table)
+        except ArgumentError:
+            raise
+        except Exception as error:
+            findings.append(Finding("raised", f"The recipe raises {type(error).__name__}."))
+            known[id(table)] = None
+    return known[id(table)]

@@ -1,0 +1,47 @@
+"""The room as a verb: ``dp.audit(...)`` audits, ``dp.audit.Pair`` is one of its names."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from dpmodels.audit.coupled import Coupled as _Coupled
+from dpmodels.audit.coupled import coupled as _coupled
+from dpmodels.audit.finding import Finding as _Finding
+from dpmodels.audit.neighbours import worst_pairs as _worst_pairs
+from dpmodels.audit.pair import Pair as _Pair
+from dpmodels.audit.recipe import released as _released
+from dpmodels.audit.result import AuditResult as _AuditResult
+from dpmodels.audit.scores import SCORES as _SCORES
+from dpmodels.audit.verb import audit as _audit
+
+
+class Room(ModuleType):
+    """A package that can be called.
+
+    Its names are those of ``dpmodels.audit``; a call is one of
+    :func:`dpmodels.audit.verb.audit`.
+    """
+
+    __call__ = staticmethod(_audit)
+
+    if TYPE_CHECKING:
+        AuditResult = _AuditResult
+        Coupled = _Coupled
+        Finding = _Finding
+        Pair = _Pair
+        SCORES = _SCORES
+        coupled = staticmethod(_coupled)
+        released = staticmethod(_released)
+        worst_pairs = staticmethod(_worst_pairs)
+
+
+def _opened(name: str) -> Room:
+    package = sys.modules[name]
+    package.__class__ = Room
+    assert isinstance(package, Room)
+    return package
+
+
+audit: Room = _opened("dpmodels.audit")

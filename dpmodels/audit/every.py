@@ -1,0 +1,143 @@
+"""Every mechanism and every verb of the package, as a recipe that can be audited.
+
+One line each: a small formula, eps = 1 (delta = 1e-5 where the noise is
+Gaussian), the pair of neighbours on which the releases are farthest apart, and
+how many releases a side a small and a full audit take.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from dpmodels.audit.house import house_recipe
+from dpmodels.audit.neighbours import worst_pairs
+from dpmodels.audit.pair import Pair
+from dpmodels.codebook import codebook
+from dpmodels.models.cov import dp_cov
+from dpmodels.models.glm import dp_glm
+from dpmodels.models.hist import dp_hist
+from dpmodels.models.lm import dp_lm
+from dpmodels.models.mean import dp_mean
+from dpmodels.models.moments import dp_moments
+from dpmodels.models.overview import dp_summary
+from dpmodels.models.pca import dp_pca
+from dpmodels.models.quantile import dp_quantile
+from dpmodels.models.svm import dp_svm
+from dpmodels.models.table import dp_table
+from dpmodels.models.ttest import dp_ttest
+from dpmodels.models.var import dp_var
+
+BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])
+PURE: Final[dict[str, Any]] = {"codebook": BOOK, "eps": 1.0}
+GAUSSIAN: Final[dict[str, Any]] = {**PURE, "delta": 1e-5}
+
+GONE: Final = "a row against none, few others"
+GONE_OF_MANY: Final = "a row against none, among its like"
+TURNED: Final = "orthogonal rows, few others"
+TURNED_OF_MANY: Final = "orthogonal rows, among its like"
+OPPOSITE: Final = "opposite corners, among its like"
+# Directions are drawn with a density: with fewer rows alike its normalising constant moves less,
+# with more an adversary waits longer for a direction across them.
+TURNED_OF_EIGHT: Final = Pair(
+    {"a": [1.0] * 8, "b": [1.0] * 8},
+    {"a": [1.0] * 8, "b": [1.0] * 7 + [-1.0]},
+    name="orthogonal rows, seven others alike",
+)
+
+
+class Audited(NamedTuple):
+    """A verb with a mechanism, ready to be audited.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name in the tables of `dpmodels.mechanisms`.
+    verb : functools.partial
+        Of a verb, with all its words but the rows.
+    worst : str or Pair
+        The neighbours that are farthest apart, or their name among the
+        `dpmodels.audit.worst_pairs` of the formula.
+    small, full : int
+        Releases a side in a small audit, of a second or less, and in a full one.
+    """
+
+    mechanism: str
+    verb: partial[Any]
+    worst: str | Pair
+    small: int
+    full: int
+
+    @property
+    def name(self) -> str:
+        """The verb, the mechanism and what it spends: one for each line."""
+        spent = "eps, delta" if "delta" in self.verb.keywords else "eps"
+        return f"{self.verb.func.__name__} {self.mechanism} ({spent})"
+
+    @property
+    def pair(self) -> Pair:
+        """The neighbours that have to be told apart."""
+        if isinstance(self.worst, Pair):
+            return self.worst
+        recipe = house_recipe(self.verb)
+        pairs = worst_pairs(recipe.formula, recipe.codebook, recipe.adjacency.name)
+        return next(pair for pair in pairs if pair.name == self.worst)
+
+
+def _pca(mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
+    """Put a mechanism of moments, or of directions, behind the same formula."""
+    return _of(dp_pca, "~ a + b", mechanism, words, *rest)
+
+
+def _of(
+    verb: Callable[..., Any], formula: str, mechanism: str, words: dict[str, Any], *rest: Any
+) -> Audited:
+    """Put a mechanism that a verb chooses by its name behind a formula."""
+    return Audited(mechanism, partial(verb, formula, mechanism=mechanism, **words), *rest)
+
+
+# About zero, so that no noise of a mean blurs what a row does; one direction, for all of eps.
+ABOUT_ZERO: Final = {**PURE, "center": False}
+FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
+
+EVERY: Final = (
+    _pca("gauss", GAUSSIAN, GONE_OF_MANY, 1_000, 60_000),
+    _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
+    _pca("mod_sulq", GAUSSIAN, GONE, 1_000, 20_000),
+    _pca("projection", GAUSSIAN, GONE_OF_MANY, 400, 10_000),
+    _of(dp_pca, "~ a", "laplace", ABOUT_ZERO, GONE, 1_000, 60_000),
+    _pca("separate", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
+    _pca("separate_pure", PURE, TURNED_OF_MANY, 400, 10_000),
+    _pca("shells", GAUSSIAN, TURNED, 200, 6_000),
+    _pca("iterative", PURE, TURNED_OF_MANY, 300, 8_000),
+    _pca("coinpress", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
+    _pca("adaptive", GAUSSIAN, TURNED_OF_MANY, 64, 4_000),
+    _pca("adaptive_pure", PURE, TURNED_OF_MANY, 300, 8_000),
+    _pca("ppca", FIRST, TURNED_OF_EIGHT, 1_000, 60_000),
+    _pca("power", GAUSSIAN, TURNED_OF_MANY, 200, 6_000),
+    _of(dp_cov, "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
+    Audited("gauss", partial(dp_moments, "~ a + b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
+    _of(dp_lm, "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
+    _of(dp_lm, "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
+    _of(dp_lm, "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
+    _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
+    _of(dp_glm, "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
+    _of(dp_svm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_mean, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
+    _of(dp_mean, "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
+    _of(dp_mean, "~ a", "paired", PURE, GONE, 1_000, 40_000),
+    _of(dp_var, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
+    _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
+    Audited("exponential", partial(dp_quantile, "a ~ g", **PURE), TURNED_OF_MANY, 200, 6_000),
+)
+
+LEFT_OUT: Final = {
+    "zero": "releases nothing of the rows",
+    "random": "releases nothing of the rows",
+    "none": "claims no privacy and runs in simulations only",
+}

@@ -1,0 +1,205 @@
+"""Neighbours that a formula and a codebook suggest, the worst there are for most statistics.
+
+For rows x and y of a ball ``x xᵀ`` against 0 moves a second moment by 1,
+orthogonal rows by √2, rows at 45° a weighted one most; opposite corners move
+means; a row with a missing value, an unlisted level or a value beyond its
+bounds has to leave no trace, or one like any other. They are tables of
+variables, so that what is audited includes formula, frames, design and lattice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+
+from dpmodels.audit.pair import Pair
+from dpmodels.codebook import Categorical, Codebook, Numeric, Variable
+from dpmodels.errors import ArgumentError
+from dpmodels.privacy.neighbours import AdjacencyName
+from dpmodels.privacy.neighbours import adjacency as relation
+
+Row = dict[str, Any]
+
+_CROWD: Final = 12
+_MOST_DRAWS: Final = 20
+_FAR: Final = 1e6  # times the length of the range
+_UNLISTED: Final = "(not a level)"
+
+
+def worst_pairs(
+    formula: str, codebook: Codebook, adjacency: AdjacencyName = "replace"
+) -> tuple[Pair, ...]:
+    """Make the pairs of tables that an audit of a formula should try.
+
+    Parameters
+    ----------
+    formula : str
+        Its variables are those of the codebook it names; all for ``.``.
+    codebook : Codebook
+        Public bounds and levels; the tables are made from these alone.
+    adjacency : {"replace", "add-remove"}
+        How the tables of a pair differ.
+
+    Returns
+    -------
+    tuple of Pair
+        Each in two surroundings, a few other rows and a crowd of equal ones.
+
+    Raises
+    ------
+    ArgumentError
+        If the formula names no variable of the codebook.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> pairs = worst_pairs("~ a + b", dp.codebook(a=(0, 1), b=(0, 1)))
+    >>> pairs[0]
+    <Pair 'a row against none, few others', replace one row, n public>
+    """
+    relation(adjacency)
+    rows = _rows(_variables(formula, codebook))
+    few = [rows["low"], rows["high"], rows["half"]]
+    crowd = [rows["high"]] * _CROWD
+    made = []
+    for others, where in ((few, "few others"), (crowd, "among its like")):
+        if adjacency == "replace":
+            made += [
+                Pair(
+                    _table([*others, rows[one]]),
+                    _table([*others, rows[other]]),
+                    name=f"{name}, {where}",
+                )
+                for name, one, other in _SWAPS
+                if one in rows and other in rows
+            ]
+        else:
+            made += [
+                Pair(_table(others), _table([*others, rows[one]]), adjacency, f"{name}, {where}")
+                for name, one in _MORE
+                if one in rows
+            ]
+    return tuple(made)
+
+
+_SWAPS: Final = (
+    ("a row against none", "high", "missing"),
+    ("opposite corners", "low", "high"),
+    ("orthogonal rows", "high", "half"),
+    ("rows at 45 degrees", "high", "near"),
+    ("one variable moved", "low", "first"),
+    ("beyond the bounds against none", "beyond", "missing"),
+    ("infinite against none", "infinite", "missing"),
+    ("an unlisted level", "high", "unlisted"),
+)
+_MORE: Final = (
+    ("one row more", "high"),
+    ("an opposite row more", "low"),
+    ("an orthogonal row more", "half"),
+    ("a row beyond the bounds more", "beyond"),
+    ("an infinite row more", "infinite"),
+    ("a row with missing values more", "missing"),
+    ("an unlisted level more", "unlisted"),
+)
+
+
+def neighbouring_tables(
+    formula: str,
+    codebook: Codebook,
+    adjacency: AdjacencyName = "replace",
+    rows: int = 48,
+) -> tuple[Pair, ...]:
+    """Make very many pairs for coupled runs, each table in several of them.
+
+    Parameters
+    ----------
+    formula, codebook, adjacency
+        As for :func:`worst_pairs`.
+    rows : int
+        How many different rows are tried against each other: those of
+        :func:`worst_pairs`, then corners and inner points at random.
+
+    Returns
+    -------
+    tuple of Pair
+        ``rows (rows - 1) / 2`` under ``"replace"``, else `rows`; fewer where
+        a codebook has not so many rows.
+    """
+    relation(adjacency)
+    variables = _variables(formula, codebook)
+    named = _rows(variables)
+    rng = np.random.default_rng(3)
+    tried = {repr(row): (name, row) for name, row in named.items()}
+    for _ in range(_MOST_DRAWS * rows):
+        row = {n: _drawn(v, rng) for n, v in variables.items()}
+        if len(tried) < rows:
+            tried.setdefault(repr(row), (f"row {len(tried)}", row))
+    others = [named["low"], named["high"], named["half"]]
+    tables = [(name, _table([*others, row])) for name, row in tried.values()][:rows]
+    if adjacency == "add-remove":
+        without = _table(others)
+        return tuple(Pair(without, table, adjacency, f"{name} more") for name, table in tables)
+    return tuple(
+        Pair(left[1], right[1], name=f"{left[0]} against {right[0]}")
+        for left, right in combinations(tables, 2)
+    )
+
+
+def _variables(formula: str, codebook: Codebook) -> Mapping[str, Variable]:
+    words = set(re.findall(r"[^\W\d]\w*", formula))
+    every = re.search(r"(?<![\w.])\.(?![\w.])", formula) is not None
+    named = {name: one for name, one in codebook.items() if every or name in words}
+    if not named:
+        raise ArgumentError(
+            f"formula {formula!r} names no variable of the codebook; worst cases are made from "
+            "declared bounds and levels"
+        )
+    return named
+
+
+def _rows(variables: Mapping[str, Variable]) -> dict[str, Row]:
+    """Return rows by name: corners of the declared ranges, and rows that break them."""
+    ends = {name: _ends(one) for name, one in variables.items()}
+    names, numeric = list(ends), [n for n, v in variables.items() if isinstance(v, Numeric)]
+    low = {name: end[0] for name, end in ends.items()}
+    high = {name: end[1] for name, end in ends.items()}
+    rows = {
+        "low": low,
+        "high": high,
+        "half": {name: ends[name][place % 2] for place, name in enumerate(names)},
+        "first": {**low, names[0]: high[names[0]]},
+        "missing": {**high, names[-1]: None},
+    }
+    if numeric:
+        first = numeric[0]
+        rows["near"] = {**high, first: (low[first] + high[first]) / 2}
+        rows["beyond"] = {
+            n: high[n] + _FAR * (high[n] - low[n]) if n in numeric else high[n] for n in names
+        }
+        rows["infinite"] = {n: float("inf") if n in numeric else high[n] for n in names}
+    for name, one in variables.items():
+        if isinstance(one, Categorical):
+            rows["unlisted"] = {**high, name: _UNLISTED}
+    return rows
+
+
+def _ends(variable: Variable) -> tuple[Any, Any]:
+    if isinstance(variable, Numeric):
+        return variable.lower, variable.upper
+    return variable.levels[0], variable.levels[-1]
+
+
+def _drawn(variable: Variable, rng: np.random.Generator) -> Any:
+    """Draw a corner or a point between."""
+    if isinstance(variable, Categorical):
+        return variable.levels[int(rng.integers(len(variable.levels)))]
+    share = float(rng.choice([0.0, 1.0, rng.uniform()]))
+    return variable.lower + share * (variable.upper - variable.lower)
+
+
+def _table(rows: list[Row]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}

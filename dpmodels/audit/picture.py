@@ -1,0 +1,104 @@
+"""The trade-off picture: false negatives against false positives, claimed and measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.audit.result import AuditResult
+
+_SIZE = (4.8, 4.6)
+
+
+def trade_off(made: AuditResult, ax: Axes | None = None) -> Axes:
+    """Draw the claimed trade-off curve, the region below it, and the measured points.
+
+    Parameters
+    ----------
+    made : AuditResult
+        What to draw.
+    ax : matplotlib Axes, optional
+        Where; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        False-positive rate to the right, false-negative rate upwards, both from 0 to 1.
+    """
+    ax = axes_or_new(ax, _SIZE)
+    alarms = np.concatenate([np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]])
+    alarms = np.concatenate([[0.0], alarms])
+    least = made.claim.misses(alarms)
+    ax.fill_between(alarms, 0, least, color=PALE, linewidth=0, zorder=0)
+    ax.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    ax.plot(alarms, least, color=INK, linewidth=1.4, zorder=2)
+    _points(ax, made)
+    _events(ax, made)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_aspect("equal")
+    ax.set_xlabel("False-positive rate")
+    ax.set_ylabel("False-negative rate")
+    ax.set_title(f"{made.claim.describe()}: {made.verdict}", fontsize=FONT + 1, color=INK, pad=8)
+    _legend(ax, made)
+    return ax
+
+
+def _points(ax: Axes, made: AuditResult) -> None:
+    """Draw the points of the best score with the boxes that hold together."""
+    from matplotlib.patches import Rectangle
+
+    for point in made.points:
+        (left, right), (low, high) = point.alarms_int, point.misses_int
+        box = Rectangle((left, low), right - left, high - low, zorder=3)
+        box.set(facecolor=BLUE, alpha=0.25, linewidth=0)
+        ax.add_patch(box)
+    rates = np.array([(one.alarms, one.misses) for one in made.points]).reshape(-1, 2)
+    ax.plot(rates[:, 0], rates[:, 1], color=BLUE, marker="o", markersize=3, linewidth=0.8, zorder=4)
+
+
+def _events(ax: Axes, made: AuditResult) -> None:
+    """Mark the events that the verdict rests on."""
+    for event in made.events:
+        colour = VERMILION if event.refuted else BLUE
+        alarms, misses = event.counts.rates
+        ax.plot(
+            [alarms],
+            [misses],
+            marker="D",
+            markersize=6,
+            markerfacecolor="white",
+            markeredgecolor=colour,
+            markeredgewidth=1.4,
+            linestyle="",
+            zorder=5,
+            clip_on=False,
+        )
+
+
+def _legend(ax: Axes, made: AuditResult) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    refuted = any(event.refuted for event in made.events)
+    tested = Line2D([], [], linestyle="", marker="D", label="counted event")
+    tested.set(markerfacecolor="white", markeredgecolor=VERMILION if refuted else BLUE)
+    ax.legend(
+        handles=[
+            Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="coin-flipping"),
+            Line2D([], [], color=INK, linewidth=1.4, label="claimed: no event below"),
+            Patch(facecolor=PALE, label="excluded by the claim"),
+            Line2D([], [], color=BLUE, marker="o", markersize=3, linewidth=0.8, label="measured"),
+            tested,
+        ],
+        loc="upper right",
+        frameon=False,
+        fontsize=FONT,
+        labelcolor=INK,
+    )

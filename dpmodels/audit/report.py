@@ -1,0 +1,100 @@
+"""The printed report of an audit."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dpmodels.privacy import adjacency
+from dpmodels.report import Report, Row, Section, count, signif
+
+if TYPE_CHECKING:
+    from dpmodels.audit.result import AuditResult, Event
+
+HEADS = ("claimed", "at least", "p-value", "test", "false alarms", "misses")
+
+
+def audit_report(made: AuditResult) -> Report:
+    """Lay out an audit as tables of strings."""
+    rows = tuple(Row(_unit(event), _cells(event)) for event in made.events)
+    return Report(
+        title=f"Privacy audit: {made.verdict}",
+        facts=_facts(made),
+        sections=(Section("Events counted", HEADS, rows),) if rows else (),
+        notes=_notes(made),
+    )
+
+
+def _unit(event: Event) -> str:
+    named = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
+    return named[event.claim.unit] + (" *" if event.refuted else "")
+
+
+def _cells(event: Event) -> tuple[str, ...]:
+    counts = event.counts
+    floor = event.error / 49
+    return (
+        signif(event.claim.value, 3),
+        signif(event.bound, 3) if event.bound > 0 else "-",
+        "< " + signif(floor, 1) if event.p_value < floor else signif(event.p_value, 2),
+        event.score,
+        f"{count(counts.alarms)} of {count(counts.rows_runs)}",
+        f"{count(counts.misses)} of {count(counts.neighbour_runs)}",
+    )
+
+
+def _facts(made: AuditResult) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Claim", made.claim.describe()),
+        ("Verdict", made.verdict),
+        ("Neighbours", adjacency(made.adjacency).describe()),
+        ("Confidence", f"{100 * made.confidence:g}%"),
+        ("Pair", made.pair or "as given"),
+        ("Runs", f"{count(made.runs)} a side, {count(made.counted)} counted"),
+    )
+
+
+def _notes(made: AuditResult) -> tuple[str, ...]:
+    error = signif(1 - made.confidence, 2)
+    notes = []
+    if made.verdict == "VIOLATION":
+        notes.append(
+            "* the claim is refuted: a release that keeps it is flagged with probability "
+            f"{error} at most, all tests together."
+        )
+    else:
+        notes.append(
+            "Consistent: this attack did not refute the claim on this pair. That proves nothing; "
+            f"a release that keeps its claim is flagged with probability {error} at most."
+        )
+    if any(event.claim.unit == "eps" for event in made.events):
+        delta = f"delta = {made.claim.delta:g}"
+        notes.append(
+            f"at least: lower bounds of what is lost, which hold together; eps at {delta}. False "
+            "alarms and misses: of the adversary, who calls the release the neighbour's."
+        )
+    if made.claim.unit == "mu" and made.mu_lower > 0:
+        notes.append(
+            f"If the noise is Gaussian, the bound of mu comes to an eps of at least "
+            f"{signif(made.eps_gaussian, 3)}."
+        )
+    if any(event.refuted and event.score == "low bits" for event in made.events):
+        notes.append(
+            "low bits: where the lowest bit of a floating-point release lies tells the tables "
+            "apart. Add integer noise on a public lattice; to audit the law of the real numbers "
+            'alone, write numerics="idealised".'
+        )
+    notes.append(_reach(made))
+    return (*notes, *(finding.words for finding in made.findings))
+
+
+def _reach(made: AuditResult) -> str:
+    unit, reach = made.claim.unit, made.reach
+    if math.isinf(reach.smallest):
+        return (
+            f"So many runs show no {unit} above {signif(reach.largest, 3)}, whatever is released."
+        )
+    return (
+        f"So many runs would flag a true {unit} of {signif(reach.smallest, 3)} four times in five, "
+        f"under the attack that tells most, and show none above {signif(reach.largest, 3)}."
+    )

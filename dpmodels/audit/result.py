@@ -1,0 +1,251 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dpmodels.audit.claim import Claim
+from dpmodels.audit.counts import Counts
+from dpmodels.audit.finding import Finding
+from dpmodels.errors import NotAvailable
+from dpmodels.privacy import gaussian_eps
+from dpmodels.privacy.neighbours import AdjacencyName
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpmodels.results.summary import Summary
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event that was chosen on some runs and counted on others.
+
+    Attributes
+    ----------
+    claim : Claim
+        What it was held against.
+    score : str
+        Whose being above a threshold it is.
+    counts : Counts
+        How often it came up.
+    error : float
+        Error rate of the test and of the bound.
+    p_value : float
+        Of the claim.
+    bound : float
+        Lower bound of the claim's number; 0 where the counts rule out none.
+    """
+
+    claim: Claim
+    score: str
+    counts: Counts
+    error: float
+    p_value: float
+    bound: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the counts rule the claim out."""
+        return self.p_value <= self.error
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What so many runs could have found, in the claim's unit.
+
+    Attributes
+    ----------
+    largest : float
+        The largest lower bound that could have come out.
+    smallest : float
+        The smallest true value that would be flagged in four audits of five,
+        under the attack that tells most; infinite if none.
+    """
+
+    largest: float
+    smallest: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the measured trade-off curve.
+
+    Attributes
+    ----------
+    alarms, misses : float
+        False-positive and false-negative rate.
+    alarms_int, misses_int : (float, float)
+        Intervals; those of all points hold together with the audit's confidence.
+    """
+
+    alarms: float
+    misses: float
+    alarms_int: tuple[float, float]
+    misses_int: tuple[float, float]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AuditResult:
+    """A verdict on a claim, and lower bounds of what is really lost.
+
+    Attributes
+    ----------
+    claim : Claim
+        What was held against the runs.
+    pair : str
+        Name of the pair of tables.
+    adjacency : {"replace", "add-remove"}
+        How its tables differ.
+    runs, counted : int
+        Runs on each table, and those that the events were counted in.
+    confidence : float
+        Of the verdict and of all bounds together.
+    events : tuple of Event
+        One for each kind of bound.
+    findings : tuple of Finding
+        Remarks.
+    reach : Reach
+        What could have been found.
+    points : tuple of Point
+        Of the measured trade-off curve.
+    """
+
+    claim: Claim
+    pair: str
+    adjacency: AdjacencyName
+    runs: int
+    counted: int
+    confidence: float
+    events: tuple[Event, ...]
+    findings: tuple[Finding, ...]
+    reach: Reach
+    points: tuple[Point, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Either "consistent" or "VIOLATION"."""
+        return "VIOLATION" if any(event.refuted for event in self.events) else "consistent"
+
+    @property
+    def eps_claimed(self) -> float:
+        """The claimed eps, at the claim's delta."""
+        return self.claim.eps
+
+    @property
+    def eps_lower(self) -> float:
+        """Lower bound of eps at the claim's delta, under any law of the noise."""
+        return self._bound("eps")
+
+    @property
+    def mu_lower(self) -> float:
+        """Lower bound of mu, where a Gaussian curve was claimed.
+
+        Raises
+        ------
+        NotAvailable
+            If it was not.
+        """
+        if self.claim.unit != "mu":
+            raise NotAvailable('mu is bounded for Gaussian claims: dp.audit(..., law="gaussian")')
+        return self._bound("mu")
+
+    @property
+    def rho_lower(self) -> float:
+        """Lower bound of rho, where zCDP was claimed.
+
+        Raises
+        ------
+        NotAvailable
+            If it was not.
+        """
+        if self.claim.unit != "rho":
+            raise NotAvailable("rho is bounded for claims of zCDP: budget=dp.ZCDP(rho)")
+        return self._bound("rho")
+
+    @property
+    def eps_gaussian(self) -> float:
+        """The eps that `mu_lower` comes to, if the noise is Gaussian.
+
+        Raises
+        ------
+        NotAvailable
+            If no Gaussian curve was claimed.
+        """
+        mu = self.mu_lower
+        return gaussian_eps(self.claim.delta, 1 / mu) if mu > 0 else 0.0
+
+    def _bound(self, unit: str) -> float:
+        return max((one.bound for one in self.events if one.claim.unit == unit), default=0.0)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row an event: what was claimed, counted and bounded."""
+        rows = [
+            {
+                "unit": event.claim.unit,
+                "claimed": event.claim.value,
+                "lower": event.bound,
+                "p_value": event.p_value,
+                "error": event.error,
+                "test": event.score,
+                "alarms": event.counts.alarms,
+                "rows_runs": event.counts.rows_runs,
+                "misses": event.counts.misses,
+                "neighbour_runs": event.counts.neighbour_runs,
+            }
+            for event in self.events
+        ]
+        return pd.DataFrame(rows)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row: the verdict with what it rests on."""
+        line = {
+            "verdict": self.verdict,
+            "eps_claimed": self.eps_claimed,
+            "eps_lower": self.eps_lower,
+            "delta": self.claim.delta,
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "pair": self.pair,
+            "adjacency": self.adjacency,
+            "test": self.events[0].score if self.events else "",
+            "detectable": self.reach.smallest,
+            "findings": len(self.findings),
+        }
+        return pd.DataFrame([line])
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        from dpmodels.audit.report import audit_report
+        from dpmodels.results.summary import Summary
+
+        return Summary(audit_report(self))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the claimed trade-off curve and the measured points.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Raises
+        ------
+        NotAvailable
+            If matplotlib is not installed.
+        """
+        from dpmodels.audit.picture import trade_off
+
+        return trade_off(self, ax)
+
+    def __repr__(self) -> str:
+        return (
+            f"<AuditResult {self.verdict}: claimed {self.claim.describe()}; measured eps at least "
+            f"{self.eps_lower:.3g}, {self.runs:,} runs a side>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

@@ -1,0 +1,164 @@
+"""Many runs of a recipe on one table, whatever comes of them.
+
+A run that raises, gives numbers that are not finite or another number of them
+is an outcome like any other: how often it happens is counted, and told apart
+from the rest by the tests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpmodels.audit.recipe import Recipe, released
+from dpmodels.errors import ArgumentError
+
+Floats = NDArray[np.float64]
+Batch = Callable[[Any, int], ArrayLike]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Runs:
+    """The outcomes of independent runs.
+
+    Attributes
+    ----------
+    values : tuple of ndarray
+        Matrices of shape (runs of that kind, finite numbers), one a kind.
+    kinds : tuple of str
+        What each kind of outcome is, in words.
+    which : ndarray of int, shape (runs,)
+        The kind of each run.
+    """
+
+    values: tuple[Floats, ...]
+    kinds: tuple[str, ...]
+    which: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def cut(self, start: int, stop: int) -> Runs:
+        """Return the runs from one to before another."""
+        chosen = self.which[start:stop]
+        before = np.bincount(self.which[:start], minlength=len(self.kinds))
+        there = np.bincount(chosen, minlength=len(self.kinds))
+        values = tuple(
+            one[skip : skip + most]
+            for one, skip, most in zip(self.values, before, there, strict=True)
+        )
+        return Runs(values, self.kinds, chosen)
+
+    def share(self, kind: str) -> float:
+        """Return how large a part of the runs is of a kind."""
+        return float(np.mean(self.which == self.place(kind))) if len(self) else 0.0
+
+    def place(self, kind: str) -> int:
+        """Return the number of a kind, -1 where it never came up."""
+        return self.kinds.index(kind) if kind in self.kinds else -1
+
+    def of(self, kind: str) -> Floats:
+        """Return the values of the runs of one kind."""
+        return self.values[self.place(kind)] if kind in self.kinds else np.empty((0, 0))
+
+
+def run(recipe: Recipe, rows: Any, runs: int, batch: Batch | None = None) -> Runs:
+    """Run a recipe many times on the same rows.
+
+    Parameters
+    ----------
+    recipe : callable
+        From rows to a released value.
+    rows : table
+        What it is given, the same object each time.
+    runs : int
+        How often.
+    batch : callable, optional
+        From rows and a number of runs to a matrix with a line a run; used
+        instead of the recipe.
+
+    Raises
+    ------
+    ArgumentError
+        If the batch has not one line a run.
+
+    Examples
+    --------
+    >>> run(lambda rows: 1 / rows, 0, 3).kinds
+    ('raises ZeroDivisionError',)
+    """
+    if batch is not None:
+        try:
+            values = np.asarray(batch(rows, runs), dtype=np.float64)
+        except Exception as error:
+            return _sorted([_raised(error)] * runs, [np.empty(0)] * runs)
+        if values.ndim == 0 or len(values) != runs:
+            raise ArgumentError(
+                f"batch gave an array of shape {values.shape} for {runs} runs: return one line a "
+                "run, shape (runs, k)"
+            )
+        return _of_matrix(values.reshape(runs, -1))
+    outcomes = [_once(recipe, rows) for _ in range(runs)]
+    return _sorted([kind for kind, _ in outcomes], [value for _, value in outcomes])
+
+
+def _raised(error: Exception) -> str:
+    return f"raises {type(error).__name__}"
+
+
+def _once(recipe: Recipe, rows: Any) -> tuple[str, Floats]:
+    try:
+        value = released(recipe(rows))
+    except Exception as error:
+        return _raised(error), np.empty(0)
+    there = np.isfinite(value)
+    return _kind(there), value[there]
+
+
+def _kind(there: NDArray[np.bool_]) -> str:
+    numbers = f"{there.size} number{'s' if there.size != 1 else ''}"
+    if there.all():
+        return numbers
+    absent = np.flatnonzero(~there)
+    places = ", ".join(map(str, absent[:6])) + (", ..." if len(absent) > 6 else "")
+    return f"{numbers}, {len(absent)} not finite (at {places})"
+
+
+def _of_matrix(values: Floats) -> Runs:
+    there = np.isfinite(values)
+    if there.all():
+        return Runs((values,), (_kind(there[0]),), np.zeros(len(values), dtype=np.intp))
+    kinds = [_kind(one) for one in there]
+    return _sorted(kinds, [value[one] for value, one in zip(values, there, strict=True)])
+
+
+def _sorted(kinds: Sequence[str], values: Sequence[Floats]) -> Runs:
+    known = tuple(sorted(set(kinds)))
+    number = {kind: place for place, kind in enumerate(known)}
+    which = np.array([number[kind] for kind in kinds], dtype=np.intp)
+    parts: list[list[Floats]] = [[] for _ in known]
+    for place, value in zip(which, values, strict=True):
+        parts[place].append(value)
+    # Two masks may have the same words: then the shorter lines are filled up.
+    return Runs(tuple(map(_stacked, parts)), known, which)
+
+
+def _stacked(lines: list[Floats]) -> Floats:
+    most = max(map(len, lines))
+    return np.stack([np.pad(line, (0, most - len(line))) for line in lines])
+
+
+def commonest(*sides: Runs) -> str:
+    """Return the kind of outcome most runs of all sides have, one with numbers if there is any."""
+    counted: Counter[str] = Counter()
+    for side in sides:
+        for place, times in enumerate(np.bincount(side.which, minlength=len(side.kinds))):
+            numbers = side.values[place].shape[1]
+            counted[side.kinds[place]] += int(times) if numbers else 0
+    kind, times = counted.most_common(1)[0]
+    return kind if times else ""

@@ -1,0 +1,243 @@
+"""``audit``: attack a recipe as an adversary would, and bound its privacy from below."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Final
+
+import numpy as np
+
+from dpmodels.audit.attack import Goal, Parts, Scorer, choose, count, parts, scorers
+from dpmodels.audit.bound import beats, lower_bound
+from dpmodels.audit.claim import Claim, claim
+from dpmodels.audit.curve import points
+from dpmodels.audit.detectable import ceiling, detectable
+from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
+from dpmodels.audit.pair import Pair
+from dpmodels.audit.recipe import Recipe
+from dpmodels.audit.remarks import remarks
+from dpmodels.audit.result import AuditResult, Event, Reach
+from dpmodels.audit.runs import Batch, run
+from dpmodels.audit.scores import SCORES, Learner, Score
+from dpmodels.audit.worst import worst_pair
+from dpmodels.errors import ArgumentError, said
+from dpmodels.privacy import Guarantee, resolve_budget
+
+RUNS: Final = 20_000
+_MOST_RUNS: Final = 10**8
+# Choosing takes an eighth of the runs, and nothing is learnt from fewer than eight.
+_LEAST_RUNS: Final = 64
+# Of the error rate, to a claim over a whole curve; the rest to eps under any law.
+_CURVE: Final = 0.8
+# Beyond these a score that has to look around takes minutes, and others do as well.
+_MOST_NEAREST: Final = 60_000
+
+
+def audit(
+    recipe: Recipe,
+    pair: Pair | None = None,
+    *,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    law: str | None = None,
+    numerics: str | None = None,
+    runs: int = RUNS,
+    confidence: float = 0.95,
+    tests: Sequence[str] | None = None,
+    score: Score | None = None,
+    batch: Batch | None = None,
+) -> AuditResult:
+    """Attack a recipe, and bound from below the privacy loss that is really there.
+
+    Parameters
+    ----------
+    recipe : callable
+        From a table to something released: numbers, arrays, mappings, frames
+        or a result of this package. Or a verb with its arguments,
+        ``functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1,
+        delta=1e-6)``, whose claim is then taken from there. Its attributes
+        `batch`, `law`, `numerics` and `score`, where it has them, stand for
+        the words below.
+    pair : Pair, optional
+        Two neighbouring tables, made up. For a verb the worst of several that
+        its formula and codebook suggest.
+    eps, delta, budget
+        The guarantee that is claimed.
+    law : {"gaussian", None}
+        ``"gaussian"``: the claim is made by exactly calibrated Gaussian noise,
+        and so holds for the whole trade-off curve. That takes far fewer runs
+        to refute.
+    numerics : {"exact", "idealised"}, optional
+        ``"exact"``, the default: the claim holds to the last bit. Noise drawn
+        and added in floating point seldom keeps it, as the lowest bits depend
+        on what it was added to. ``"idealised"``: the claim is about real
+        numbers; releases are rounded to about six digits of their spread
+        before they are looked at.
+    runs : int
+        Runs on each of the two tables.
+    confidence : float
+        In (0, 1). A recipe that keeps its claim is flagged with probability
+        at most ``1 - confidence``, and the bounds hold together with this
+        probability.
+    tests : sequence of str, optional
+        Names of scores in ``dp.audit.SCORES``; all by default.
+    score : callable, optional
+        From values of shape (m, k) to m numbers, larger where the neighbour is
+        likelier: the exact log-likelihood ratio where the law is known. Tried
+        beside the others.
+    batch : callable, optional
+        From a table and a number of runs to a matrix with a line a run.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    ArgumentError, BudgetError
+        From the arguments. Whatever the recipe does is a finding.
+
+    Notes
+    -----
+    A verdict "consistent" says that this attack, on this pair, with so many
+    runs, did not refute the claim; it proves nothing. A violation is proved, up
+    to the stated confidence.
+
+    References
+    ----------
+    .. [1] Ding, Z., Wang, Y., Wang, G., Zhang, D. and Kifer, D. (2018).
+       "Detecting violations of differential privacy." CCS 2018.
+    .. [2] Jagielski, M., Ullman, J. and Oprea, A. (2020). "Auditing
+       differentially private machine learning: how private is private SGD?"
+       NeurIPS 2020.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> def mean(rows):
+    ...     return np.mean(rows) + rng.laplace(scale=0.5 / len(rows))
+    >>> pair = dp.audit.Pair(np.zeros(10), np.append(np.zeros(9), 1.0))
+    >>> made = dp.audit(mean, pair, eps=1.0, numerics="idealised", runs=4_000)
+    >>> made.verdict, bool(1.5 < made.eps_lower < 2.0)
+    ('VIOLATION', True)
+    """
+    error = 1 - _share(confidence)
+    runs = _whole(runs)
+    chosen = _chosen(tests, runs)
+    if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
+        recipe = house_recipe(recipe)
+    if not callable(recipe):
+        raise ArgumentError(
+            f"recipe= is of type {type(recipe).__name__}: expected a function of a table, or a "
+            'verb with its arguments, functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)'
+        )
+    if isinstance(recipe, HouseRecipe):
+        pair = worst_pair(recipe) if pair is None else pair
+        if eps is None and budget is None:
+            budget, delta = recipe.guarantee, 0.0
+            law = law or ("gaussian" if gaussian_law(recipe, pair.rows) else None)
+        numerics = numerics or recipe.numerics(pair.rows)
+    if not isinstance(pair, Pair):
+        raise ArgumentError(
+            f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
+        )
+    made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
+    batch = batch or getattr(recipe, "batch", None)
+    own = score or getattr(recipe, "score", None)
+    sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
+    cut = parts(*sides)
+    goals = _goals(made, error)
+    scored = scorers(
+        cut.learning,
+        chosen,
+        {} if own is None else {"score": own},
+        idealised=_idealised(numerics or getattr(recipe, "numerics", "exact")),
+    )
+    found = _events(cut, goals, scored) if runs >= _LEAST_RUNS else ()
+    counted = len(cut.counting.rows)
+    reach = Reach(
+        largest=ceiling(made, max(counted, 1), goals[0].error),
+        smallest=detectable(made, max(counted, 1), goals[0].error),
+    )
+    return AuditResult(
+        claim=made,
+        pair=pair.name,
+        adjacency=pair.adjacency,
+        runs=runs,
+        counted=counted,
+        confidence=confidence,
+        events=found,
+        findings=remarks(*sides, reach=reach, claim=made, tested=bool(found)),
+        reach=reach,
+        points=points(cut, scored[found[0].score], error) if found else (),
+    )
+
+
+def _goals(made: Claim, error: float) -> tuple[Goal, ...]:
+    """Return what events are chosen for; each is one test with its share of the error."""
+    if made.unit == "eps":
+        return (Goal(made, error),)
+    rest = Claim("eps", made.eps, made.delta)
+    return Goal(made, _CURVE * error), Goal(rest, (1 - _CURVE) * error)
+
+
+def _events(cut: Parts, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> tuple[Event, ...]:
+    """Choose and count one event for each goal."""
+    found = []
+    for goal in goals:
+        best = choose(cut.choosing, made, goal, len(cut.counting.rows))
+        if best is None:
+            continue
+        counts = count(cut.counting, made[best.score], best.threshold)
+        found.append(
+            Event(
+                claim=goal.claim,
+                score=best.score,
+                counts=counts,
+                error=goal.error,
+                p_value=beats(goal.claim, counts, best.guess, goal.error),
+                bound=lower_bound(goal.claim, counts, best.guess, goal.error),
+            )
+        )
+    return tuple(found)
+
+
+def _idealised(numerics: object) -> bool:
+    if numerics not in ("exact", "idealised"):
+        raise ArgumentError(f'numerics={said(numerics)}: expected "exact" or "idealised"')
+    return numerics == "idealised"
+
+
+def _share(confidence: object) -> float:
+    number = isinstance(confidence, Real) and not isinstance(confidence, bool)
+    if not number or not 0 < confidence < 1:  # type: ignore[operator]
+        raise ArgumentError(f"confidence={said(confidence)}: expected a number between 0 and 1")
+    return float(confidence)  # type: ignore[arg-type]
+
+
+def _whole(runs: object) -> int:
+    whole = isinstance(runs, int | np.integer) and not isinstance(runs, bool)
+    if not whole or not 1 <= runs <= _MOST_RUNS:  # type: ignore[operator]
+        raise ArgumentError(
+            f"runs={said(runs)}: expected a whole number from 1 to {_MOST_RUNS:,}, for example "
+            f"{RUNS:,}"
+        )
+    return int(runs)  # type: ignore[call-overload,no-any-return]
+
+
+def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:
+    if tests is None:
+        many = runs > _MOST_NEAREST
+        return {name: one for name, one in SCORES.items() if not (many and name == "nearest")}
+    known = ", ".join(map(repr, SCORES))
+    if isinstance(tests, str) or not isinstance(tests, Sequence):
+        raise ArgumentError(f"tests={said(tests)}: expected a list of names out of {known}")
+    for name in tests:
+        if not isinstance(name, str) or name not in SCORES:
+            raise ArgumentError(f"tests: {said(name)} is not known; expected names out of {known}")
+    return {name: SCORES[name] for name in tests}

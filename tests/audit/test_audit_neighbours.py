@@ -1,0 +1,79 @@
+"""Neighbours from a formula and a codebook: one row apart, and as bad as they say."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
+from dpmodels.errors import ArgumentError
+
+BOOK = dp.codebook(a=(0, 1), b=(-5, 20), g=["x", "y", "z"], unused=(0, 9))
+
+
+def rows(table):
+    return list(zip(*(map(repr, column) for column in table.values()), strict=True))
+
+
+@pytest.mark.parametrize("make", [worst_pairs, neighbouring_tables])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_pairs_are_neighbours(make, adjacency):
+    made = make("~ a * b + g", BOOK, adjacency)
+    assert len({pair.name for pair in made}) == len(made)
+    for pair in made:
+        left, right = rows(pair.rows), rows(pair.neighbour)
+        assert pair.adjacency == adjacency
+        assert set(pair.rows) == {"a", "b", "g"}
+        if adjacency == "replace":
+            assert len(left) == len(right)
+            assert sum(one != other for one, other in zip(left, right, strict=True)) == 1
+        else:
+            assert right[: len(left)] == left
+            assert len(right) == len(left) + 1
+
+
+def test_every_kind_of_row_is_tried():
+    names = " ".join(pair.name for pair in worst_pairs("~ .", BOOK))
+    for word in ("none", "opposite", "orthogonal", "45 degrees", "bounds", "infinite", "unlisted"):
+        assert word in names
+
+
+def test_orthogonal_rows_are_orthogonal_and_as_long_as_any():
+    verb = functools.partial(
+        dp.dp_pca, "~ a + b", codebook=BOOK, eps=1.0, delta=1e-6, mechanism="gauss"
+    )
+    pairs = {pair.name: pair for pair in worst_pairs("~ a + b", BOOK)}
+    swap = pairs["orthogonal rows, few others"]
+    made = dp.audit.coupled(verb, [swap])
+    # With the mean released, rows a little beyond a right angle are farthest apart.
+    assert made.largest == pytest.approx(math.sqrt(3 / 3.125) * made.limit, rel=1e-5)
+
+
+def test_formulas_without_variables_are_refused():
+    with pytest.raises(ArgumentError, match="names no variable"):
+        worst_pairs("~ 1", BOOK)
+
+
+def test_a_verb_brings_its_claim_and_its_pair():
+    verb = functools.partial(dp.dp_mean, "a ~ g", codebook=BOOK, budget=dp.ZCDP(0.1))
+    made = dp.audit(verb, runs=600, tests=["whitened"], confidence=1 - 1e-6)
+    assert made.claim.unit == "mu"
+    assert made.claim.value == pytest.approx(np.sqrt(0.2))
+    assert made.pair in {pair.name for pair in worst_pairs("a ~ g", BOOK)}
+    assert made.verdict == "consistent"
+
+
+def test_a_mechanism_that_halves_its_noise_is_caught_through_the_verb():
+    from dpmodels.mechanisms.counts import Geometric
+
+    class Quiet(Geometric):
+        def plan(self, facts, guarantee):
+            made = super().plan(facts, guarantee)
+            return type(made)(**(vars(made) | {"scale": made.scale / 2}))
+
+    verb = functools.partial(dp.dp_mean, "~ a", codebook=BOOK, eps=1.0, mechanism=Quiet())
+    made = dp.audit(verb, runs=3_000, tests=["laplace"])
+    assert made.verdict == "VIOLATION"
+    assert 1.0 < made.eps_lower < 2.0
