@@ -12,6 +12,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
+from dpmodels.audit.every import EVERY
+from dpmodels.audit.exhibits import CORRECT, EXHIBITS
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -144,6 +146,45 @@ def test_codebook_mistake_names_the_variable(job, capsys):
     (job / "cb.json").write_text(json.dumps({"a": {"range": [1, 0]}}))
     assert main(words(job)) == 2
     assert "'a'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def few_audits(monkeypatch):
+    """Audit one verb; note how it was asked."""
+    from dpmodels.audit import rollcall
+
+    own, asked = rollcall.call_the_roll, []
+
+    def few(*, full):
+        asked.append(full)
+        return own([line for line in EVERY if line.verb.func is dp.dp_table])
+
+    monkeypatch.setattr(rollcall, "call_the_roll", few)
+    return asked
+
+
+def test_audit_prints_and_writes_a_table(few_audits, tmp_path, capsys):
+    page = tmp_path / "audit.html"
+    assert main(["audit", "--html", str(page)]) == 0
+    assert main(["audit", "--all"]) == 0
+    assert few_audits == [False, True]
+    assert "dp_table geometric (eps)" in capsys.readouterr().out
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.usefixtures("few_audits")
+def test_audit_refuses_before_it_runs(capsys):
+    assert main(["audit", "--text", "nowhere/table.txt"]) == 2
+    assert "--text" in capsys.readouterr().err
+
+
+def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
+    few = {"exact_count": EXHIBITS["exact_count"]}
+    monkeypatch.setattr("dpmodels.audit.rollcall.EXHIBITS", few)
+    assert main(["audit", "--exhibits"]) == 0
+    few["exact_count"] = CORRECT["exact_count"]
+    assert main(["audit", "--exhibits"]) == 1
+    assert "not as expected" in capsys.readouterr().out
 
 
 def test_help_explains_itself(capsys):
