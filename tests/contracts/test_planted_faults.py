@@ -17,6 +17,7 @@ import law_sensitivity as sensitivity
 import law_sums as sums
 import planted_families as family
 import planted_house as house
+import planted_more as more
 import planted_noise as noisy
 import planted_rows as row
 import pytest
@@ -84,6 +85,7 @@ def _quoted(case: Case) -> None:
 FAULTS = (
     Fault(row.rows_are_not_held_in_the_ball, BOUND),
     Fault(row.rows_are_rounded_after_the_norm_is_held, BOUND),
+    Fault(more.cells_are_rounded_up, BOUND),
     Fault(row.incomplete_rows_are_counted, BOUND, "add-remove"),
     Fault(row.incomplete_rows_are_counted, answer.a_huge_budget_gives_the_exact_answer),
     Fault(row.missing_numbers_become_zero, answer.a_huge_budget_gives_the_exact_answer),
@@ -173,6 +175,7 @@ FAULTS_OF_FAMILIES = (
     ),
     Fault(noisy.the_noise_is_halved, FOLLOWS, mechanism="moments"),
     Fault(family.a_residual_is_not_clipped, NEAR, mechanism="gradients", verb="dp_glm"),
+    Fault(more.the_norm_of_the_constant_is_forgotten, NEAR, "replace", mechanism="gradients"),
     Fault(family.a_gradient_has_no_noise, FOLLOWS, "replace", mechanism="gradients"),
     Fault(family.the_noise_of_gradients_is_halved, FOLLOWS, "replace", mechanism="gradients"),
     Fault(family.the_minimum_is_not_masked, FOLLOWS, "replace", mechanism="objective"),
@@ -189,6 +192,7 @@ FAULTS_OF_FAMILIES = (
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="gaussian"),
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="geometric", verb="dp_table"),
     Fault(family.quantiles_are_planned_twice_as_close, NEAR, mechanism="exponential"),
+    Fault(family.groups_are_no_reason_to_pay_more, NEAR, "replace", mechanism="exponential"),
     Fault(family.quantiles_are_drawn_twice_as_close, FOLLOWS, mechanism="exponential"),
     Fault(
         family.a_histogram_forgets_the_ledger,

@@ -8,6 +8,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "vignettes"
 VIGNETTES = sorted(FOLDER.glob("[0-9]*.md"))
+QUICK = ("01-getting-started", "02-formulas-and-codebooks", "06-descriptives")
 
 
 def test_there_are_vignettes():
@@ -19,10 +20,17 @@ def test_there_are_vignettes():
         "05-regression-and-inference",
         "06-descriptives",
         "07-pca-then-classify",
+        "08-the-retraction",
     ]
 
 
-@pytest.mark.parametrize("path", VIGNETTES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=() if path.stem in QUICK else pytest.mark.slow)
+        for path in VIGNETTES
+    ],
+)
 def test_vignette_runs(path, tmp_path):
     notebook = jupytext.read(path)
     assert notebook.metadata["jupytext"]["formats"] == "ipynb,md:myst"

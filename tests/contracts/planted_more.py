@@ -1,0 +1,37 @@
+"""Faults of a single step between a row and its norm, each planted with a monkeypatch."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from dpmodels.statistics import gradient
+from dpmodels.statistics.predictors import Predictors
+
+# The package's re-export hides the module of the same name.
+PRIVATE = import_module("dpmodels.design.private")
+
+
+def cells_are_rounded_up(patch: pytest.MonkeyPatch) -> None:
+    """Away from zero, after the norm was held with room for rounding to the nearest."""
+
+    def rounded_up(rows, factor, shift, lattice):
+        rows[:] = (rows * factor[:, None] - shift[:, None]) * lattice.steps
+        complete = ~np.isnan(rows).any(axis=0)
+        rows[:, ~complete] = 0.0
+        norms = np.sqrt((rows**2).sum(axis=0))
+        rows *= np.minimum(1, lattice.steps / np.maximum(norms, 1.0))
+        rows[:] = np.copysign(np.ceil(np.abs(rows)), rows)
+        return complete
+
+    patch.setattr(PRIVATE, "to_lattice", rounded_up)
+
+
+def the_norm_of_the_constant_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Terms of length 1 beside a constant, and nothing that holds both together."""
+
+    def unheld(rows, lattice):
+        rows[:] = np.rint(rows * lattice.steps)
+
+    patch.setattr(Predictors, "share", 1.0)
+    patch.setattr(gradient, "_round", unheld)
