@@ -131,7 +131,9 @@ class Claim:
 
     @property
     def eps(self) -> float:
-        """The eps that is claimed at `delta`."""
+        """The eps that is claimed at `delta`; infinite where the number is."""
+        if math.isinf(self.value):
+            return math.inf
         if self.unit == "mu":
             return gaussian_eps(self.delta, 1 / self.value)
         if self.unit == "rho":

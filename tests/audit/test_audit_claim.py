@@ -92,3 +92,8 @@ def test_more_runs_detect_more(made):
     most = 1.7 if made.unit == "rho" else 1.2
     assert made.value < found[-1] < most * made.value
     assert ceiling(made, 300, 0.05) < ceiling(made, 3_000, 0.05)
+
+
+@pytest.mark.parametrize("unit", ["eps", "mu", "rho"])
+def test_a_number_without_end_is_an_eps_without_end(unit):
+    assert math.isinf(Claim(unit, math.inf, 1e-5).eps)
