@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.auto import automatic
+from dpmodels.mechanisms.instance import checked_instance
 from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, SubspaceMechanism
 from dpmodels.privacy import Guarantee
 
@@ -54,13 +55,7 @@ def choose(
         If the name is not in the table.
     """
     if not isinstance(mechanism, str):
-        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
-        if not isinstance(mechanism, type) and all(map(callable, methods)):
-            return Choice(mechanism, "")  # type: ignore[arg-type]  # a protocol, as just checked
-        raise ArgumentError(
-            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
-            "such as dp.mechanisms.Gauss()"
-        )
+        return Choice(checked_instance(mechanism, "dp.mechanisms.Gauss()"), "")
     name, reason = mechanism, ""
     if mechanism == "auto":
         name, reason = automatic(facts, guarantee, rows, known)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.counts import COUNTS, CountMechanism, Gaussian, Geometric
+from dpmodels.mechanisms.instance import checked_instance
 from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.privacy import Guarantee, PureDP
 
@@ -41,13 +42,7 @@ def choose_counts(mechanism: object, facts: CountFacts, guarantee: Guarantee) ->
     'its noise has an sd of 2.8 rows; that of gaussian would have 6.'
     """
     if not isinstance(mechanism, str):
-        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
-        if not isinstance(mechanism, type) and all(map(callable, methods)):
-            return CountChoice(mechanism, "")  # type: ignore[arg-type]  # as just checked
-        raise ArgumentError(
-            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
-            "such as dp.mechanisms.counts.Geometric()"
-        )
+        return CountChoice(checked_instance(mechanism, "dp.mechanisms.counts.Geometric()"), "")
     if mechanism == "auto":
         return _quieter(facts, guarantee)
     if mechanism not in COUNTS:

@@ -12,7 +12,7 @@ from dpmodels.mechanisms import SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table
 from dpmodels.noise import source
 from dpmodels.postprocess.denoise import RULES
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import Release
 from dpmodels.results import MomentsCall
@@ -124,8 +124,7 @@ def _call(asked: Asked, design: PrivateDesign, components: int, reason: str) -> 
 
 
 def _check(asked: Asked) -> None:
-    if not isinstance(asked.ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(asked.ledger).__name__}: expected a dp.Ledger or None")
+    check_ledger(asked.ledger)
     if asked.denoise is not None and said(asked.denoise).strip("'") not in RULES:
         known = ", ".join(f'"{rule}"' for rule in RULES)
         raise ArgumentError(f"denoise={said(asked.denoise)}: expected {known} or None")

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import private_cells
-from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.choose_means import choose_means
 from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
@@ -90,9 +89,3 @@ def table_facts(tally: Tally) -> TableFacts:
         upper=1.0 if number is None else number.upper,
         degree=tally.degree,
     )
-
-
-def check_ledger(ledger: object) -> None:
-    """Refuse what is no ledger."""
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

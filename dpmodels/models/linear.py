@@ -16,10 +16,11 @@ from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.values import Category
+from dpmodels.mechanisms.instance import checked_instance
 from dpmodels.mechanisms.regressing import RegressionFacts
 from dpmodels.mechanisms.regression.protocol import RegressionMechanism
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.coefficients_call import CoefficientsCall
@@ -147,8 +148,7 @@ def fit(
         Words for strategies that have such a field.
     """
     relation = neighbours(asked.adjacency)
-    if not isinstance(asked.ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(asked.ledger).__name__}: expected a dp.Ledger or None")
+    check_ledger(asked.ledger)
     strategy, reason = _chosen(asked.mechanism, table, automatic, options)
     bound.design.require_passes()
     facts = RegressionFacts(bound.predictors, loss, relation)
@@ -204,13 +204,7 @@ def _chosen(
 ) -> tuple[RegressionMechanism, str]:
     """Return the strategy that a name or an instance stands for, and why."""
     if not isinstance(mechanism, str):
-        methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
-        if not isinstance(mechanism, type) and all(map(callable, methods)):
-            return mechanism, ""  # type: ignore[return-value]  # a protocol, as just checked
-        raise ArgumentError(
-            f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance "
-            "such as Objective()"
-        )
+        return checked_instance(mechanism, "Objective()"), ""
     name, reason = automatic if mechanism == "auto" else (mechanism, "")
     if name not in table:
         names = ", ".join(repr(known) for known in ("auto", *table))

@@ -13,7 +13,14 @@ from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    Guarantee,
+    Ledger,
+    check_ledger,
+    resolve_budget,
+)
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
 from dpmodels.results.lm import LMResult
@@ -111,8 +118,7 @@ def dp_lm(
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
     guarantee, relation = resolve_budget(eps, delta, budget), neighbours(adjacency)
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")
+    check_ledger(ledger)
     asked = _bind(formula, data, codebook, weights, row_norm)
     facts = Facts(len(asked.design.public.names), relation, centred=True)
     auto = isinstance(mechanism, str) and mechanism == "auto"

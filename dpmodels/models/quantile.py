@@ -15,9 +15,16 @@ from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Floats, Real
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
-from dpmodels.models.describing import check_ledger, described_call
+from dpmodels.models.describing import described_call
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    Guarantee,
+    Ledger,
+    check_ledger,
+    resolve_budget,
+)
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.finite import finite

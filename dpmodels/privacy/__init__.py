@@ -11,7 +11,7 @@ from dpmodels.privacy.events import (
     LaplaceEvent,
     PureEvent,
 )
-from dpmodels.privacy.ledger import Entry, Ledger
+from dpmodels.privacy.ledger import Entry, Ledger, check_ledger
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName, adjacency
 from dpmodels.privacy.spent import Spent
 
@@ -32,6 +32,7 @@ __all__ = [
     "Spent",
     "adjacency",
     "bounded_range_to_zcdp",
+    "check_ledger",
     "compose_gaussians",
     "gaussian_delta",
     "gaussian_eps",

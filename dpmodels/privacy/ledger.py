@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from threading import Lock
 from typing import Final
 
-from dpmodels.errors import BudgetError, LedgerError
+from dpmodels.errors import ArgumentError, BudgetError, LedgerError
 from dpmodels.privacy.budget import ApproxDP, Guarantee, resolve_budget
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
@@ -265,3 +265,14 @@ def _checked(events: Iterable[Event]) -> tuple[Event, ...]:
                 "events=(GaussianEvent(multiplier),)."
             )
     return found
+
+
+def check_ledger(ledger: object) -> None:
+    """Refuse what is neither a ledger nor None.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

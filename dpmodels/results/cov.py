@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference import entry_sd, mean_sd
 from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
@@ -23,8 +23,9 @@ from dpmodels.results.analysis import Analysis
 from dpmodels.results.arguments import checked_level, checked_ncomp
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.digits import root_sd
+from dpmodels.results.held import Held
 from dpmodels.results.pca import PCAResult
-from dpmodels.results.refusals import NOT_PICKLED, per_row
+from dpmodels.results.refusals import per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)
-class CovResult:
+class CovResult(Held):
     """A private covariance matrix: released values and public facts only.
 
     Parameters
@@ -181,11 +182,6 @@ class CovResult:
         weak = np.flatnonzero(self._correlation.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
-    @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     # ---- tables ----------------------------------------------------------------------
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -260,9 +256,6 @@ class CovResult:
         guarantee = self.release.guarantee.describe()
         return f"<CovResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
     # ---- pictures and components -----------------------------------------------------
 
     def plot(self, kind: str = "cor", ax: Axes | None = None) -> Axes:
@@ -331,9 +324,6 @@ class CovResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", _INSTEAD))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
 
 _INSTEAD = "pca().transform(newdata)"

@@ -13,13 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.sandwich import Sandwich, sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.coefficients_call import LINKS, CoefficientsCall
 from dpmodels.results.header import release_row
-from dpmodels.results.refusals import NO_SCORE, NOT_PICKLED, per_row
+from dpmodels.results.held import Held
+from dpmodels.results.refusals import NO_SCORE, per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ BUYERS = ("objective", "gradients")
 
 
 @dataclass(frozen=True, repr=False)
-class GLMResult:
+class GLMResult(Held):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Parameters
@@ -119,11 +120,6 @@ class GLMResult:
     def nobs(self) -> float:
         """Number of rows where it is public, else nan."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
-
-    @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's.
@@ -255,9 +251,6 @@ class GLMResult:
             f"{self.release.guarantee.describe()}>"
         )
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
     # ---- use on public rows ----------------------------------------------------------
 
     def decision_function(self, newdata: object) -> Floats:
@@ -334,9 +327,6 @@ class GLMResult:
             "llf of the private rows was not released; for public rows compare predict(newdata) "
             "with their response"
         )
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
     # ---- inside ----------------------------------------------------------------------
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, PrivacyError
+from dpmodels.errors import ArgumentError
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.header import STAMP
-from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.held import Held
 from dpmodels.results.table import TableResult
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HistResult:
+class HistResult(Held):
     """A private histogram: released values and public facts only.
 
     Parameters
@@ -83,11 +83,6 @@ class HistResult:
     def nobs(self) -> float:
         """Number of rows: the public one, nan where it is private."""
         return self.table.nobs
-
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the counts of these rows: privacy noise only.
@@ -187,9 +182,3 @@ class HistResult:
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<HistResult {self.call.formula!r}: {len(self.mids)} bins, {guarantee}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

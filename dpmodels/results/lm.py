@@ -13,13 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.released import MomentsRelease
 from dpmodels.results import lm_frames
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.held import Held
 from dpmodels.results.lm_fit import LinearFit, LinearModel
-from dpmodels.results.refusals import NOT_PICKLED, per_row
+from dpmodels.results.refusals import per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)
-class LMResult:
+class LMResult(Held):
     """A private linear regression: released values and public facts only.
 
     Parameters
@@ -266,11 +267,6 @@ class LMResult:
         """
         return self.linear.equations.strength
 
-    @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: not private."""
-        return self.release.simulated
-
     # ---- new rows --------------------------------------------------------------------
 
     def predict(self, newdata: object) -> pd.Series[float]:
@@ -374,9 +370,6 @@ class LMResult:
             f"<LMResult {self.call.formula!r}: {len(self.linear.names)} coefficients, {guarantee}>"
         )
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
     # ---- storage, refusals -----------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -394,6 +387,3 @@ class LMResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", "predict(newdata)"))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

@@ -5,25 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import PrivacyError
 from dpmodels.inference.means import GroupMoments
 from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import Counted, counted, described_glance, interval_frame
 from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.held import Held
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True, repr=False)
-class MeanResult:
+class MeanResult(Held):
     """Private means by group: released values and public facts only.
 
     Parameters
@@ -99,11 +98,6 @@ class MeanResult:
     def nobs(self) -> float:
         """Number of rows: the public one, nan where it is private."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
-
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
 
     # ---- intervals ---------------------------------------------------------------------
 
@@ -189,9 +183,3 @@ class MeanResult:
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<MeanResult {self.call.formula!r}: {self._facts.cells} groups, {guarantee}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

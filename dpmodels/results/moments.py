@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.released import MomentsRelease
@@ -22,11 +22,12 @@ from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cov import CovResult
 from dpmodels.results.header import release_row
+from dpmodels.results.held import Held
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.parts import Part, check_variables, part, part_of
 from dpmodels.results.pca import PCAResult
-from dpmodels.results.refusals import NOT_PICKLED, per_row
+from dpmodels.results.refusals import per_row
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
@@ -35,7 +36,7 @@ Coder = Callable[[object], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, repr=False)
-class MomentsResult:
+class MomentsResult(Held):
     """Private moments of coded columns: released values and public facts only.
 
     Parameters
@@ -203,11 +204,6 @@ class MomentsResult:
         """Released number of rows complete in all columns; noise sd ``release.noise.count``."""
         return self.whole.ncomplete
 
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     def tidy(self) -> pd.DataFrame:
         """Return one row a column: ``column, mean, mean_noise_sd, sd, sd_noise_sd``."""
         fit = self.whole
@@ -236,9 +232,6 @@ class MomentsResult:
         guarantee = self.release.guarantee.describe()
         return f"<MomentsResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
     # ---- storage, refusals -----------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -261,6 +254,3 @@ class MomentsResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", "pca().transform(newdata)"))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

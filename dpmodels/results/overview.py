@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, PrivacyError, said
+from dpmodels.errors import ArgumentError, said
 from dpmodels.released import CountsRelease
 from dpmodels.results.described import described_glance, taken
 from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.held import Held
 from dpmodels.results.mean import MeanResult
-from dpmodels.results.refusals import NOT_PICKLED
 from dpmodels.results.table import TableResult
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OverviewResult:
+class OverviewResult(Held):
     """Private descriptions of several variables: released values and public facts only.
 
     Parameters
@@ -69,11 +69,6 @@ class OverviewResult:
     def nobs(self) -> float:
         """Number of rows: the public one, nan where it is private."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
-
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the means and counts of these rows: privacy noise only.
@@ -138,12 +133,6 @@ class OverviewResult:
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<OverviewResult {self.call.formula!r}: {len(self.variables)} vars, {guarantee}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:

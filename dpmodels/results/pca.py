@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease
@@ -22,7 +22,8 @@ from dpmodels.results.analysis import Analysis
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.refusals import NOT_PICKLED, per_row
+from dpmodels.results.held import Held
+from dpmodels.results.refusals import per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)
-class PCAResult:
+class PCAResult(Held):
     """Private principal components: released values and public facts only.
 
     Parameters
@@ -188,11 +189,6 @@ class PCAResult:
         weak = np.flatnonzero(self._analysis.best.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
-    @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     # ---- tables ----------------------------------------------------------------------
 
     def noise(self) -> pd.DataFrame:
@@ -282,9 +278,6 @@ class PCAResult:
             f"<PCAResult {self.call.formula!r}: {kept} components, {found} above the noise floor, "
             f"{self.release.guarantee.describe()}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
@@ -386,6 +379,3 @@ class PCAResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", "transform(newdata)"))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import described_glance
 from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.held import Held
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class QuantileResult:
+class QuantileResult(Held):
     """Private quantiles by group: released values and public facts only.
 
     Parameters
@@ -101,11 +101,6 @@ class QuantileResult:
         """Number of rows: the public one, nan where it is private."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
 
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     def conf_int(self, level: float | None = None) -> pd.DataFrame:
         """Return intervals for the population's quantiles: noise and sampling.
 
@@ -180,12 +175,6 @@ class QuantileResult:
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<QuantileResult {self.call.formula!r}: {len(self.probs)} probs, {guarantee}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
 
 def _long(frame: pd.DataFrame) -> pd.Series[float]:

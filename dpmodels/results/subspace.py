@@ -14,14 +14,15 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import subspace_frames
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.header import STAMP
-from dpmodels.results.refusals import NOT_PICKLED, per_row
+from dpmodels.results.held import Held
+from dpmodels.results.refusals import per_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +34,7 @@ Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)
-class SubspaceResult:
+class SubspaceResult(Held):
     """A private principal subspace: released directions and public facts only.
 
     Parameters
@@ -133,11 +134,6 @@ class SubspaceResult:
         return self.release.count
 
     @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
-    @property
     def bought(self) -> bool:
         """Whether a part of the budget went to the variances along the components."""
         return self.release.variances is not None
@@ -203,9 +199,6 @@ class SubspaceResult:
             f"<SubspaceResult {self.call.formula!r}: {self.ncomp} {kind}, "
             f"{self.release.guarantee.describe()}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
     def plot_loadings(
         self, components: Sequence[int] | None = None, ax: Axes | None = None
@@ -279,9 +272,6 @@ class SubspaceResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", "transform(newdata)"))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
 
 _BOUGHT = (

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.errors import NotAvailable
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.coefficients_call import CoefficientsCall
 from dpmodels.results.header import release_row
-from dpmodels.results.refusals import NO_SCORE, NOT_PICKLED, per_row
+from dpmodels.results.held import Held
+from dpmodels.results.refusals import NO_SCORE, per_row
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
@@ -25,7 +26,7 @@ Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)
-class SVMResult:
+class SVMResult(Held):
     """A private linear classifier: released values and public facts only.
 
     Parameters
@@ -60,11 +61,6 @@ class SVMResult:
     def nobs(self) -> float:
         """Number of rows where it is public, else nan."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
-
-    @property
-    def simulated(self) -> bool:
-        """True if fitted inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
 
     def decision_function(self, newdata: object) -> Floats:
         """Return the margin of new, public rows: positive for the second level.
@@ -125,9 +121,6 @@ class SVMResult:
     def __repr__(self) -> str:
         return f"<SVMResult {self.call.formula!r}: {self.release.guarantee.describe()}>"
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
     # ---- storage, refusals -----------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -158,9 +151,6 @@ class SVMResult:
     def resid(self) -> NoReturn:
         """Not available: residuals are functions of single private rows."""
         raise NotAvailable(per_row("resid", "decision_function(newdata)"))
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
 
 
 NO_INTERVALS = (

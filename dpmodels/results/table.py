@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.independence import Independence, independence
 from dpmodels.inference.shares import count_interval, share_interval
 from dpmodels.postprocess.totals import whole
@@ -21,7 +21,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import Counted, counted, described_glance, interval_frame
 from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.results.held import Held
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TableResult:
+class TableResult(Held):
     """Private counts by declared levels: released values and public facts only.
 
     Parameters
@@ -219,11 +219,6 @@ class TableResult:
 
     # ---- tables --------------------------------------------------------------------------
 
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: counts, shares, noise and 95 % intervals."""
         noise, population = self.noise_int(), self.conf_int()
@@ -263,9 +258,3 @@ class TableResult:
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<TableResult {self.call.formula!r}: {self._facts.cells} cells, {guarantee}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

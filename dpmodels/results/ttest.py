@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import PrivacyError
 from dpmodels.inference.differences import Difference, difference
 from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import described_glance
 from dpmodels.results.described_call import DescribedCall
+from dpmodels.results.held import Held
 from dpmodels.results.mean import MeanResult
-from dpmodels.results.refusals import NOT_PICKLED
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True, repr=False)
-class TTestResult:
+class TTestResult(Held):
     """A private t-test: released values and public facts only.
 
     Parameters
@@ -96,11 +95,6 @@ class TTestResult:
         """Number of rows: the public one, nan where it is private."""
         return self.means.nobs
 
-    @property
-    def simulated(self) -> bool:
-        """True if released inside ``dp.simulation``: then nothing here is private."""
-        return self.release.simulated
-
     def noise_int(self, level: float = 0.95) -> tuple[float, float]:
         """Return an interval for the value on these rows: privacy noise only.
 
@@ -166,9 +160,3 @@ class TTestResult:
 
     def __repr__(self) -> str:
         return f"<TTestResult {self.call.formula!r}: {self.release.guarantee.describe()}>"
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)

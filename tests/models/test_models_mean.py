@@ -94,7 +94,9 @@ def test_no_rows_make_it_speak(name, formula, relation):
 
 
 def test_a_tiny_budget_prints_no_number():
-    found = fit("y ~ h", eps=1e-9)
+    # Noise alone passes its 95 % bound in one release of twenty, so the draws are fixed.
+    with dp.simulation(seed=1):
+        found = fit("y ~ h", eps=1e-9)
     assert found.params.isna().all()
     assert found.conf_int().to_numpy().tolist() == [[-10, 30], [-10, 30]]
     assert "too few rows" in str(found.summary())
