@@ -75,7 +75,9 @@ def test_no_rows_make_it_speak(name, formula):
 
 
 def test_a_tiny_budget_prints_no_number():
-    found = fit(eps=1e-9)
+    # Noise alone may tell of something that is not there, so the draws are fixed.
+    with dp.simulation(seed=1):
+        found = fit(eps=1e-9)
     assert np.isnan([found.params, found.tvalue, found.pvalue]).all()
     assert found.conf_int() == (-40, 40)
     words = body(str(found.summary())).replace("= 0?", "").split()

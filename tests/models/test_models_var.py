@@ -55,7 +55,9 @@ def test_no_rows_make_it_speak(name):
 
 
 def test_a_tiny_budget_prints_no_number():
-    found = fit(eps=1e-9)
+    # Noise alone may tell of something that is not there, so the draws are fixed.
+    with dp.simulation(seed=1):
+        found = fit(eps=1e-9)
     assert found.params.isna().all()
     assert found.conf_int().to_numpy().tolist() == [[0, 400], [0, 400]]
     assert not any(word.isdigit() for word in body(str(found.summary())).split())
