@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NoReturn, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.facts import declared_facts, table_facts
 from dpmodels.errors import PrivacyError
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames import RowSource, open_rows, progress, require
+from dpmodels.frames.dask_rows import DaskRows
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
 BLOCK_ROWS = 8192
@@ -46,6 +49,26 @@ class PrivateCells:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
+    @property
+    def scattered(self) -> DaskRows | None:
+        """The rows where they lie with the workers of a cluster, None where they can be read."""
+        return self._source if isinstance(self._source, DaskRows) else None
+
+    @property
+    def recipe(self) -> Callable[[RowSource], PrivateCells]:
+        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        return partial(PrivateCells, self.formula, self.codebook, self.tallies)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(self.codebook)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is public of the rows and their tables, as texts that can be compared."""
+        return {**declared_facts(self.formula, self.codebook), **table_facts(self.tallies)}
+
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
@@ -63,7 +86,7 @@ class PrivateCells:
         result, rows
             What the function returned and how many rows it saw.
         """
-        wanted = tuple(self.codebook)
+        wanted = self.variables
         chunks = progress(
             self._source.chunks(wanted, read_rows(len(wanted))),
             total=self._source.nrows if count_public else None,

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn, TypeVar
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.facts import declared_facts, scaling_facts
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource, open_rows, progress, require
+from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.parts import one_of_many
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 
@@ -51,6 +56,27 @@ class PrivateDesign:
         raise PrivacyError("a private design holds rows and cannot be pickled or copied")
 
     @property
+    def facts(self) -> dict[str, str]:
+        """What is public of the rows on the lattice, as texts that can be compared."""
+        declared = declared_facts(self.public.formula, self.public.codebook)
+        return {**declared, **scaling_facts(self.public.names, self.scaling)}
+
+    @property
+    def scattered(self) -> DaskRows | None:
+        """The rows where they lie with the workers of a cluster, None where they can be read."""
+        return self._source if isinstance(self._source, DaskRows) else None
+
+    @property
+    def recipe(self) -> Callable[[RowSource], PrivateDesign]:
+        """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
+        return partial(PrivateDesign, self.public, self.scaling)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self.public.variables
+
+    @property
     def nrows(self) -> int | None:
         """Number of rows, None where only reading them would tell; it may be private."""
         return self._source.nrows
@@ -61,8 +87,15 @@ class PrivateDesign:
         Raises
         ------
         FrameError
-            The data are an iterable of tables.
+            The data are an iterable of tables or a Dask DataFrame.
         """
+        if self.scattered is not None:
+            raise FrameError(
+                "the mechanism reads the rows several times, and those of a Dask DataFrame are "
+                'added up once: choose a mechanism that reads them once, such as "gauss" in dp_pca '
+                'and dp_cov or "moments" in dp_lm, or write the rows with data.to_parquet("rows") '
+                'and give the folder "rows"'
+            )
         if not self._source.rereadable:
             raise FrameError(
                 "the mechanism reads the rows several times, and an iterable of tables can be "
@@ -91,15 +124,13 @@ class PrivateDesign:
         result, rows
             What the function returned and how many rows it saw, in any order.
         """
-        workers = os.cpu_count() or 1
-        wanted = self.public.variables
+        wanted = self.variables
         chunks = progress(
             self._source.chunks(wanted, read_rows(len(wanted))),
             total=self._source.nrows if count_public else None,
             label="reading rows",
         )
-        # The statistics are exact, so BLAS threads may be traded for ours.
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        with _threads() as mapped:
             for chunk in chunks:
                 columns = converted(self.public.codebook, chunk)
                 rows = len(next(iter(columns.values())))
@@ -108,7 +139,7 @@ class PrivateDesign:
                     {name: own[at : at + turn] for name, own in columns.items()}
                     for at in range(0, rows, turn)
                 ]
-                for results in pool.map(lambda part: self._apply(function, part, lattice), parts):
+                for results in mapped(lambda part: self._apply(function, part, lattice), parts):
                     yield from results
 
     def _apply(
@@ -150,6 +181,17 @@ def private_design(
     source = open_rows(data)
     require(source, public.variables)
     return PrivateDesign(public, scaled, source)
+
+
+@contextmanager
+def _threads() -> Iterator[Callable[..., Iterator[Any]]]:
+    """Give a ``map`` on all cores; on one where other parts of the table take the others."""
+    if one_of_many():
+        yield map
+        return
+    # The statistics are exact, so BLAS threads may be traded for ours.
+    with one_blas_thread(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield pool.map
 
 
 def _to_unit_length(rows: Floats) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -41,6 +42,22 @@ class WeightedDesign(PrivateDesign):
         super().__init__(public, scaling, source)
         self._weight = weight
         self._declared = declared
+
+    @property
+    def recipe(self) -> Callable[[RowSource], PrivateDesign]:
+        """How to bind other rows alike, their weight included."""
+        return partial(
+            WeightedDesign,
+            self.public,
+            self.scaling,
+            weight=self._weight,
+            declared=self._declared,
+        )
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is public of the rows on the lattice, their weight included."""
+        return {**super().facts, "weights": repr(self._weight)}
 
     def _apply(
         self, function: Callable[[Floats], Answer], columns: Mapping[str, Floats], lattice: Lattice

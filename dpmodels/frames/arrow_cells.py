@@ -33,6 +33,27 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     return np.concatenate([np.empty(0), *map(_array_cells, column.chunks)])
 
 
+def kind_of(arrow_type: Any) -> str:
+    """Name what cells of an Arrow type are read as.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> kind_of(pa.int8()), kind_of(pa.dictionary(pa.int8(), pa.string())), kind_of(pa.date32())
+    ('numbers', 'text', 'date32[day]')
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    if isinstance(arrow_type, pa.BaseExtensionType):
+        return kind_of(arrow_type.storage_type)
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if _is_number(arrow_type):
+        return "numbers"
+    return "text" if _is_text(arrow_type) or _is_bytes(arrow_type) else str(arrow_type)
+
+
 def _array_cells(array: Any) -> NDArray[Any]:
     import pyarrow as pa
     from pyarrow import types

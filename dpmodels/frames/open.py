@@ -1,6 +1,6 @@
 """The one door for data: whatever the user has becomes a source of rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,18 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.columns import open_mapping, open_structured
+from dpmodels.frames.dask_rows import DaskRows, open_dask
 from dpmodels.frames.delimited import open_delimited
+from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern
 from dpmodels.frames.native import NativeRows
 from dpmodels.frames.parquet import open_parquet
 from dpmodels.frames.protocol import RowSource
 from dpmodels.frames.stream import StreamRows
 
 _ACCEPTED = (
-    "a DataFrame (pandas, polars, pyarrow), a dict of columns, a structured array, "
-    "the path of a .parquet or .csv file, or an iterable of such tables"
+    "a DataFrame (pandas, polars, pyarrow, Dask), a dict of columns, a structured array, "
+    "the path of a .parquet or .csv file, a folder or a list of .parquet files, "
+    "or an iterable of such tables"
 )
 
 
@@ -30,8 +33,10 @@ def open_rows(data: object) -> RowSource:
     data : object
         A data frame of pandas, polars, pyarrow or another eager library that narwhals
         knows; a numpy structured array; a mapping of names to 1-D array-likes; the
-        path of a ``.parquet`` or ``.csv`` file; an iterable of in-memory tables or
-        `Path` objects, which is read once.
+        path of a ``.parquet`` or ``.csv`` file; several ``.parquet`` files as a
+        folder, a pattern (``"rows/*.parquet"``) or a list of paths; an iterable of
+        in-memory tables or `Path` objects, which is read once; a Dask DataFrame,
+        whose rows stay with Dask's workers.
 
     Returns
     -------
@@ -55,6 +60,8 @@ def open_rows(data: object) -> RowSource:
     """
     if isinstance(data, str | PathLike):
         return _open_path(Path(data))
+    if is_list_of_files(data):
+        return open_parquet(files_of_all(data))
     table = _open_table(data)
     if table is not None:
         return table
@@ -64,29 +71,21 @@ def open_rows(data: object) -> RowSource:
 
 
 def _open_path(path: Path) -> RowSource:
-    """Open a file, by its suffix."""
-    openers: dict[str, Callable[[Path], RowSource]] = {
-        ".parquet": open_parquet,
-        ".csv": open_delimited,
-    }
-    suffix = path.suffix.lower()
-    if suffix not in openers:
+    """Open a file by its suffix; a folder or a pattern as Parquet files."""
+    if path.is_dir() or is_pattern(path) or path.suffix.lower() == ".parquet":
+        return open_parquet(files_of(path))
+    if path.suffix.lower() != ".csv":
         raise FrameError(
             f"{str(path)!r} has not the suffix .parquet or .csv: read the file "
             "yourself and give the DataFrame, or write it as Parquet"
         )
-    if path.is_dir():
-        raise FrameError(
-            f"{str(path)!r} is a folder: give its files, "
-            f'sorted(pathlib.Path({str(path)!r}).glob("*{suffix}"))'
-        )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
-    return openers[suffix](path)
+    return open_delimited(path)
 
 
 def _open_table(data: Any) -> RowSource | None:
-    """Open a table in memory; None where it is not one."""
+    """Open a table in memory or of Dask; None where it is neither."""
     if isinstance(data, np.ndarray):
         return open_structured(data)
     if nw.dependencies.is_narwhals_dataframe(data):
@@ -96,6 +95,9 @@ def _open_table(data: Any) -> RowSource | None:
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(data, pyarrow.RecordBatch):
         return NativeRows(pyarrow.Table.from_batches([data]))
+    lazy = nw.dependencies.is_narwhals_lazyframe(data)
+    if not lazy and nw.dependencies.is_dask_dataframe(data):
+        return open_dask(data)
     _refuse_lazy(data)
     if nw.dependencies.is_into_series(data):
         raise FrameError("a single Series has no table around it: write series.to_frame()")
@@ -108,6 +110,11 @@ def _refuse_lazy(data: object) -> None:
         raise FrameError(
             "a polars LazyFrame is a query yet to run: write data.collect(), or "
             'data.sink_parquet("rows.parquet") and give that path'
+        )
+    if hasattr(type(data), "__dask_graph__") and not isinstance(data, Mapping):
+        raise FrameError(
+            "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
+            "bag.to_dataframe(), or dask.dataframe.from_dask_array(array, columns=[...])"
         )
     if nw.dependencies.is_narwhals_lazyframe(data) or nw.dependencies.is_into_lazyframe(data):
         raise FrameError(
@@ -122,4 +129,9 @@ def _open_item(item: object) -> RowSource:
     table = _open_path(Path(item)) if isinstance(item, PathLike) else _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
+    if isinstance(table, DaskRows):
+        raise FrameError(
+            "a Dask DataFrame is no item of an iterable: give it alone, or join several with "
+            "dask.dataframe.concat"
+        )
     return table

@@ -3,65 +3,127 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.ahead import ahead
+from dpmodels.frames.files import folder_cells, shown
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
+from dpmodels.frames.unfinished import unfinished
 
 _BUFFER: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetRows:
-    """The rows of a Parquet file.
+    """The rows of Parquet files, one file after the other.
 
-    Memory is that of one block and one page of each wanted column, whatever the
+    Memory is that of two blocks and one page of each wanted column, whatever the
     number of rows: pages are read through a small buffer, row groups are not loaded
-    ahead and the file is not mapped.
+    ahead and no file is mapped.
 
     Parameters
     ----------
-    path : Path
-        The file; it is opened anew for every pass.
+    files : tuple of Path
+        The files; they are opened anew for every pass.
     names : tuple of str
-        The columns of its schema.
-    nrows : int
-        The number of rows that its metadata states.
+        The columns of their schema, then those that the names of their folders hold.
+    counts : tuple of int
+        The number of rows that each file's metadata states.
     """
 
-    path: Path
+    files: tuple[Path, ...]
     names: tuple[str, ...] = field(repr=False)
-    nrows: int = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
     rereadable: ClassVar[bool] = True
 
+    @property
+    def nrows(self) -> int:
+        """The number of rows of all files."""
+        return sum(self.counts)
+
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns."""
+        """Blocks of at most `rows` rows of the wanted columns, none across two files."""
         require(self, wanted)
-        return self._read(wanted, rows)
+        return ahead(self._read(wanted, rows))
 
     def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         from dpmodels.frames.arrow_cells import arrow_cells
 
-        with _opened(self.path) as file:
-            batches = file.iter_batches(rows, columns=list(wanted), use_threads=False)
-            for batch in _intact(batches, self.path):
-                yield {name: arrow_cells(batch.column(name)) for name in wanted}
+        for path, name, stated in zip(self.files, shown(self.files), self.counts, strict=True):
+            outside = dict(folder_cells(path))
+            inside = [column for column in wanted if column not in outside]
+            with _opened(path, name) as file:
+                batches = file.iter_batches(rows, columns=inside, use_threads=False)
+                for batch in _intact(batches, name, stated):
+                    yield {
+                        column: np.full(batch.num_rows, outside[column], object)
+                        if column in outside
+                        else arrow_cells(batch.column(column))
+                        for column in wanted
+                    }
 
 
-def open_parquet(path: Path) -> ParquetRows:
-    """Open a Parquet file, of which the footer alone is read.
+def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
+    """Open Parquet files, of which the footers alone are read.
 
     Raises
     ------
     FrameError
-        pyarrow is not installed, or the file is no Parquet file.
+        pyarrow is not installed, a file is no Parquet file, or the files differ in
+        the names of their columns or in what these hold.
     """
-    with _opened(path) as file:
-        return ParquetRows(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
+    names = shown(files)
+    footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
+    for name, footer in zip(names, footers, strict=True):
+        _require_alike(names[0], footers[0], name, footer)
+    return ParquetRows(files, footers[0].names, tuple(footer.nrows for footer in footers))
 
 
-def _opened(path: Path) -> Any:
+class _Footer(NamedTuple):
+    names: tuple[str, ...]
+    kinds: dict[str, str]
+    nrows: int
+
+
+def _footer(path: Path, name: str) -> _Footer:
+    with _opened(path, name) as file:
+        from dpmodels.frames.arrow_cells import kind_of
+
+        schema, folders = file.schema_arrow, dict(folder_cells(path))
+        kinds = {own: kind_of(kind) for own, kind in zip(schema.names, schema.types, strict=True)}
+        kinds |= dict.fromkeys(folders, "the name of a folder")
+        return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows)
+
+
+def _require_alike(first: str, one: _Footer, name: str, other: _Footer) -> None:
+    """Refuse files whose columns differ in name, or in what they are read as.
+
+    Numbers of any width are alike, and so are all ways to store text: software
+    chooses among them by the cells, and none changes what a cell is read as. A
+    column without any cell is like every other.
+    """
+    if (one.names, one.kinds) == (other.names, other.kinds):
+        return
+    again = "write the files with one schema, or give only those that have it"
+    for column in (*one.names, *other.names):
+        if one.names.count(column) != other.names.count(column):
+            has, lacks = (first, name) if one.names.count(column) else (name, first)
+            raise FrameError(
+                f"{has} has a column {column!r} and {lacks} has not, or not as often: {again}"
+            )
+        kinds = {one.kinds[column], other.kinds[column]} - {"null"}
+        if len(kinds) > 1:
+            raise FrameError(
+                f"column {column!r} holds {one.kinds[column]} in {first} and "
+                f"{other.kinds[column]} in {name}: {again}"
+            )
+
+
+def _opened(path: Path, name: str) -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -70,26 +132,34 @@ def _opened(path: Path) -> Any:
             'reading Parquet files needs pyarrow: pip install "dpmodels[arrow]"'
         ) from None
     try:
-        return parquet.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=_BUFFER)
+        return parquet.ParquetFile(
+            path,
+            memory_map=False,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            page_checksum_verification=True,
+        )
     except (pa.ArrowException, OSError):
         raise FrameError(
-            f"{str(path)!r} cannot be opened as a Parquet file: "
+            f"{name} cannot be opened as a Parquet file: "
             "write it with DataFrame.to_parquet, or give it the suffix of what it is"
         ) from None
 
 
-def _intact(batches: Iterator[Any], path: Path) -> Iterator[Any]:
+def _intact(batches: Iterator[Any], name: str, stated: int) -> Iterator[Any]:
     """Pass batches on; tell of a damaged file without what the reader says of its content."""
     import pyarrow as pa
 
+    seen = 0
     while True:
         try:
             batch = next(batches, None)
-            damaged = False
+            seen += 0 if batch is None else batch.num_rows
+            damaged = batch is None and seen != stated
         except (pa.ArrowException, OSError):
             damaged = True
         if damaged:
-            raise FrameError(f"{str(path)!r} is damaged: write the file anew")
+            raise FrameError(unfinished(f"{name} is damaged: write the file anew"))
         if batch is None:
             return
         yield batch

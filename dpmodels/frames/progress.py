@@ -1,16 +1,20 @@
 """A progress bar for long reading, that tells no private number of rows."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from tqdm import tqdm
 
+from dpmodels.frames.parts import one_of_many
 from dpmodels.frames.protocol import Chunk
 
 _DELAY: Final = 1.0
 """Seconds before the bar appears."""
 
 _INDETERMINATE: Final = "{desc} ..."
+_SHARE: Final = "{l_bar}{bar}| {elapsed}<{remaining}"
+
+Item = TypeVar("Item")
 
 
 def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Iterator[Chunk]:
@@ -33,7 +37,8 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
 
     Notes
     -----
-    Nothing is shown within the first second, nor where stderr is no terminal.
+    Nothing is shown within the first second, nor where stderr is no terminal, nor for
+    rows that are one part of a table whose other parts are read at the same time.
 
     Examples
     --------
@@ -43,16 +48,43 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
     [2, 1]
     """
     layout = _INDETERMINATE if total is None else None
-    with tqdm(
+    with _bar(total, label, layout) as bar:
+        for chunk in chunks:
+            yield chunk
+            bar.update(len(next(iter(chunk.values()), ())))
+
+
+def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[Item]:
+    """Pass items on, with a bar that shows what share of them there has been.
+
+    Parameters
+    ----------
+    items : iterator
+        One item a step.
+    total : int or None
+        How many there will be where that is public, as in `progress`.
+    label : str
+        What is being done.
+
+    Examples
+    --------
+    >>> list(steps(iter("ab"), total=2, label="partitions"))
+    ['a', 'b']
+    """
+    with _bar(total, label, _INDETERMINATE if total is None else _SHARE) as bar:
+        for item in items:
+            yield item
+            bar.update()
+
+
+def _bar(total: int | None, label: str, layout: str | None) -> Any:
+    return tqdm(
         total=total,
         desc=label,
         unit=" rows",
         unit_scale=True,
         leave=False,
         delay=_DELAY,
-        disable=None,
+        disable=True if one_of_many() else None,
         bar_format=layout,
-    ) as bar:
-        for chunk in chunks:
-            yield chunk
-            bar.update(len(next(iter(chunk.values()), ())))
+    )

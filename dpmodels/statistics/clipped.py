@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.additive import additive
+from dpmodels.statistics.fingerprint import fingerprint
 from dpmodels.statistics.statistic import Statistic
 
 # Sums below this leave room for a few levels, and for the sums of other rows.
@@ -32,6 +34,7 @@ class Part(NamedTuple):
     held: bool
 
 
+@additive
 def clipped_moments(
     design: PrivateDesign, lattice: Lattice, halvings: int, *, count_public: bool
 ) -> Statistic:
@@ -79,7 +82,9 @@ def clipped_moments(
         for part, product in parts.items():
             exact: NDArray[Any] = product.astype(np.int64).astype(kind, copy=False)
             sums[part] = sums[part] + exact if part in sums else exact
-    return Statistic("clipped moments", _levels(sums, halvings, size, kind), rows)
+    facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
+    basis = fingerprint(facts, count_public=count_public)
+    return Statistic("clipped moments", _levels(sums, halvings, size, kind), rows, basis)
 
 
 def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Part, Floats]:

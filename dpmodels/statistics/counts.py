@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from dpmodels.design.cells import PrivateCells
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
+from dpmodels.statistics.additive import additive
+from dpmodels.statistics.fingerprint import fingerprint
 from dpmodels.statistics.group_moments import shares
 from dpmodels.statistics.statistic import Statistic
 
 
+@additive
 def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statistic:
     """Count the rows of every table in units of which a row has so many.
 
@@ -45,7 +48,9 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     for block, seen in private.blocks(counted, count_public=count_public):
         total = total + block
         rows += seen
-    return Statistic("counts", total, rows)
+    facts = {**private.facts, "units of a row": str(whole)}
+    basis = fingerprint(facts, count_public=count_public)
+    return Statistic("counts", total, rows, basis)
 
 
 def _counted(tally: Tally, placed: Placed, whole: int) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.predictors import Predictors
@@ -57,7 +58,9 @@ class Gradients(Statistic):
         *,
         count_public: bool,
     ) -> None:
-        super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0)
+        facts = {**designs[0].facts, "predictors": repr(predictors), "loss": repr(loss)}
+        basis = fingerprint({**facts, "lattice": repr(lattice)}, count_public=count_public)
+        super().__init__("gradients of a loss", np.zeros(0, dtype=object), 0, basis)
         self._designs = designs
         self._predictors = predictors
         self._loss = loss
@@ -65,9 +68,16 @@ class Gradients(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join the gradients of disjoint rows."""
+        """Join the gradients of disjoint rows.
+
+        Raises
+        ------
+        ArgumentError
+            Rows or loss are not the same; the message names the first difference.
+        """
         if not isinstance(other, Gradients):
             return NotImplemented
+        self._require(other)
         return Gradients(
             self._designs + other._designs,
             self._predictors,
@@ -111,7 +121,8 @@ class Gradients(Statistic):
             _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
 
-        return self._sum("gradient", summed, (self._predictors.columns,))
+        basis = self._at(parameter, lattice)
+        return self._sum("gradient", summed, (self._predictors.columns,), basis)
 
     def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum ``w z zᵀ`` over the rows exactly, w the curvature as a share of the largest.
@@ -148,7 +159,7 @@ class Gradients(Statistic):
             return np.asarray(weighted @ weighted.T)
 
         size = self._predictors.columns
-        return self._sum(name, summed, (size, size))
+        return self._sum(name, summed, (size, size), self._at(parameter, lattice))
 
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
@@ -200,15 +211,23 @@ class Gradients(Statistic):
             bend = self._loss.bend(self._predictors.labels(block) * linear)
         return np.sqrt(np.minimum(bend / self._loss.smoothness, 1.0))
 
+    def _at(self, parameter: Floats, lattice: Lattice) -> Fingerprint:
+        asked = {"parameter": digest_of(parameter), "rounded to": repr(lattice)}
+        return self.fingerprint.also(asked)
+
     def _sum(
-        self, name: str, function: Callable[[Floats], Floats], shape: tuple[int, ...]
+        self,
+        name: str,
+        function: Callable[[Floats], Floats],
+        shape: tuple[int, ...],
+        basis: Fingerprint,
     ) -> Statistic:
         total: NDArray[Any] = np.zeros(shape, dtype=object)
         rows = 0
         for part, count in self._each(function):
             total = total + part.astype(np.int64)
             rows += count
-        return Statistic(name, total, rows)
+        return Statistic(name, total, rows, basis)
 
     def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
         public = self._count_public and counted

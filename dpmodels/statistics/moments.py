@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.additive import additive
+from dpmodels.statistics.fingerprint import fingerprint
 from dpmodels.statistics.statistic import Statistic
 
 # Block products are below 2**53; 2**9 of them stay below 2**62.
 BLOCKS_PER_CARRY = 512
 
 
+@additive
 def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, x)`` on the lattice.
 
@@ -48,4 +51,5 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
         if block % BLOCKS_PER_CARRY == 0:
             total = total + pending
             pending[:] = 0
-    return Statistic("augmented moments", total + pending, rows)
+    basis = fingerprint({**design.facts, "lattice": repr(lattice)}, count_public=count_public)
+    return Statistic("augmented moments", total + pending, rows, basis)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
 from dpmodels.statistics.statistic import Statistic
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
@@ -38,15 +39,24 @@ class Passes(Statistic):
     def __init__(
         self, designs: tuple[PrivateDesign, ...], lattice: Lattice, *, count_public: bool
     ) -> None:
-        super().__init__("passes over the rows", np.zeros((0, 0), dtype=object), 0)
+        facts = {**(designs[0].facts if designs else {}), "lattice": repr(lattice)}
+        basis = fingerprint(facts, count_public=count_public)
+        super().__init__("passes over the rows", np.zeros((0, 0), dtype=object), 0, basis)
         self._designs = designs
         self._lattice = lattice
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows."""
+        """Join passes over disjoint rows.
+
+        Raises
+        ------
+        ArgumentError
+            The rows are not bound alike; the message names the first difference.
+        """
         if not isinstance(other, Passes):
             return NotImplemented
+        self._require(other)
         designs = self._designs + other._designs
         return Passes(designs, self._lattice, count_public=self._count_public)
 
@@ -78,9 +88,10 @@ class Passes(Statistic):
         exceeds 2**53.
         """
         turn = _turn(transform, self._lattice)
-        return reduce(add, (self._moments(design, turn) for design in self._designs))
+        basis = self.fingerprint.also({"transform": digest_of(transform)})
+        return reduce(add, (self._moments(design, turn, basis) for design in self._designs))
 
-    def _moments(self, design: PrivateDesign, turn: _Turn) -> Statistic:
+    def _moments(self, design: PrivateDesign, turn: _Turn, basis: Fingerprint) -> Statistic:
         size, rows = self._lattice.columns + 1, 0
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
@@ -94,7 +105,8 @@ class Passes(Statistic):
             if rows * 4**self._lattice.bits >= FITS_INT64:
                 total = total.astype(object)
             total = total + exact.astype(np.int64)
-        return Statistic("moments of transformed rows", total.astype(object), rows)
+        exact = total.astype(object)
+        return Statistic("moments of transformed rows", exact, rows, basis)
 
 
 class _Turn(NamedTuple):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"matplotlib", "pyarrow", "dask", "polars", "pandas", "scipy", "statsmodels"}
+HEAVY = {"matplotlib", "pyarrow", "dask", "flwr", "polars", "pandas", "scipy", "statsmodels"}
 SECONDS = 1.2
 TRIES = 8
 

@@ -45,6 +45,7 @@ class OneRow:
 
     def __init__(self, row):
         self.row = row
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         yield function(np.array([[lattice.radius], *([cell] for cell in self.row)])), 1

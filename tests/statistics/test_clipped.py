@@ -124,6 +124,7 @@ class FullBlocks:
 
     def __init__(self, count):
         self.count = count
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         block = np.zeros((lattice.columns + 1, lattice.block_rows))

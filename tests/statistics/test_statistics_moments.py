@@ -95,6 +95,7 @@ class FullBlocks:
 
     def __init__(self, count):
         self.count = count
+        self.facts, self.scattered = {}, None
 
     def blocks(self, function, lattice, *, count_public):
         size = lattice.columns + 1

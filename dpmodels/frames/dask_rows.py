@@ -1,0 +1,267 @@
+"""Dask data frames: rows stay with Dask's workers, and sums of integers come back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dpmodels.errors import DPModelsError, FrameError
+from dpmodels.frames.native import NativeRows
+from dpmodels.frames.parts import as_one_of_many
+from dpmodels.frames.progress import steps
+from dpmodels.frames.protocol import Chunk, RowSource
+from dpmodels.frames.require import require
+from dpmodels.frames.unfinished import unfinished
+
+Sums = tuple[NDArray[Any], int]
+"""Exact integers, and the number of rows they are of."""
+
+Measure = Callable[[RowSource], Sums]
+
+_ADDED_AT_A_TIME: Final = 16
+_PARTS_PER_CPU: Final = 8
+_RETRIES: Final = 3
+_FITS_INT64: Final = 2**62
+_ANSWERS_WITHIN: Final = 20.0
+"""Seconds."""
+
+_LOST: Final = "the connection to the Dask scheduler was lost: make a new distributed.Client"
+_FAILED: Final = (
+    "a partition of the Dask DataFrame could not be computed: compute them one by one, "
+    "data.partitions[0].compute(), to see why"
+)
+_TOLD: Final = {
+    "CancelledError": _LOST,
+    "CommClosedError": _LOST,
+    "KilledWorker": "several Dask workers ended while they had one partition: give them more "
+    "memory, or make partitions smaller with data.repartition",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DaskRows:
+    """The rows of a Dask data frame, which are measured where they lie.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+        Its partitions are the parts that are measured, each by one thread.
+    """
+
+    frame: Any = field(repr=False)
+    rereadable: ClassVar[bool] = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names; a name that is not text is given as ``""``."""
+        return tuple(name if isinstance(name, str) else "" for name in self.frame.columns)
+
+    @property
+    def nrows(self) -> None:
+        """Unknown: only reading the rows would tell."""
+        return None
+
+    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+        """Refuse: rows are not brought to the client.
+
+        Raises
+        ------
+        FrameError
+            Always; the message tells what can be had.
+        """
+        require(self, wanted)
+        raise FrameError(
+            "the rows of a Dask DataFrame stay with its workers, and what is asked cannot be "
+            "added up from its partitions: use a verb and a mechanism that can, such as dp_pca, "
+            "dp_cov, dp_lm or dp_table with their defaults, or write the rows with "
+            'data.to_parquet("rows") and give the folder "rows"'
+        )
+
+    def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
+        """Measure every partition on the workers and add the results.
+
+        The scheduler is the one Dask would take: that of the current
+        `distributed.Client`, or of ``dask.config``, or threads. A task that fails is
+        tried again where the scheduler can (`distributed`), and a result that is lost
+        with its worker is computed anew; a partition enters the sum once, since the
+        sum is of results and not of attempts.
+
+        Parameters
+        ----------
+        wanted : tuple of str
+            The columns to read; no others are loaded where Dask can avoid it.
+        measure : callable
+            Gives the integers of one part; made of public facts alone, since it is
+            sent to the workers.
+        count_public : bool
+            Whether progress may show how much there is.
+
+        Returns
+        -------
+        integers, rows
+            What came back, and all that did. In memory at a time are the results of
+            a few partitions, however many there are.
+
+        Raises
+        ------
+        FrameError
+            A column is missing; or a partition could not be computed or measured, of
+            which the message says nothing but that.
+        """
+        require(self, wanted)
+        try:
+            # One task a core: BLAS adds no threads where workers are threads of this process.
+            with threadpool_limits(1, "blas"), _unwarned():
+                roots = self._roots(wanted, measure)
+                shown = len(roots) if count_public else None
+                return reduce(
+                    _added, steps(_computed(roots), total=shown, label="reading partitions")
+                )
+        except Exception as error:
+            told = _told(error)
+        raise FrameError(unfinished(told))
+
+    def _roots(self, wanted: tuple[str, ...], measure: Measure) -> list[Any]:
+        """Put off the measuring: one delayed sum for a number of partitions."""
+        import dask
+
+        recipe = dask.delayed(_shipped(measure), pure=False)
+        measured = self.frame[list(wanted)].map_partitions(
+            _measured, recipe, meta=_meta(), enforce_metadata=False
+        )
+        parts = measured.to_delayed()
+        size = _PARTS_PER_CPU * (os.cpu_count() or 1)
+        return [_tree(parts[at : at + size]) for at in range(0, len(parts), size)]
+
+
+def open_dask(frame: Any) -> DaskRows:
+    """Open a Dask data frame, of which nothing is computed.
+
+    Raises
+    ------
+    FrameError
+        The scheduler that would be taken does not answer: told now, since a ledger is
+        charged before the first partition is asked for.
+    """
+    try:
+        client = _client()
+        answers = client is None or _answers(client)
+    except Exception:
+        answers = False
+    if answers:
+        return DaskRows(frame)
+    raise FrameError(
+        "the Dask scheduler does not answer, or its client is asynchronous: make a new "
+        "distributed.Client. No row was read, and no ledger was charged"
+    )
+
+
+def _answers(client: Any) -> bool:
+    if client.asynchronous:
+        return False
+    client.sync(client.scheduler.identity, callback_timeout=_ANSWERS_WITHIN)
+    return True
+
+
+def _told(error: Exception) -> str:
+    """Say what failed without what the error says, which may be of a cell."""
+    # Dask's processes wrap an error, with the text of its traceback.
+    error = getattr(error, "exception", error)
+    if isinstance(error, DPModelsError):
+        return str(error)
+    known = (_TOLD[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _TOLD)
+    return next(known, _FAILED)
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Drop warnings: of loading code, which may be of a cell; of Dask, how large its rows are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _shipped(measure: Measure) -> bytes:
+    """Serialise by value what plain pickle cannot: a formula's compiled functions."""
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(measure))
+
+
+def _meta() -> Any:
+    import pandas as pd
+
+    return pd.Series([], dtype=object)
+
+
+def _tree(parts: Sequence[Any]) -> Any:
+    """Add delayed results, a few at a time."""
+    import dask
+
+    while len(parts) > 1:
+        few = [parts[at : at + _ADDED_AT_A_TIME] for at in range(0, len(parts), _ADDED_AT_A_TIME)]
+        parts = [dask.delayed(_total, pure=False)(own) for own in few]
+    return parts[0]
+
+
+def _measured(frame: Any, recipe: bytes) -> Sums:
+    """Measure one partition, on a worker; what fails says nothing of its rows."""
+    try:
+        measure: Measure = pickle.loads(recipe)
+        with as_one_of_many():
+            exact, rows = measure(NativeRows(frame))
+        return _narrowed(exact), rows
+    except DPModelsError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise FrameError(
+        f"a partition could not be measured on its worker ({kind}): see that the workers run the "
+        "versions of Python and dpmodels that the client runs, with memory for a partition"
+    )
+
+
+def _total(parts: Sequence[Sums]) -> Sums:
+    return reduce(_added, parts)
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    """Add without changing either, which may be added again if a worker is lost."""
+    return _narrowed(one[0] + other[0]), one[1] + other[1]
+
+
+def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:
+    """Give integers as int64 where two of them can be added so, else as Python's."""
+    largest = max(abs(int(exact.max(initial=0))), abs(int(exact.min(initial=0))))
+    return exact.astype(np.int64 if largest < _FITS_INT64 else object)
+
+
+def _client() -> Any | None:
+    """Return the client of `distributed` that Dask would take, None for other schedulers."""
+    import dask
+
+    return getattr(dask.base.get_scheduler(), "__self__", None)
+
+
+def _computed(roots: Sequence[Any]) -> Iterator[Sums]:
+    """Compute on the scheduler that Dask would take."""
+    client = _client()
+    if client is None:
+        for root in roots:
+            yield root.compute()
+        return
+    from distributed import as_completed
+
+    # Nothing but the running sum is kept: a future is let go when its result is here.
+    for future in as_completed(client.compute(list(roots), retries=_RETRIES)):
+        yield future.result()

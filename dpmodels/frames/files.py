@@ -1,0 +1,149 @@
+"""Which Parquet files a folder, a pattern or a list of paths stands for."""
+
+from collections import Counter
+from collections.abc import Sequence
+from glob import glob, has_magic
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Final, TypeGuard
+from urllib.parse import unquote
+
+from dpmodels.errors import FrameError
+
+SUFFIX = ".parquet"
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_cells(path: Path) -> tuple[tuple[str, str | None], ...]:
+    """Read the cells that all rows of a file share and the names of its folders hold.
+
+    Parameters
+    ----------
+    path : Path
+        Of folders that are named as Apache Hive and Spark name them.
+
+    Returns
+    -------
+    tuple of (str, str or None)
+        Columns and their cells, as text; None for a missing cell.
+
+    Examples
+    --------
+    >>> folder_cells(Path("rows/year=2024/town=St.%20Ives/part-0.parquet"))
+    (('year', '2024'), ('town', 'St. Ives'))
+    """
+    pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part[1:])
+    return tuple((unquote(name), None if cell == _NULL else unquote(cell)) for name, cell in pairs)
+
+
+def shown(files: Sequence[Path]) -> tuple[str, ...]:
+    """Give the paths of a table's files as messages may show them: without cells.
+
+    Examples
+    --------
+    >>> shown([Path("rows/a.parquet"), Path("rows/year=2024/a.parquet")])
+    ("'rows/a.parquet'", "'rows/year=*/a.parquet' (file 2 by name)")
+    """
+    return tuple(_shown(path, place) for place, path in enumerate(files, start=1))
+
+
+def _shown(path: Path, place: int) -> str:
+    if not folder_cells(path):
+        return repr(str(path))
+    folders = (part.split("=")[0] + "=*" if "=" in part[1:] else part for part in path.parts[:-1])
+    return f"{str(Path(*folders, path.name))!r} (file {place} by name)"
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path stands for others: it has a wildcard, and no file is called so."""
+    return has_magic(str(path)) and not path.exists()
+
+
+def is_list_of_files(data: object) -> TypeGuard[Sequence[str | PathLike[str]]]:
+    """Whether data are a list of Parquet files, folders of them or patterns.
+
+    Items that are text count only by their suffix: other texts may be cells.
+    """
+    return isinstance(data, list | tuple) and len(data) > 0 and all(_is_file(item) for item in data)
+
+
+def _is_file(item: object) -> bool:
+    if not isinstance(item, str | PathLike):
+        return False
+    path = Path(fspath(item))
+    folder = isinstance(item, PathLike) and path.is_dir()
+    return folder or path.suffix.lower() == SUFFIX
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Give the Parquet files of a path, in the order of their names.
+
+    Parameters
+    ----------
+    path : Path
+        A file; a folder, which stands for the ``.parquet`` files in it and in the
+        folders below, but for those whose name begins with ``.`` or ``_``; or a
+        pattern such as ``rows/2024-*.parquet``, with ``**`` for folders at any depth.
+
+    Raises
+    ------
+    FrameError
+        There is no such file, or a pattern meets other files than Parquet's.
+    """
+    if path.is_dir():
+        return _below(path)
+    if is_pattern(path):
+        return _matching(path)
+    if not path.is_file():
+        raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
+    return (path,)
+
+
+def files_of_all(items: Sequence[str | PathLike[str]]) -> tuple[Path, ...]:
+    """Give the Parquet files of a list, in its order.
+
+    Raises
+    ------
+    FrameError
+        As from `files_of`; or a file is there twice, whose rows would count twice.
+    """
+    files = tuple(file for item in items for file in files_of(Path(item)))
+    counts = Counter(file.resolve() for file in files)
+    names = zip(files, shown(files), strict=True)
+    twice = next((name for file, name in names if counts[file.resolve()] > 1), None)
+    if twice is not None:
+        raise FrameError(f"{twice} is listed twice and its rows would count twice: list it once")
+    return files
+
+
+def _below(folder: Path) -> tuple[Path, ...]:
+    shown = (
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() == SUFFIX
+        and file.is_file()
+        and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    )
+    files = tuple(sorted(shown))
+    if not files:
+        raise FrameError(
+            f"the folder {str(folder)!r} has no {SUFFIX} file: give a folder of Parquet files, "
+            "or read the files yourself and give the DataFrames one after the other"
+        )
+    return files
+
+
+def _matching(pattern: Path) -> tuple[Path, ...]:
+    found = [Path(match) for match in sorted(glob(str(pattern), recursive=True))]
+    if not found:
+        raise FrameError(
+            f"no file matches {str(pattern)!r}: check the pattern and the working folder"
+        )
+    other = next((path for path in found if path.suffix.lower() != SUFFIX), None)
+    if other is not None:
+        raise FrameError(
+            f"{str(pattern)!r} matches {str(other)!r}, which has not the suffix {SUFFIX}: "
+            f"only Parquet files are read together, write a pattern that ends in {SUFFIX}"
+        )
+    return files_of_all(found)

@@ -1,0 +1,127 @@
+"""What statistics must share if they are to be added, and what is said where they do not."""
+
+import json
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.design.cells import private_cells
+from dpmodels.design.regression import private_regression
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
+from dpmodels.statistics.counts import counts
+from dpmodels.statistics.fingerprint import Fingerprint
+from dpmodels.statistics.gradient import Gradients
+from dpmodels.statistics.losses import Huber, Logistic
+from dpmodels.statistics.predictors import Predictors
+
+BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], w=(0, 3))
+OTHER = {
+    "narrower": dp.codebook(age=(0, 90), sex=["F", "M"], w=(0, 3)),
+    "labelled": dp.codebook(age=dp.Numeric(0, 100, label="years"), sex=["F", "M"], w=(0, 3)),
+    "levels": dp.codebook(age=(0, 100), sex=["M", "F"], w=(0, 3)),
+}
+ROWS = {"age": [3.0, 93.0], "sex": ["F", "M"], "w": [1.0, 2.0]}
+SECRET = 918_273
+
+
+def summed(formula="~ age + sex", book=BOOK, bits=20, columns=2, public=True, **words):
+    design = private_design(formula, ROWS, book, **words)
+    return moments(design, Lattice(bits, columns), count_public=public)
+
+
+def clipped(halvings):
+    design = private_design("~ age + sex", ROWS, BOOK)
+    return clipped_moments(design, Lattice(20, 2), halvings, count_public=True)
+
+
+def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
+    both = sides(formula, book)
+    tally = Tally(tuple(map(grouping, both.right)), *map(measured, both.left[:1]), degree=degree)
+    return counts(private_cells(both.text, ROWS, both.codebook, (tally,)), whole, count_public=True)
+
+
+def weighted(weights):
+    design = private_regression("age ~ sex", ROWS, BOOK, weights=weights)
+    return moments(design, Lattice(20, 2), count_public=True)
+
+
+def passes(bits=20, formula="~ age + sex"):
+    return Passes((private_design(formula, ROWS, BOOK),), Lattice(bits, 2), count_public=True)
+
+
+def gradients(loss=None, bits=20):
+    design = private_regression("sex ~ age", ROWS, BOOK)
+    predictors = Predictors(terms=1, intercept=True, radius=0.7, middle=0.5, reach=1.0)
+    return Gradients((design,), predictors, loss or Logistic(), Lattice(bits, 2), count_public=True)
+
+
+def gradient(parameter, bits=20):
+    return gradients().gradient(np.array(parameter), Lattice(bits, 2))
+
+
+PAIRS = {
+    "formula": (summed(), summed("~ sex + age"), "formula is ~ age"),
+    "bounds": (summed(), summed(book=OTHER["narrower"]), "'age' is 0.0 to 100.0 for one and 0.0"),
+    "levels": (summed(), summed(book=OTHER["levels"]), r"'sex' is \['F', 'M'\] for one"),
+    "centre": (summed(), summed(center=False), "scaling of 'sex"),
+    "scale": (summed(), summed(scale=None), "scaling of '"),
+    "row norm": (summed(), summed(row_norm=1.0), "row_norm is"),
+    "lattice": (summed(), summed(bits=18), "lattice is .*bits=20.*bits=18"),
+    "adjacency": (summed(), summed(public=False), "adjacency is replace one row, n public for"),
+    "weights": (weighted("w"), weighted(None), "one states"),
+    "halvings": (clipped(3), clipped(4), "halvings is 3 for one and 4"),
+    "kind": (clipped(3), summed(), "clipped moments and augmented moments do not add"),
+    "table": (counted(), counted(book=OTHER["levels"]), "variable 'sex' is"),
+    "units": (counted(), counted(whole=8), "units of a row is 1 for one and 8"),
+    "measured": (counted("age ~ sex", degree=2), counted("age ~ sex", degree=4), "powers to 2 for"),
+    "passes": (passes(), passes(19), "lattice is"),
+    "transform": (passes().within(np.eye(2)), passes().within(2 * np.eye(2)), "transform is"),
+    "loss": (gradients(), gradients(Huber(1.0)), r"loss is Logistic\(\) for one and Huber\("),
+    "parameter": (gradient([0.0, 0.0]), gradient([0.0, 0.5]), "parameter is"),
+    "rounding": (gradient([0.0, 0.0]), gradient([0.0, 0.0], 18), "rounded to is"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "says"), PAIRS.values(), ids=list(PAIRS))
+def test_what_does_not_belong_together_is_refused(one, other, says):
+    with pytest.raises(ArgumentError, match=says):
+        one + other
+    with pytest.raises(ArgumentError, match=r"do not (belong together|add)"):
+        other + one
+
+
+@pytest.mark.parametrize(("one", "other", "says"), PAIRS.values(), ids=list(PAIRS))
+def test_the_same_adds_to_itself(one, other, says):
+    assert (one + one).fingerprint == one.fingerprint != other.fingerprint
+    assert (one + one + one).fingerprint.digest == one.fingerprint.digest
+
+
+def test_labels_make_no_difference():
+    assert (summed() + summed(book=OTHER["labelled"])).cross()[1] == 4
+
+
+def test_shapes_are_compared_where_nothing_is_stated():
+    with pytest.raises(ArgumentError, match=r"shapes \(2,\) and \(3,\)"):
+        Statistic("sum", np.zeros(2, object), 0) + Statistic("sum", np.zeros(3, object), 0)
+
+
+def test_no_fact_comes_from_a_row():
+    own = {"age": [float(SECRET)] * 7, "sex": ["F"] * 7, "w": [1.0] * 7}
+    design = private_design("~ age + sex", own, BOOK)
+    statistic = moments(design, Lattice(20, 2), count_public=True)
+    assert statistic.fingerprint == summed().fingerprint
+    assert str(SECRET) not in json.dumps(statistic.fingerprint.facts)
+
+
+def test_long_facts_are_cut_to_where_they_differ():
+    one = Fingerprint((("formula", "~ a" + " + b" * 500 + " + c"),))
+    other = Fingerprint((("formula", "~ a" + " + b" * 500 + " + d"),))
+    assert "+ c for one" in one.difference(other)
+    assert len(one.difference(other)) < 300
+    assert one.difference(one) == ""
