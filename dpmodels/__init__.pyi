@@ -1,5 +1,6 @@
 from . import errors as errors
 from . import mechanisms as mechanisms
+from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Categorical as Categorical
 from .codebook import Codebook as Codebook
@@ -7,6 +8,7 @@ from .codebook import Numeric as Numeric
 from .codebook import codebook as codebook
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
+from .models.flower import flower as flower
 from .models.glm import dp_glm as dp_glm
 from .models.hist import dp_hist as dp_hist
 from .models.lm import dp_lm as dp_lm
@@ -16,6 +18,8 @@ from .models.moments import dp_moments as dp_moments
 from .models.overview import dp_summary as dp_summary
 from .models.pca import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
+from .models.site_files import combine as combine
+from .models.site_files import site_release as site_release
 from .models.split import split_budget as split_budget
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
@@ -26,3 +30,4 @@ from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
+from .sites.key_file import site_key as site_key

@@ -56,6 +56,30 @@ class MomentNoise:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """How disjoint sites made one release.
+
+    Attributes
+    ----------
+    protocol : str
+        The word that selects it.
+    sites : tuple of str
+        Public names of those that took part.
+    sees, holds : str
+        What the aggregator sees of a site, and against whom the guarantee holds.
+    numbers, size : int
+        How many numbers each site sent, and their bytes; 0 where it sent none.
+    """
+
+    protocol: str
+    sites: tuple[str, ...]
+    sees: str
+    holds: str
+    numbers: int
+    size: int
+
+
+@dataclass(frozen=True)
 class MomentsRelease:
     """Released augmented moments of rows in the unit ball.
 
@@ -84,6 +108,8 @@ class MomentsRelease:
     estimate : ndarray, shape (columns, columns) or None
         Of the same release: an estimate of the second moment that is closer
         than ``second``, with an error of unknown law.
+    shared : Shared or None
+        How sites made it; None where the rows were in one place.
     """
 
     count: float
@@ -97,6 +123,7 @@ class MomentsRelease:
     events: tuple[Event, ...]
     simulated: bool
     estimate: NDArray[np.float64] | None = None
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +169,7 @@ class SubspaceRelease:
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -224,6 +252,8 @@ class CountsRelease:
         True for the four values of one mean where independent noise is in the
         last less the first part, the middle part and the incomplete rows, and
         all four add up to the number of rows.
+    shared
+        As in :class:`MomentsRelease`.
     """
 
     values: NDArray[np.float64]
@@ -237,6 +267,7 @@ class CountsRelease:
     events: tuple[Event, ...]
     simulated: bool
     paired: bool = False
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -288,6 +319,31 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
         "Mechanism": f"{release.card.name} ({release.card.numerics})",
         "Neighbours": release.adjacency.describe(),
     }
+
+
+def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
+    """Return what every report says of the sites of a release; nothing where there are none."""
+    shared = getattr(release, "shared", None)
+    if shared is None:
+        return ()
+    sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
+    return (
+        ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
+        ("Sent by each", sent),
+    )
+
+
+def shared_notes(release: AnyRelease) -> tuple[str, ...]:
+    """Say who has to be trusted with what."""
+    shared = getattr(release, "shared", None)
+    if shared is None:
+        return ()
+    return (
+        f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
+        f"against {shared.holds}.",
+        "Sites are taken to hold disjoint rows: a row that two of them hold counts twice and is "
+        "protected less than stated, which no protocol can detect.",
+    )
 
 
 def unused_delta(release: AnyRelease) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError
@@ -10,12 +12,15 @@ from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.released import MomentsRelease
 from dpmodels.results import CovResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_cov(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -36,6 +41,9 @@ def dp_cov(
         A right-hand side, for example ``"~ age + log(income + 1) + sex"``.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -84,7 +92,7 @@ def dp_cov(
     """
     asked = Asked(
         formula=formula,
-        data=data,
+        data=gathered(data, sites, protocol, PROTOCOLS),
         codebook=codebook,
         guarantee=resolve_budget(eps, delta, budget),
         center=center,

@@ -10,13 +10,13 @@ from dpmodels.design import PrivateDesign, private_design
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table
-from dpmodels.noise import source
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import Release
 from dpmodels.results import MomentsCall
 from dpmodels.results.arguments import checked_ncomp
+from dpmodels.sites import parties, together
 
 
 class Asked(NamedTuple):
@@ -71,34 +71,41 @@ def cross(
     """
     relation = neighbours(asked.adjacency)
     _check(asked)
-    design = private_design(
-        asked.formula,
-        asked.data,
-        asked.codebook,
-        scale=asked.scale,
-        center=asked.center,
-        row_norm=asked.row_norm,
+    held = parties(asked.data)
+    designs = held.bind(
+        lambda own: private_design(
+            asked.formula,
+            own,
+            asked.codebook,
+            scale=asked.scale,
+            center=asked.center,
+            row_norm=asked.row_norm,
+        )
     )
+    design = designs[0]
     columns = len(design.public.names)
     kept = checked_ncomp(components, columns)
     length = 1.0 if design.scaling.unit else 0.5
     facts = Facts(columns, relation, asked.center, kept, length)
     words = {"denoise": asked.denoise, **(options or {})}
-    rows = design.nrows if relation.n_public else None
+    rows = together(own.nrows for own in designs) if relation.n_public else None
     known = frozenset(table) if automatic is None else automatic
-    strategy, reason = choose(asked.mechanism, table, known, facts, asked.guarantee, rows, words)
+    mechanism, why = held.mechanism(asked.mechanism, "gauss")
+    strategy, reason = choose(mechanism, table, known, facts, asked.guarantee, rows, words)
     if asked.scale == "sd" and type(strategy) in SUBSPACE.values():
         raise ArgumentError(
             f'scale="sd" needs private standard deviations, which {strategy.card.name} does not '
             'release; write scale="range", or a mechanism that releases moments, such as "gauss"'
         )
     if getattr(strategy, "passes", "one") == "many":
-        design.require_passes()
+        for own in designs:
+            own.require_passes()
     plan = strategy.plan(facts, asked.guarantee)
+    held.check(strategy, plan)
     if asked.ledger is not None:
         asked.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {asked.formula}")
-    release = strategy.release(strategy.measure(design, plan), plan, source())
-    return Crossed(design, _call(asked, design, kept, reason), release)
+    release = held.release(strategy, designs, plan)
+    return Crossed(design, _call(asked, design, kept, why or reason), release)
 
 
 def _call(asked: Asked, design: PrivateDesign, components: int, reason: str) -> MomentsCall:

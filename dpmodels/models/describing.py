@@ -10,11 +10,11 @@ from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.choose_means import choose_means
 from dpmodels.mechanisms.tallied import CountFacts
-from dpmodels.noise import source
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.sites import parties
 
 
 class Wanted(NamedTuple):
@@ -50,19 +50,22 @@ def describe(verb: str, both: Sides, tallies: tuple[Tally, ...], wanted: Wanted)
     """
     relation = neighbours(wanted.adjacency)
     check_ledger(wanted.ledger)
-    private = private_cells(both.text, wanted.data, both.codebook, tallies)
+    held = parties(wanted.data)
+    private = held.bind(lambda own: private_cells(both.text, own, both.codebook, tallies))
     facts = CountFacts(
         tables=len(tallies),
         parts=sum(tally.size for tally in tallies),
         divided=any(tally.degree for tally in tallies),
         adjacency=relation,
     )
-    strategy, reason = choose_means(wanted.mechanism, facts, wanted.guarantee)
+    mechanism, why = held.mechanism(wanted.mechanism, "gaussian")
+    strategy, reason = choose_means(mechanism, facts, wanted.guarantee)
     plan = strategy.plan(facts, wanted.guarantee)
+    held.check(strategy, plan)
     if wanted.ledger is not None:
         wanted.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {both.text}")
-    release = strategy.release(strategy.measure(private, plan), plan, source())
-    return Described(described_call(both, tallies, wanted.ledger, reason), release)
+    release = held.release(strategy, private, plan)
+    return Described(described_call(both, tallies, wanted.ledger, why or reason), release)
 
 
 def described_call(

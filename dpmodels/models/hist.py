@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -20,12 +20,15 @@ from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.finite import finite
 from dpmodels.results.hist import HistResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_hist(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -43,6 +46,9 @@ def dp_hist(
         ``"~ age"``, or ``"age ~ sex"`` for a histogram of each group.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -92,7 +98,8 @@ def dp_hist(
     cut = FUNCTIONS["cut"](number.code, [number, Constant("breaks", ends)], {})
     assert isinstance(cut, Category)
     tally = Tally((*factors, replace(cut, levels=_names(ends))))
-    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
     described = describe("dp_hist", both, (tally,), wanted)
     return HistResult(*described, breaks=np.array(ends), variable=number.code)
 

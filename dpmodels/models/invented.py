@@ -66,7 +66,8 @@ class Invented:
         if not self.whole:
             return first
         exact, rows = first.cross()
-        repeated = Statistic(first.name, exact.astype(object) * self.whole, rows * self.whole)
+        every = exact.astype(object) * self.whole
+        repeated = Statistic(first.name, every, rows * self.whole, first.fingerprint)
         if not self.rest.size:
             return repeated
         return repeated + strategy.measure(_design(self.rest), plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from dpmodels.codebook import Codebook
@@ -12,7 +13,6 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
-from dpmodels.noise import source
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
@@ -25,6 +25,7 @@ from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 
 LAWFUL = (Moments, AdaSSP, Gauss, Laplace)
 ALWAYS = (
@@ -35,8 +36,10 @@ ALWAYS = (
 
 def dp_lm(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -56,6 +59,9 @@ def dp_lm(
         of the codebook.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables, response and weights among
         them. Values outside their bounds are clipped to them.
@@ -119,7 +125,8 @@ def dp_lm(
     """
     guarantee, relation = resolve_budget(eps, delta, budget), neighbours(adjacency)
     check_ledger(ledger)
-    asked = _bind(formula, data, codebook, weights, row_norm)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    asked = _bind(formula, rows, codebook, weights, row_norm)
     facts = Facts(len(asked.design.public.names), relation, centred=True)
     auto = isinstance(mechanism, str) and mechanism == "auto"
     name, reason = ("moments", ALWAYS) if auto else (mechanism, "")
@@ -130,9 +137,10 @@ def dp_lm(
             'noise has a known law: "moments", "adassp", or an instance of these'
         )
     plan = strategy.plan(facts, guarantee)
+    asked.held.check(strategy, plan)
     if ledger is not None:
         ledger.charge(plan.events, adjacency=relation, label=f"dp_lm {formula}")
-    release = strategy.release(strategy.measure(asked.design, plan), plan, source())
+    release = asked.held.release(strategy, asked.designs, plan)
     call = _call(asked.design, "" if ledger is None else ledger.describe(), reason)
     terms, model = asked.both.terms, LinearModel(asked.both.intercept, weights)
     return LMResult(call, release, model, row_coder(terms) if terms.names else None)
@@ -140,7 +148,13 @@ def dp_lm(
 
 class _Bound(NamedTuple):
     both: TwoSided
-    design: PrivateDesign
+    held: Parties
+    designs: tuple[PrivateDesign, ...]
+
+    @property
+    def design(self) -> PrivateDesign:
+        """Public facts of all."""
+        return self.designs[0]
 
 
 def _bind(
@@ -149,10 +163,13 @@ def _bind(
     both = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
     terms = len(both.terms.names)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * terms) - 1, 1.0))
-    design = private_regression(
-        formula, data, codebook, weights=weights, row_norm=row_norm, emphasis=emphasis
+    held = parties(data)
+    designs = held.bind(
+        lambda own: private_regression(
+            formula, own, codebook, weights=weights, row_norm=row_norm, emphasis=emphasis
+        )
     )
-    return _Bound(both, design)
+    return _Bound(both, held, designs)
 
 
 def _call(design: PrivateDesign, ledger: str, reason: str) -> MomentsCall:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
@@ -9,12 +11,15 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.mean import MeanResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_mean(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -33,6 +38,9 @@ def dp_mean(
         two levels on the left gives proportions.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -77,5 +85,6 @@ def dp_mean(
     """
     both = sides(formula, codebook)
     number, factors = one_measured(both, "dp_mean")
-    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
     return MeanResult(*describe("dp_mean", both, (Tally(factors, number, 2),), wanted))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError
@@ -10,12 +12,15 @@ from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsResult
+from dpmodels.sites import PROTOCOLS, DPdisPCA, SiteProtocol, gathered, parties
 
 
 def dp_moments(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -37,6 +42,9 @@ def dp_moments(
         ``"~ age * sex + log(income + 1)"`` or ``"~ ."``.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -88,9 +96,11 @@ def dp_moments(
             f"row_norm={row_norm!r}: expected a number or None; rows divided by their norm over "
             'all columns say nothing of fewer: use dp.dp_pca or dp.dp_cov with row_norm="unit"'
         )
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    _require_law(rows)
     asked = Asked(
         formula=formula,
-        data=data,
+        data=rows,
         codebook=codebook,
         guarantee=resolve_budget(eps, delta, budget),
         center=True,
@@ -104,3 +114,14 @@ def dp_moments(
     crossed = cross("dp_moments", asked, COVARIANCE)
     assert isinstance(crossed.release, MomentsRelease)
     return MomentsResult(crossed.call, crossed.release, row_coder)
+
+
+def _require_law(rows: object) -> None:
+    """Refuse sites that release a part of their moments, with noise of no known law."""
+    protocol = parties(rows).protocol
+    if protocol is not None and protocol.trust.name == DPdisPCA.trust.name:
+        raise ArgumentError(
+            f"protocol={protocol.trust.name!r} releases the leading part of moments, from which no "
+            "regression and no interval can be made: write protocol='full' or 'secure_sum', or use "
+            "dp.dp_pca or dp.dp_cov"
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import grouping, sides
@@ -11,12 +13,15 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.overview import OverviewResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_summary(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -34,6 +39,9 @@ def dp_summary(
         describes the variables by sex.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -86,7 +94,8 @@ def dp_summary(
         )
     strata = tuple(map(grouping, both.left))
     tallies = tuple(_tally(value, strata) for value in both.right)
-    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
     described = describe("dp_summary", both, tallies, wanted)
     return OverviewResult(*described, strata=len(strata))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
@@ -10,6 +12,7 @@ from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import PCAResult, SubspaceResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 # What mechanism="auto" may stand for: a table of components needs to tell them from noise.
 LAWFUL = frozenset({"gauss", "shells", "laplace"})
@@ -17,8 +20,10 @@ LAWFUL = frozenset({"gauss", "shells", "laplace"})
 
 def dp_pca(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -44,6 +49,14 @@ def dp_pca(
         pandas, polars, Arrow or another frame, a mapping of names to arrays, a
         structured array, the path of a ``.parquet`` or ``.csv`` file, or an
         iterable of frames. Never kept.
+    sites : mapping of str to data, optional
+        Instead of ``data``: the rows of each site, disjoint, by its public name.
+    protocol : str or instance, optional
+        Who sees what of the sites, see :mod:`dpmodels.sites`: ``"pooled"`` (a
+        trusted aggregator), ``"local"`` (one site alone), ``"full"`` (noisy
+        moments of each), ``"dpdispca"`` (the leading part of these, of R columns:
+        ``dp.sites.DPdisPCA(R=10)``), ``"cape"`` or ``"secure_sum"`` (noise of about
+        one release, without a trusted aggregator). Has to be stated.
     codebook : Codebook
         Public bounds and levels of the variables, see :class:`dp.codebook`.
     eps, delta : float
@@ -116,7 +129,7 @@ def dp_pca(
     """
     asked = Asked(
         formula=formula,
-        data=data,
+        data=gathered(data, sites, protocol, PROTOCOLS),
         codebook=codebook,
         guarantee=resolve_budget(eps, delta, budget),
         center=center,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import grouping, sides
@@ -10,12 +12,15 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.table import TableResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_table(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -33,6 +38,9 @@ def dp_table(
         Numbers are cut at public breaks, ``"~ sex + cut(age, [0, 30, 60, 100])"``.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and who sees what of
+        them, see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -84,5 +92,6 @@ def dp_table(
             "alone; write '~ a + b'"
         )
     tally = Tally(tuple(map(grouping, both.right)))
-    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
     return TableResult(*describe("dp_table", both, (tally,), wanted))

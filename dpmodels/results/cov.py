@@ -219,8 +219,8 @@ class CovResult(Held):
         """
         if not self.lawful:
             raise NotAvailable(
-                f'conf_int() is not available with mechanism="{self.release.card.name}": its '
-                'estimate has no known law; write mechanism="gauss"'
+                "conf_int() is not available: the error of this release has no known law; write "
+                'mechanism="gauss", and between sites protocol="full" or "secure_sum"'
             )
         if not self.call.center:
             raise NotAvailable(

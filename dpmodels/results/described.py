@@ -13,7 +13,14 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD, Noise
 from dpmodels.postprocess.totals import balanced
 from dpmodels.privacy import ApproxDP
-from dpmodels.released import CountsRelease, QuantilesRelease, release_facts, unused_delta
+from dpmodels.released import (
+    CountsRelease,
+    QuantilesRelease,
+    release_facts,
+    shared_facts,
+    shared_notes,
+    unused_delta,
+)
 from dpmodels.report import count, signif
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.header import release_row
@@ -95,6 +102,7 @@ def described_header(
         ("Observations", "private" if release.rows is None else f"{count(release.rows)} (public)"),
         ("Ledger", call.ledger or "none"),
         ("Complete", complete),
+        *shared_facts(release),
     )
 
 
@@ -114,6 +122,7 @@ def described_notes(
     rows = 0 if release.rows is None else release.rows
     if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(rows, 1) > 0.1:
         notes.append("delta is not small against 1/n: it allows for the disclosure of single rows.")
+    notes.extend(shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")
     notes.append(f"Source: {card.name}, {card.source}.")

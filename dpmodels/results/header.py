@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from dpmodels.privacy import ZCDP, ApproxDP
-from dpmodels.released import AnyRelease, Release, release_facts, unused_delta
+from dpmodels.released import (
+    AnyRelease,
+    Release,
+    release_facts,
+    shared_facts,
+    shared_notes,
+    unused_delta,
+)
 from dpmodels.report import count, signif
 from dpmodels.results.call import MomentsCall
 
@@ -41,6 +48,7 @@ def header(
         ),
         ("Row norm", f"{signif(call.row_norm, 3)} ({_norm(call)})"),
         ("Complete", complete),
+        *shared_facts(release),
     )
 
 
@@ -68,6 +76,7 @@ def closing_notes(call: MomentsCall, release: Release, nobs: float) -> tuple[str
             f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
             "are complete in all of them."
         )
+    notes.extend(shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")
     notes.append(f"Source: {card.name}, {card.source}; see dpmodels.mechanisms.")

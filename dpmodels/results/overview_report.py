@@ -36,10 +36,11 @@ def overview_report(fit: OverviewResult) -> Report:
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
     shown = tuple(Row(row.label, row.cells[:SHOWN_GROUPS]) for row in rows)
     lost = any(cell == LOST or f"({LOST})" in cell for row in shown for cell in row.cells)
+    header = described_header(fit.call, fit.release, "see each variable")
     return Report(
         title="Private overview",
         facts=(
-            *described_header(fit.call, fit.release, "see each variable")[:-1],
+            *(fact for fact in header if fact[0] != "Complete"),
             ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} rows"),
         ),
         sections=(Section(title, heads, shown),),

@@ -238,8 +238,8 @@ class PCAResult(Held):
             )
         if isinstance(self.spectrum, Unread) or self.release.estimate is not None:
             raise NotAvailable(
-                f'conf_int() is not available with mechanism="{self.release.card.name}": its '
-                'estimates have no known sampling law; fit with mechanism="gauss"'
+                "conf_int() is not available: the estimates of this release have no known sampling "
+                'law; fit with mechanism="gauss", and between sites protocol="full" or "secure_sum"'
             )
         return self._intervals(
             *self.spectrum.confidence_interval(self._analysis.best.count, checked_level(level))

@@ -24,7 +24,7 @@ from dpmodels.privacy import (
     PureEvent,
     adjacency,
 )
-from dpmodels.released import AnyRelease, Card, MomentNoise, MomentsRelease, Release
+from dpmodels.released import AnyRelease, Card, MomentNoise, MomentsRelease, Release, Shared
 from dpmodels.results.call import MomentsCall
 
 Floats = NDArray[np.float64]
@@ -101,6 +101,7 @@ def write_file(
     written : str
         The format.
     """
+    shared = getattr(release, "shared", None)
     plain = {
         "call": asked,
         "release": {
@@ -111,6 +112,7 @@ def write_file(
             "adjacency": release.adjacency.name,
             "events": [[type(event).__name__, asdict(event)] for event in release.events],
             "simulated": release.simulated,
+            "shared": None if shared is None else asdict(shared),
         },
     }
     attributes = {"format": written, "facts": json.dumps(plain)}
@@ -165,7 +167,10 @@ def terms(saved: Saved) -> dict[str, Any]:
     """Read the fields that every release has."""
     plain = saved.facts["release"]
     kind, words = plain["guarantee"]
+    shared = plain.get("shared")
+    own = {} if shared is None else {"shared": _shared(shared)}
     return {
+        **own,
         "rows": plain["rows"],
         "card": Card(**plain["card"]),
         "guarantee": _GUARANTEES[kind](**words),
@@ -173,3 +178,7 @@ def terms(saved: Saved) -> dict[str, Any]:
         "events": tuple(_EVENTS[name](**own) for name, own in plain["events"]),
         "simulated": plain["simulated"],
     }
+
+
+def _shared(plain: dict[str, Any]) -> Shared:
+    return Shared(**{**plain, "sites": tuple(plain["sites"])})

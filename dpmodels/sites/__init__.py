@@ -1,0 +1,76 @@
+"""Many banks, one bridge: one release of rows that lie at several sites.
+
+Sites hold disjoint rows of the same variables. Exact integer statistics add,
+so the law of a release does not depend on where its rows lie; what differs
+between protocols is who sees what on the way, and so who has to be trusted.
+
+*Neighbours.* Which site holds a row is fixed. Neighbours differ in one row of
+one site (``replace``, and then every site's number of rows is public), or by
+one row more or fewer at one site (``add-remove``, and then they are private).
+The sensitivity of every statistic is that of one table. Rows are disjoint, so
+releases of single sites compose in parallel: the joint one costs what one
+site's costs, and is charged once.
+
+*Overlap.* A row that two sites hold counts twice and is protected less: under
+``full`` and ``dpdispca`` its guarantee is that of two releases, under the others
+the sum moves twice as far. No protocol can detect this, since none shows rows.
+
+==========  ================  =======================  ==================  =======
+protocol    trusted           aggregator sees          sites that may      noise
+                                                       collude with it     variance
+==========  ================  =======================  ==================  =======
+pooled      aggregator        exact statistics         none, being         1
+                                                       trusted itself
+local       nobody            one site's release       all others          1, fewer
+                                                                           rows
+full        nobody            every site's noisy       all others          S
+                              moments
+dpdispca    nobody            the root of the leading  all others          S, leading
+                              part of each                                 parts only
+cape        sites follow the  vectors under            t of S, declared    S/(S - t)
+            protocol          correlated noise, their
+                              noisy sum
+secure_sum  sites follow the  the noisy sum alone      t of S, declared    S/(S - t)
+            protocol
+==========  ================  =======================  ==================  =======
+
+*Colluders.* Whoever sees a result can take off the noise he added himself. So
+the honest sites' noise alone has to suffice: with t colluders each site adds
+the planned variance over ``S - t``, and the sum has ``S/(S - t)`` times the
+planned one. A site that is only curious is a colluder with itself: ``t = 1``,
+the default, is the least for which the guarantee holds against the other sites
+too; ``t = 0`` gives the noise of a trusted aggregator and protects against an
+aggregator, or a reader, who is none of the sites. What noise the honest sites
+add together, and why that suffices though sums of discrete Gaussians are not
+discrete Gaussians, is proved in :mod:`dpmodels.sites.shares`.
+
+*Honest but curious.* All protocols assume that sites and aggregator do what
+they should and read all they get. A site that sends nonsense spoils the
+result and no one's privacy; a site that adds no noise is a colluder.
+Keys are taken to be the sites' own: who hands out keys must be known to them.
+
+*What is not hidden.* That a site takes part, its name, the length of its
+message and, under ``replace``, its number of rows.
+"""
+
+from dpmodels.sites.cape import Cape as Cape
+from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
+from dpmodels.sites.full import Full as Full
+from dpmodels.sites.local import Local as Local
+from dpmodels.sites.parties import Parties as Parties
+from dpmodels.sites.parties import gathered as gathered
+from dpmodels.sites.parties import parties as parties
+from dpmodels.sites.parties import together as together
+from dpmodels.sites.pooled import Pooled as Pooled
+from dpmodels.sites.protocol import SiteProtocol as SiteProtocol
+from dpmodels.sites.protocol import Trust as Trust
+from dpmodels.sites.secure_sum import SecureSum as SecureSum
+
+PROTOCOLS: dict[str, type[SiteProtocol]] = {
+    "pooled": Pooled,
+    "local": Local,
+    "full": Full,
+    "dpdispca": DPdisPCA,
+    "cape": Cape,
+    "secure_sum": SecureSum,
+}

@@ -1,0 +1,207 @@
+"""Correlated Gaussian noise: large at each site, cancelling in the sum of all.
+
+Theorem
+    A site sends ``x_s + g_s + e_s`` with ``Σ_s e_s = 0``. Here ``e_s`` is made of
+    pairs: of two sites with a secret the first adds, and the second takes off,
+    one discrete Gaussian of scale ``r σ`` or more. The pairs form a ring of sites, each
+    with the nearest ``⌈(t+1)/2⌉`` on either side, which stays connected when t
+    colluding sites tell all they know. What is left in the view of an
+    aggregator with the t sites is noise of the honest sites and of their
+    pairs; :mod:`dpmodels.sites.shares` proves how much of the budget the pairs
+    leak, ``(h - 1)/r²``, and ``g_s`` pays for it.
+Noise
+    ``g_s``: independent discrete Gaussians of the planned scale over the root
+    of the number of honest sites, ``h = S - t``, made larger for the leak;
+    ``r`` is ``1024 √h`` where that fits 64 bits, and the leak 10⁻⁶. Pairs draw
+    at the power of 2 above ``r σ``: floats that differ in the last bit between
+    two machines would give two draws, which do not cancel.
+Against secure_sum
+    To whoever knows no secret of a pair, the vector of one site is itself a
+    release with noise far above the planned; a secret that comes out takes off
+    noise instead of a mask of everything. Both draw on a stream cipher, so both
+    hold as long as X25519, HKDF and AES-256 do.
+Source
+    Imtiaz, Mohammadi and Sarwate (2019), "Distributed differentially private
+    computation of functions with correlated noise", arXiv:1904.10059, for the
+    scheme; the pairs, and the price of what all vectors show together, are this
+    package's. Were ``e_s`` given the variance ``(1 - 1/S)τ²`` and ``g_s`` ``τ²/S``,
+    so that each vector has the noise τ of one site alone, the vectors of all
+    sites together would cost ``2S/(S + 1)`` times the zCDP parameter of their
+    sum. Here the correlated part is larger, which no result shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.noise import Entropy
+from dpmodels.sites.keys import PairStream, pair_key, public_bytes
+from dpmodels.sites.message import WORD, coalition, shared_by
+from dpmodels.sites.payload import (
+    AnyPlan,
+    Payload,
+    draw,
+    multiplier,
+    pack,
+    require_gaussian,
+    scales,
+)
+from dpmodels.sites.protocol import Trust
+from dpmodels.sites.shares import honest_sites, noise_share
+from dpmodels.sites.summing import masked, pair_masks, summed, words_needed
+from dpmodels.sites.words import Words, to_words
+from dpmodels.statistics import Statistic
+
+# Correlated noise over the planned one, and the scale at which it stays in 64 bits.
+RATIO = 1024.0
+LARGEST_SCALE = 2.0**57
+MOST_LEAK = 0.1
+
+
+@dataclass(frozen=True)
+class Cape:
+    """Noise shares under correlated noise that cancels at the aggregator.
+
+    Parameters
+    ----------
+    colluders : int, default 1
+        Sites that may tell the aggregator, or each other, all they know.
+
+    Examples
+    --------
+    >>> Cape().partners(0, 5), Cape(colluders=3).partners(0, 6)
+    ((1, 4), (1, 2, 4, 5))
+    """
+
+    colluders: int = 1
+
+    trust: ClassVar[Trust] = Trust(
+        name="cape",
+        sees="each site's vector under its own and correlated noise, and their sum",
+        holds="the aggregator with up to t of the sites, all of whom follow the protocol",
+        source="Imtiaz, Mohammadi and Sarwate (2019), correlated noise in pairs",
+    )
+
+    @property
+    def passes_noise(self) -> bool:
+        """True: each site adds a share of the noise."""
+        return True
+
+    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Name all sites; refuse fewer than two."""
+        honest_sites(len(names), self.trust.name, self.colluders)
+        if len(names) < 2:
+            raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
+        return names
+
+    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+        """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
+        require_gaussian(strategy, plan, self.trust.name)
+        self.share(plan, len(names))
+
+    def partners(self, place: int, sites: int) -> tuple[int, ...]:
+        """Return the places of the sites that a site shares noise with."""
+        reach = min(math.ceil((self.colluders + 1) / 2), sites // 2)
+        near = {(place + step) % sites for step in range(-reach, reach + 1)}
+        return tuple(sorted(near - {place}))
+
+    def ratio(self, plan: AnyPlan, sites: int) -> float:
+        """Return the scale of correlated noise over the planned one."""
+        wanted = RATIO * math.sqrt(sites - self.colluders)
+        return min(wanted, LARGEST_SCALE / float(scales(plan).max()))
+
+    def share(self, plan: AnyPlan, sites: int) -> float:
+        """Return the scale of each site's own noise over the planned one.
+
+        Raises
+        ------
+        BudgetError
+            If correlated noise large enough does not fit 64 bits.
+        """
+        honest = sites - self.colluders
+        leak = (honest - 1) / self.ratio(plan, sites) ** 2
+        if leak > MOST_LEAK:
+            raise BudgetError(
+                "protocol='cape': the budget asks for noise so large that correlated noise far "
+                "above it does not fit 64 bits; give a larger eps, or write protocol='secure_sum'"
+            )
+        return noise_share(honest, multiplier(plan), scales(plan), leak)
+
+    def release(
+        self,
+        strategy: Any,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        plan: Any,
+        entropy: Entropy,
+    ) -> Any:
+        """Run all sites and the aggregator in this process, with fresh keys."""
+        payloads = [pack(own, plan) for own in statistics]
+        rows = [own.rows for own in payloads]
+        words = words_needed(plan, rows)
+        private = [X25519PrivateKey.generate() for _ in names]
+        public = [public_bytes(own) for own in private]
+        sent = [
+            self.send(own, plan, place, key, public, b"", words, entropy)
+            for place, (own, key) in enumerate(zip(payloads, private, strict=True))
+        ]
+        return self.join(strategy, plan, names, sent, rows)
+
+    def send(
+        self,
+        payload: Payload,
+        plan: AnyPlan,
+        place: int,
+        private: X25519PrivateKey,
+        public: Sequence[bytes],
+        session: bytes,
+        words: int,
+        entropy: Entropy,
+    ) -> Words:
+        """Return what a site sends; as of :class:`SecureSum`, with correlated noise for masks."""
+        near = self.partners(place, len(public))
+        pairs = {other: PairStream(pair_key(private, public[other], session)) for other in near}
+
+        def shared(other: int) -> Words:
+            return to_words(self.pair_noise(plan, pairs[other], len(public)), words)
+
+        masks = pair_masks(place, near, shared)
+        return masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
+
+    def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> NDArray[np.int64]:
+        """Draw what the first of two sites adds and the second takes off."""
+        _, power = np.frexp(scales(plan) * self.ratio(plan, sites))
+        return draw(np.ldexp(1.0, power), secret)
+
+    def join(
+        self,
+        strategy: Any,
+        plan: AnyPlan,
+        names: tuple[str, ...],
+        sent: Sequence[Words],
+        rows: Sequence[int],
+    ) -> Any:
+        """Make the release of what all sites sent.
+
+        Raises
+        ------
+        FrameError
+            If a site did not answer.
+        """
+        if len(sent) != len(names):
+            raise FrameError(
+                f"{len(names) - len(sent)} of {len(names)} sites did not answer: the noise of the "
+                "others does not cancel, and nothing is released; start again without them"
+            )
+        widening = self.share(plan, len(names)) * math.sqrt(len(names))
+        release = summed(strategy, plan, sent, rows, widening)
+        size, word = len(scales(plan)), WORD * len(sent[0])
+        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))

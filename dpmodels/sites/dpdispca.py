@@ -1,0 +1,179 @@
+"""Each site releases the root of the leading part of its noisy second moment.
+
+Theorem
+    The root is made from a release of the site's own moments with the noise
+    that one site needs, so it is post-processing of it. Rows of different
+    sites are disjoint and neighbours differ in one site: the joint release has
+    the guarantee of one site's.
+Sensitivity
+    That of ``gauss``. Published examples of the protocol divide by ``N_s`` the
+    change of a row more or fewer; where a row is replaced it is √2 times that.
+Noise
+    Of no known law: the sum of the leading parts is not linear in the noise.
+Source
+    Imtiaz and Sarwate (2018), "Differentially private distributed principal
+    component analysis", ICASSP. There all sites count alike, about 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms import Gauss
+from dpmodels.mechanisms.protocol import Plan
+from dpmodels.noise import Entropy
+from dpmodels.released import MomentNoise, MomentsRelease
+from dpmodels.sites.message import checked_weights, shared_by, site_weights, weighted
+from dpmodels.sites.payload import require_gaussian
+from dpmodels.sites.protocol import Trust
+from dpmodels.statistics import Statistic
+
+Floats = NDArray[np.float64]
+
+
+class Root(NamedTuple):
+    """What a site sends.
+
+    Attributes
+    ----------
+    complete : float
+        Noisy number of complete rows.
+    total : ndarray, shape (columns,) or None
+        Noisy sum of the rows, where the mean is taken off.
+    root : ndarray, shape (columns, R)
+        ``P_s``: ``P_s P_sᵀ`` is the leading part of the noisy second moment,
+        about the site's own noisy mean where that was released.
+    """
+
+    complete: float
+    total: Floats | None
+    root: Floats
+
+
+@dataclass(frozen=True)
+class DPdisPCA:
+    """The sum of the sites' leading parts.
+
+    Parameters
+    ----------
+    R : int, optional
+        Columns of the root that a site sends, from the number of components
+        to the number of columns; by default the number of components.
+    weights : {"rows", "sites"}
+        Whether a site counts in proportion to its rows, or as much as any.
+
+    Examples
+    --------
+    >>> DPdisPCA(R=10).trust.name
+    'dpdispca'
+    """
+
+    R: int | None = None
+    weights: str = "rows"
+
+    trust: ClassVar[Trust] = Trust(
+        name="dpdispca",
+        sees="the root of the leading part of each site's noisy second moment",
+        holds="all but the site itself, whoever of them collude",
+        source="Imtiaz and Sarwate (2018)",
+    )
+
+    @property
+    def passes_noise(self) -> bool:
+        """True: each site adds the noise of a release of its own."""
+        return True
+
+    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Name all sites."""
+        return names
+
+    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+        """Refuse all but the Gaussian mechanism for components, and an R out of range.
+
+        Raises
+        ------
+        ArgumentError
+            If R is not from the number of components to that of columns.
+        """
+        require_gaussian(strategy, plan, self.trust.name)
+        if not isinstance(strategy, Gauss):
+            raise ArgumentError(
+                "protocol='dpdispca' keeps the leading directions of a second moment, which is "
+                "for dp.dp_pca and dp.dp_cov: write protocol='full' or 'secure_sum'"
+            )
+        checked_weights(self.weights, plan, self.trust.name)
+        least, most = plan.facts.components or plan.facts.columns, plan.facts.columns
+        whole = isinstance(self.R, int) and not isinstance(self.R, bool)
+        if self.R is not None and not (whole and least <= self.R <= most):
+            raise ArgumentError(
+                f"R={said(self.R)} of protocol 'dpdispca': expected a whole number from {least}, "
+                f"the components kept, to {most}, the columns"
+            )
+
+    def release(
+        self,
+        strategy: Any,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        plan: Any,
+        entropy: Entropy,
+    ) -> Any:
+        """Release each site's leading part, and add."""
+        releases = [strategy.release(own, plan, entropy) for own in statistics]
+        roots = [self.root(one, plan) for one in releases]
+        return self.join(roots, releases, names, plan)
+
+    def root(self, release: MomentsRelease, plan: Plan) -> Root:
+        """Return what a site sends of its own release.
+
+        Eigenvalues below 0 are noise: their columns of the root are zero.
+        """
+        kept = self.R or plan.facts.components or plan.facts.columns
+        spread = release.second - _of_mean(release.count, release.total)
+        values, vectors = np.linalg.eigh(spread)
+        leading = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0.0))
+        return Root(release.count, release.total, leading)
+
+    def join(self, roots: Any, terms: Any, names: tuple[str, ...], plan: Plan) -> Any:
+        """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost.
+
+        Parameters
+        ----------
+        roots : sequence of Root
+            One a site.
+        terms : sequence of MomentsRelease
+            Their public terms; of their values none is used.
+        names : tuple of str
+            The sites.
+        plan : Plan
+            What they were released by.
+        """
+        seconds = [one.root @ one.root.T + _of_mean(one.complete, one.total) for one in roots]
+        sent = [
+            replace(own, count=one.complete, total=one.total, second=second)
+            for one, own, second in zip(roots, terms, seconds, strict=True)
+        ]
+        rows = [0 if own.rows is None else own.rows for own in sent]
+        total = weighted(sent, site_weights(self.weights, rows))
+        assert isinstance(total, MomentsRelease)
+        noise = MomentNoise(total.noise.count, total.noise.mean, math.nan, math.nan)
+        centred = 0 if total.total is None else total.total.size
+        numbers = 1 + centred + roots[0].root.size
+        return shared_by(replace(total, noise=noise), self.trust, names, numbers)
+
+
+def _of_mean(count: float, total: Floats | None) -> Floats | float:
+    """Return what the mean of rows adds to their second moment about 0.
+
+    Rows are of length 1 at most: a sum longer than their number is noise.
+    """
+    if total is None:
+        return 0.0
+    divided: Floats = np.outer(total, total) / max(count, float(np.linalg.norm(total)), 1.0)
+    return divided

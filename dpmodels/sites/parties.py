@@ -1,0 +1,149 @@
+"""Who holds the rows: one table, or sites with a protocol between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from dpmodels.errors import ArgumentError, FrameError, PrivacyError, said
+from dpmodels.noise import source
+from dpmodels.sites.protocol import SiteProtocol
+
+Bound = TypeVar("Bound")
+MOST_SITES = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class Parties:
+    """Holders of disjoint rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Public names of the sites that take part; one empty name for one table.
+    data : tuple
+        Their rows, as the user has them.
+    protocol : SiteProtocol or None
+        How they release together; None for one table.
+    """
+
+    names: tuple[str, ...]
+    data: tuple[object, ...]
+    protocol: SiteProtocol | None = None
+
+    def __repr__(self) -> str:
+        return f"<Parties: {len(self.names)}, rows not shown>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError("sites with their rows cannot be pickled or copied")
+
+    def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
+        """Bind a formula to the rows of each, and say which site an error is of.
+
+        Raises
+        ------
+        FrameError
+            As of `binding`, with the name of the site.
+        """
+        bound = []
+        for name, own in zip(self.names, self.data, strict=True):
+            try:
+                bound.append(binding(own))
+            except FrameError as error:
+                raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
+        return tuple(bound)
+
+    def mechanism(self, asked: object, gaussian: str) -> tuple[object, str]:
+        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise."""
+        automatic = isinstance(asked, str) and asked == "auto"
+        if self.protocol is None or not self.protocol.passes_noise or not automatic:
+            return asked, ""
+        name = self.protocol.trust.name
+        return gaussian, f"under protocol {name} the sites add Gaussian noise themselves."
+
+    def check(self, strategy: Any, plan: Any) -> None:
+        """Refuse what the protocol cannot release."""
+        if self.protocol is not None:
+            self.protocol.check(strategy, plan, self.names)
+
+    def release(self, strategy: Any, private: Iterable[Any], plan: Any) -> Any:
+        """Take the rows of all across, after the charge."""
+        statistics = tuple(strategy.measure(own, plan) for own in private)
+        if self.protocol is None:
+            return strategy.release(statistics[0], plan, source())
+        return self.protocol.release(strategy, statistics, self.names, plan, source())
+
+
+def parties(data: object) -> Parties:
+    """Return parties as they are, and anything else as one table."""
+    return data if isinstance(data, Parties) else Parties(("",), (data,))
+
+
+def together(counts: Iterable[int | None]) -> int | None:
+    """Return the number of rows of all, None where one is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def gathered(
+    data: object,
+    sites: Mapping[str, object] | None,
+    protocol: object,
+    table: Mapping[str, type[SiteProtocol]],
+) -> object:
+    """Return what a verb reads: its ``data``, or the rows of its ``sites``.
+
+    Parameters
+    ----------
+    data : object
+        None where sites are given.
+    sites : mapping of str to data, optional
+        Rows of each site, by its public name.
+    protocol : str or instance
+        A name in the table, or a protocol with words of its own.
+    table : mapping
+        The protocols known.
+
+    Raises
+    ------
+    ArgumentError
+        If both data and sites are given, or the protocol is not known or not
+        stated.
+    FrameError
+        If neither data nor sites are given.
+    """
+    known = ", ".join(map(repr, table))
+    if sites is None:
+        if protocol is not None:
+            raise ArgumentError(
+                "protocol= goes with sites={'A': data_a, 'B': data_b}; leave it out for data="
+            )
+        if data is None:
+            raise FrameError("neither data nor sites are given: write one of the two")
+        return data
+    if data is not None:
+        raise ArgumentError("data and sites are both given: write one of the two")
+    if not isinstance(sites, Mapping) or not 1 <= len(sites) <= MOST_SITES:
+        raise ArgumentError(
+            f"sites= is of type {type(sites).__name__}: expected a mapping of 1 to {MOST_SITES:,} "
+            "names to data, such as sites={'A': data_a, 'B': data_b}"
+        )
+    names = tuple(sites)
+    if not all(isinstance(name, str) and name for name in names):
+        raise ArgumentError("sites=: expected a name of each site, a text that is not empty")
+    chosen = _protocol(protocol, table, known)
+    seated = chosen.seats(names)
+    return Parties(seated, tuple(sites[name] for name in seated), chosen)
+
+
+def _protocol(protocol: object, table: Mapping[str, type[SiteProtocol]], known: str) -> Any:
+    if protocol is None:
+        raise ArgumentError(
+            f"sites= needs protocol=, which says who is trusted: write one of {known}"
+        )
+    if isinstance(protocol, tuple(table.values())):
+        return protocol
+    if not isinstance(protocol, str) or protocol not in table:
+        raise ArgumentError(f"protocol={said(protocol)} is not known; expected one of {known}")
+    return table[protocol]()

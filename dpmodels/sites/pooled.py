@@ -1,0 +1,55 @@
+"""All rows at one trusted aggregator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+from dpmodels.noise import Entropy
+from dpmodels.sites.message import shared_by
+from dpmodels.sites.protocol import Trust
+from dpmodels.statistics import Statistic
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A trusted aggregator adds exact statistics and releases their sum by any mechanism.
+
+    Examples
+    --------
+    >>> Pooled().trust.name
+    'pooled'
+    """
+
+    trust: ClassVar[Trust] = Trust(
+        name="pooled",
+        sees="exact statistics of each site: it is trusted",
+        holds="all who see the result, but not the aggregator",
+        source="disjoint rows: parallel composition",
+    )
+
+    @property
+    def passes_noise(self) -> bool:
+        """False: the aggregator adds the noise."""
+        return False
+
+    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Name all sites."""
+        return names
+
+    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+        """Refuse nothing."""
+
+    def release(
+        self,
+        strategy: Any,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        plan: Any,
+        entropy: Entropy,
+    ) -> Any:
+        """Release the sum with the noise of one release."""
+        release = strategy.release(reduce(add, statistics), plan, entropy)
+        return shared_by(release, self.trust, names)

@@ -1,0 +1,275 @@
+"""The sum of noisy integers, and nothing else: masks of every pair of sites cancel in it.
+
+Theorem
+    A site sends ``x_s + g_s + Σ_{j>s} m_sj - Σ_{j<s} m_js`` modulo ``2⁶⁴`` (or
+    ``2¹²⁸``, by public facts), where ``m_sj`` is a keystream under the secret
+    of sites s and j. For whoever lacks the secrets of honest pairs, the
+    vectors of the honest sites are uniform but for their sum; so the view of
+    an aggregator with t colluding sites is that sum, whose noise
+    :mod:`dpmodels.sites.shares` makes large enough for the planned guarantee.
+    The masks hide as long as X25519, HKDF and AES-256 do; the guarantee of the
+    released result rests on the noise alone.
+Noise
+    ``g_s``: independent discrete Gaussians of the planned scale over the root
+    of the number of honest sites that answer, ``S - t - dropouts``.
+Drop-out
+    Without a site's vector the masks of its pairs do not cancel: the sum is
+    refused. With ``dropouts=`` the sites share their private keys beforehand
+    (Shamir), and any ``S - dropouts`` of them give up the key of one that did
+    not answer. They must not do so for a site that did, nor for one whose
+    vector may still be on its way: its masks fall, and what is left is a share
+    of the noise. A site that is given up must not answer later.
+Source
+    Bonawitz et al. (2017), "Practical secure aggregation for privacy-preserving
+    machine learning", CCS, without the second masks against an aggregator that
+    lies about who answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.noise import Entropy
+from dpmodels.sites.keys import PairStream, pair_key, public_bytes
+from dpmodels.sites.message import WORD, coalition, shared_by
+from dpmodels.sites.payload import AnyPlan, Payload, multiplier, pack, require_gaussian, scales
+from dpmodels.sites.protocol import Trust
+from dpmodels.sites.shamir import KeyShare, join_secret, split_secret
+from dpmodels.sites.shares import honest_sites, noise_share
+from dpmodels.sites.summing import masked, pair_masks, summed, words_needed
+from dpmodels.sites.words import Words, add
+from dpmodels.statistics import Statistic
+
+
+@dataclass(frozen=True)
+class SecureSum:
+    """Pairwise masked sum.
+
+    Parameters
+    ----------
+    colluders : int, default 1
+        Sites that may tell the aggregator, or each other, all they know. With
+        0 the guarantee holds against an aggregator that no site tells its own
+        noise, but not against a site that sees the result.
+    dropouts : int, default 0
+        Sites that may fail to answer; the others' noise suffices without theirs.
+
+    Examples
+    --------
+    >>> SecureSum(colluders=2).trust.name
+    'secure_sum'
+    """
+
+    colluders: int = 1
+    dropouts: int = 0
+
+    trust: ClassVar[Trust] = Trust(
+        name="secure_sum",
+        sees="the sum of all noisy vectors; of one site uniform random words",
+        holds="the aggregator with up to t of the sites, all of whom follow the protocol",
+        source="Bonawitz et al. (2017)",
+    )
+
+    @property
+    def passes_noise(self) -> bool:
+        """True: each site adds a share of the noise."""
+        return True
+
+    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Name all sites; refuse fewer than two."""
+        honest_sites(len(names), self.trust.name, self.colluders, self.dropouts)
+        if len(names) < 2:
+            raise ArgumentError("protocol='secure_sum' needs two sites or more to hide in a sum")
+        if self.dropouts and 2 * (len(names) - self.dropouts) <= len(names) + self.colluders:
+            raise ArgumentError(
+                f"dropouts={self.dropouts} of {len(names)} sites with colluders={self.colluders}: "
+                "fewer must be allowed, or two groups of sites could each open another's masks"
+            )
+        return names
+
+    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+        """Refuse strategies without Gaussian noise on integers."""
+        require_gaussian(strategy, plan, self.trust.name)
+
+    def release(
+        self,
+        strategy: Any,
+        statistics: tuple[Statistic, ...],
+        names: tuple[str, ...],
+        plan: Any,
+        entropy: Entropy,
+    ) -> Any:
+        """Run all sites and the aggregator in this process, with fresh keys."""
+        payloads = [pack(own, plan) for own in statistics]
+        rows = [own.rows for own in payloads]
+        words = words_needed(plan, rows)
+        private = [X25519PrivateKey.generate() for _ in names]
+        public = [public_bytes(own) for own in private]
+        sent = [
+            self.send(own, plan, place, key, public, b"", words, entropy)
+            for place, (own, key) in enumerate(zip(payloads, private, strict=True))
+        ]
+        return self.join(strategy, plan, names, sent, rows)
+
+    def share(self, plan: AnyPlan, sites: int) -> float:
+        """Return the scale of each site's noise over the planned one."""
+        honest = sites - self.colluders - self.dropouts
+        return noise_share(honest, multiplier(plan), scales(plan))
+
+    def send(
+        self,
+        payload: Payload,
+        plan: AnyPlan,
+        place: int,
+        private: X25519PrivateKey,
+        public: Sequence[bytes],
+        session: bytes,
+        words: int,
+        entropy: Entropy,
+    ) -> Words:
+        """Return what a site sends, its noise under masks.
+
+        Parameters
+        ----------
+        payload : Payload
+            Its exact integers.
+        plan : Plan or CountPlan
+            By which they were measured.
+        place : int
+            The site's, in the order of `public`.
+        private : X25519PrivateKey
+            Its key for this release only.
+        public : sequence of bytes
+            The public keys of all sites.
+        session : bytes
+            What is released; the same for all sites.
+        words : int
+            64-bit words of each integer.
+        entropy : Entropy
+            Of the site's noise.
+        """
+        masks = self._masks(place, private, public, session, (words, payload.exact.size))
+        share = self.share(plan, len(public))
+        return masked(payload, plan, share, masks, words, entropy)
+
+    def join(
+        self,
+        strategy: Any,
+        plan: AnyPlan,
+        names: tuple[str, ...],
+        sent: Sequence[Words],
+        rows: Sequence[int],
+        absent: int = 0,
+    ) -> Any:
+        """Make the release of what all sites sent.
+
+        Parameters
+        ----------
+        strategy, plan
+            What is released.
+        names : tuple of str
+            All sites.
+        sent : sequence of ndarray
+            One vector a site, or what stands in for it.
+        rows : sequence of int
+            Of the sites that answered.
+        absent : int
+            How many did not.
+
+        Raises
+        ------
+        FrameError
+            If a site did not answer.
+        """
+        if len(sent) != len(names):
+            raise FrameError(
+                f"{len(names) - len(sent)} of {len(names)} sites did not answer: the masks of the "
+                "others do not cancel, and nothing is released; start again without them"
+            )
+        share = self.share(plan, len(names))
+        widening = share * math.sqrt(len(names) - absent)
+        release = summed(strategy, plan, sent, rows, widening)
+        size, word = len(scales(plan)), WORD * len(sent[0])
+        return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
+
+    def deal(self, private: X25519PrivateKey, sites: int) -> tuple[KeyShare, ...]:
+        """Divide a site's key between all sites, before anything is sent.
+
+        Parameters
+        ----------
+        private : X25519PrivateKey
+            Its key for this release only.
+        sites : int
+            How many there are; as many as must answer give the key back.
+        """
+        return split_secret(private.private_bytes_raw(), sites, sites - self.dropouts)
+
+    def stand_in(
+        self,
+        place: int,
+        shares: Sequence[KeyShare],
+        public: Sequence[bytes],
+        session: bytes,
+        absent: Sequence[int],
+        shape: tuple[int, int],
+    ) -> Words:
+        """Return what takes the place of the vector of a site that did not answer: its masks.
+
+        Parameters
+        ----------
+        place : int
+            Of the site that did not answer.
+        shares : sequence of KeyShare
+            Those of its key, of the sites that answered.
+        public, session
+            As for :meth:`send`.
+        absent : sequence of int
+            Places of all sites that did not answer.
+        shape : (int, int)
+            Of the vectors that were sent.
+
+        Raises
+        ------
+        FrameError
+            If more sites are absent than the noise allows for, or the key is
+            not that of the site.
+        ArgumentError
+            If there are too few shares, or not of one key.
+        """
+        if len(absent) > self.dropouts:
+            raise FrameError(
+                f"{len(absent)} sites did not answer, dropouts={self.dropouts}: the noise of the "
+                "others does not suffice, and nothing is released"
+            )
+        secret = join_secret(shares, len(public) - self.dropouts)
+        private = X25519PrivateKey.from_private_bytes(secret)
+        if public_bytes(private) != public[place]:
+            raise FrameError("the shares do not give the key of the site that did not answer")
+        # The pairs of two absent sites are in no vector that was sent.
+        found = np.zeros(shape, dtype=np.uint64)
+        for mask in self._masks(place, private, public, session, shape, without=absent):
+            add(found, mask)
+        return found
+
+    def _masks(
+        self,
+        place: int,
+        private: X25519PrivateKey,
+        public: Sequence[bytes],
+        session: bytes,
+        shape: tuple[int, int],
+        without: Sequence[int] = (),
+    ) -> list[Words]:
+        def shared(other: int) -> Words:
+            stream = PairStream(pair_key(private, public[other], session))
+            return stream.words(shape[0] * shape[1]).reshape(shape)
+
+        others = [one for one in range(len(public)) if one != place and one not in without]
+        return pair_masks(place, others, shared)

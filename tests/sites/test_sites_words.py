@@ -1,0 +1,40 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmodels.sites.words import add, from_words, negative, to_words
+
+
+@st.composite
+def vectors(draw):
+    words = draw(st.integers(1, 3))
+    size, sites = draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    half = 2 ** (64 * words - 1)
+    numbers = st.integers(-half, half - 1)
+    return words, draw(
+        st.lists(st.lists(numbers, min_size=size, max_size=size), min_size=sites, max_size=sites)
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors())
+def test_sums_are_those_of_integers_modulo_the_modulus(case):
+    words, lists = case
+    total = to_words(np.array(lists[0], dtype=object), words)
+    for own in lists[1:]:
+        add(total, to_words(np.array(own, dtype=object), words))
+    modulus = 2 ** (64 * words)
+    wanted = [sum(column) % modulus for column in zip(*lists, strict=True)]
+    assert [number % modulus for number in from_words(total).tolist()] == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(vectors())
+def test_a_vector_and_its_negative_cancel_and_come_back(case):
+    words, lists = case
+    integers = np.array(lists[0], dtype=object)
+    reduced = to_words(integers, words)
+    assert from_words(reduced).tolist() == lists[0]
+    total = negative(reduced)
+    add(total, reduced)
+    assert not total.any()
