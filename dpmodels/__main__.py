@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,9 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
 
 if TYPE_CHECKING:
-    from dpmodels.results import PCAResult, SubspaceResult
+    from dpmodels.models.site_files import Combined
     from dpmodels.results.summary import Summary
-
-    Fit = PCAResult | SubspaceResult
+    from dpmodels.sites.outgoing import Sent
 
 Pictures = tuple[tuple[str, bytes], ...]
 
@@ -40,6 +39,18 @@ The codebook is a JSON file of public facts, never taken from the data:
    "sex": {"levels": ["F", "M"]}}
 """
 
+SITES_EXAMPLE = """\
+example, with three sites that trust nobody else with their rows:
+  python -m dpmodels site-key A --out a.key          # each site its own; a.key.card to all
+  python -m dpmodels site "~ age + log(income + 1) + sex" a.csv --out a.json \\
+      --site A --session "trial 7" --protocol secure_sum --codebook codebook.json \\
+      --eps 1 --delta 1e-6 --ncomp 2 --key a.key --cards a.key.card b.key.card c.key.card
+  python -m dpmodels combine a.json b.json c.json --html report.html
+
+Sites B and C write the same but for their own names and files. The protocols full
+and dpdispca need no keys: leave --key and --cards out.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
@@ -50,7 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments; those of the process by default.
     """
     words = _parser().parse_args(argv)
-    commands = {None: _main_job, "pca": _pca, "audit": _audit}
+    commands = {
+        None: _main_job,
+        "pca": _pca,
+        "audit": _audit,
+        "site-key": _site_key,
+        "site": _site,
+        "combine": _combine,
+    }
     try:
         return commands[words.command](words)
     except DPModelsError as error:
@@ -67,33 +85,95 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     _add_audit(commands.add_parser("audit", help=AUDIT, description=AUDIT))
-    pca = commands.add_parser(
-        "pca",
-        help="principal components of a Parquet or CSV file",
-        description="Private principal components of a Parquet or CSV file.",
-        epilog=EXAMPLE,
+    pca = _command(
+        commands, "pca", "private principal components of a Parquet or CSV file", EXAMPLE
+    )
+    _add_rows(pca)
+    pca.add_argument("--mechanism", default="auto", help="auto (default) or a name")
+    _add_model(pca.add_argument_group("model"))
+    _add_output(pca)
+    _add_sites(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, what: str, example: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=f"{what.capitalize()}.",
+        epilog=example,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    pca.add_argument("formula", help='for example "~ a + log(b + 1)"; "~ ." takes all variables')
-    pca.add_argument("data", help="path of a .parquet or .csv file")
-    pca.add_argument("--codebook", required=True, help="JSON file of public bounds and levels")
-    budget = pca.add_argument_group("privacy")
+    return made
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("formula", help='for example "~ a + log(b + 1)"; "~ ." takes all variables')
+    parser.add_argument("data", help="path of a .parquet or .csv file")
+    parser.add_argument("--codebook", required=True, help="JSON file of public bounds and levels")
+    budget = parser.add_argument_group("privacy")
     budget.add_argument("--eps", type=float, help="privacy loss, for example 1")
     budget.add_argument("--delta", type=float, default=0.0, help="for example 1e-6; well below 1/n")
     budget.add_argument("--rho", type=float, help="zCDP budget, instead of --eps and --delta")
     budget.add_argument(
         "--adjacency", default="replace", help="replace (default; n is public) or add-remove"
     )
-    budget.add_argument("--mechanism", default="auto", help="auto (default) or a name")
-    model = pca.add_argument_group("model")
-    model.add_argument("--ncomp", type=int, help="components to keep (default: all)")
-    model.add_argument("--no-center", action="store_true", help="second moment about zero")
-    model.add_argument("--scale", default="range", help="range (default), sd or none")
-    model.add_argument("--row-norm", type=_row_norm, help="hold scaled rows in a smaller ball")
-    output = pca.add_argument_group("output, besides the printed report")
+
+
+def _add_model(model: Any) -> None:
+    """Add words of the verbs; those that are not given are left to the verb."""
+    left = argparse.SUPPRESS
+    model.add_argument("--ncomp", type=int, default=left, help="components to keep (default: all)")
+    model.add_argument(
+        "--no-center",
+        dest="center",
+        action="store_false",
+        default=left,
+        help="second moment about zero",
+    )
+    model.add_argument("--scale", type=_or_none, default=left, help="range (default), sd or none")
+    model.add_argument(
+        "--row-norm", type=_row_norm, default=left, help="hold scaled rows in a smaller ball"
+    )
+
+
+def _add_sites(commands: Any) -> None:
+    key = _command(commands, "site-key", "make a site's key for one joint release", SITES_EXAMPLE)
+    key.add_argument("site", help="the site's public name")
+    key.add_argument("--out", required=True, metavar="FILE", help="the key; FILE.card beside it")
+    site = _command(
+        commands, "site", "write a site's part of a joint release, for combine", SITES_EXAMPLE
+    )
+    _add_rows(site)
+    site.add_argument("--out", required=True, metavar="FILE", help="a new file; it holds no rows")
+    joint = site.add_argument_group("who releases together; --site, --key and --out are one's own")
+    joint.add_argument("--site", required=True, help="this site's public name")
+    joint.add_argument("--session", required=True, help="a name of this release, new each time")
+    joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
+    joint.add_argument("--key", metavar="FILE", help="of site-key, for cape and secure_sum")
+    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="those of all sites")
+    for name, (kind, what) in _PROTOCOL_WORDS.items():
+        joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
+    model = site.add_argument_group("model")
+    model.add_argument(
+        "--verb",
+        default="pca",
+        help="pca (default), cov, moments, lm, mean, var, hist, table, summary",
+    )
+    _add_model(model)
+    for name, (read, what) in _MORE_WORDS.items():
+        model.add_argument(f"--{name}", type=read, default=argparse.SUPPRESS, help=what)
+    combine = _command(
+        commands, "combine", "fit what sites have written, at no further cost", SITES_EXAMPLE
+    )
+    combine.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
+    _add_output(combine)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output, besides the printed report")
     for name, what in _FORMATS.items():
         output.add_argument(f"--{name}", metavar="FILE", help=what)
-    return parser
 
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +195,14 @@ def _row_norm(text: str) -> float | str:
     return text if text == "unit" else float(text)
 
 
+def _breaks(text: str) -> int | list[float]:
+    return [float(end) for end in text.split(",")] if "," in text else int(text)
+
+
+def _or_none(text: str) -> str | None:
+    return None if text == "none" else text
+
+
 _TABLES = ("text", "html", "latex", "markdown")
 _FORMATS = {
     "text": "the report as plain text",
@@ -122,6 +210,21 @@ _FORMATS = {
     "latex": "the report as LaTeX tables",
     "markdown": "the report as Markdown",
     "save": "the result as netCDF, for dp.load",
+}
+_PICTURES = {
+    "plot_scree": "Variances of the components with noise intervals",
+    "plot_loadings": "Loadings of the variables on the components",
+    "plot": "Estimates",
+}
+_MODEL_WORDS = ("ncomp", "center", "scale", "row_norm", "denoise", "weights", "breaks")
+_MORE_WORDS: dict[str, tuple[Callable[[str], object], str]] = {
+    "denoise": (_or_none, "auto (default), invariant, spiked, psd or none"),
+    "weights": (str, "a variable, for lm"),
+    "breaks": (_breaks, "for hist, how many bins or their ends, such as 0,20,100"),
+}
+_PROTOCOL_WORDS: dict[str, tuple[Callable[[str], object], str]] = {
+    "colluders": (int, "sites that may collude, for cape and secure_sum (default: 1)"),
+    "R": (int, "columns of the root that is sent, for dpdispca (default: --ncomp)"),
 }
 
 
@@ -146,21 +249,83 @@ def _pca(words: argparse.Namespace) -> int:
         words.formula,
         words.data,
         codebook=dp.Codebook.load(words.codebook),
-        eps=words.eps,
-        delta=words.delta,
-        budget=None if words.rho is None else dp.ZCDP(words.rho),
-        ncomp=words.ncomp,
-        center=not words.no_center,
-        scale=None if words.scale == "none" else words.scale,
-        row_norm=words.row_norm,
         mechanism=words.mechanism,
-        adjacency=words.adjacency,
+        **_privacy(words),
+        **_given(words, _MODEL_WORDS),
     )
+    return _show(fit, words)
+
+
+def _given(words: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(words, name) for name in names if hasattr(words, name)}
+
+
+def _privacy(words: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "eps": words.eps,
+        "delta": words.delta,
+        "budget": None if words.rho is None else dp.ZCDP(words.rho),
+        "adjacency": words.adjacency,
+    }
+
+
+def _show(fit: Combined, words: argparse.Namespace) -> int:
     print(fit.summary())
     _write(fit.summary(), words, lambda: _pictures(fit))
     if words.save is not None:
         fit.save(words.save)
     return 0
+
+
+def _site_key(words: argparse.Namespace) -> int:
+    card = dp.site_key(words.site, words.out)
+    print(f"{words.out}: the key of site {words.site!r} for one release; show it to nobody")
+    print(f"{card}: its public card; send it to all other sites")
+    return 0
+
+
+def _site(words: argparse.Namespace) -> int:
+    written = dp.site_release(
+        words.formula,
+        words.data,
+        words.out,
+        site=words.site,
+        session=words.session,
+        protocol=_protocol(words),
+        codebook=dp.Codebook.load(words.codebook),
+        verb=words.verb,
+        key=words.key,
+        cards=words.cards,
+        **_privacy(words),
+        **_given(words, _MODEL_WORDS),
+    )
+    print(
+        f"{written}: the part of site {words.site!r} of {words.session!r}, protocol "
+        f"{words.protocol}; send it to whoever combines"
+    )
+    return 0
+
+
+def _protocol(words: argparse.Namespace) -> str | Sent:
+    """Return a protocol with the words given for it, and an unknown name as it is."""
+    from dpmodels.sites.outgoing import SENT
+
+    given, name = _given(words, _PROTOCOL_WORDS), words.protocol
+    if name not in SENT:
+        return str(name)
+    strange = [word for word in given if word not in SENT[name].__dataclass_fields__]
+    if strange:
+        raise ArgumentError(f"--{strange[0]} is no word of protocol {name!r}; leave it out")
+    made: Sent = SENT[name](**given)
+    return made
+
+
+def _combine(words: argparse.Namespace) -> int:
+    _check_targets(words)
+    for name, target in _given(words, _FORMATS).items():
+        if target is not None and Path(target).exists():
+            raise ArgumentError(f"--{name} {target!r} is there already; give a new name")
+    return _show(dp.combine(words.files), words)
 
 
 def _audit(words: argparse.Namespace) -> int:
@@ -195,23 +360,22 @@ def _write(summary: Summary, words: argparse.Namespace, draw: Callable[[], Pictu
             Path(target).write_text(make(), encoding="utf-8")
 
 
-def _pictures(fit: Fit) -> Pictures:
+def _pictures(fit: Combined) -> Pictures:
     """Draw the pictures of a web page, none where matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         return ()
     from matplotlib.figure import Figure
 
-    from dpmodels.results import PCAResult
-
-    drawn: list[tuple[str, Any]] = [
-        ("Loadings of the variables on the components", fit.plot_loadings)
-    ]
-    if isinstance(fit, PCAResult):
-        drawn.insert(0, ("Variances of the components with noise intervals", fit.plot_scree))
     pictures = []
-    for text, draw in drawn:
+    for name, text in _PICTURES.items():
+        draw = getattr(fit, name, None)
+        if draw is None:
+            continue
         figure = Figure(figsize=(7, 4.5), layout="constrained")
-        draw(ax=figure.add_subplot())
+        try:
+            draw(ax=figure.add_subplot())
+        except ArgumentError:  # a model of the constant alone has nothing to draw
+            continue
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
         pictures.append((text, buffer.getvalue()))

@@ -187,11 +187,156 @@ def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, c
     assert "not as expected" in capsys.readouterr().out
 
 
+SITES = "ABC"
+
+
+@pytest.fixture
+def three(job):
+    """Three sites with a third of the rows each, their keys made by command."""
+    table = pd.read_csv(job / "data.csv")
+    for place, site in enumerate(SITES):
+        table[place::3].to_csv(job / f"{site}.csv", index=False)
+        assert main(["site-key", site, "--out", str(job / f"{site}.key")]) == 0
+    return job
+
+
+def site_words(job, site, protocol, *more, formula="~ a + b + g"):
+    given = ["site", formula, str(job / f"{site}.csv"), "--out", str(job / f"{site}.json")]
+    given += ["--site", site, "--session", "trial 7", "--protocol", protocol]
+    given += ["--codebook", str(job / "cb.json"), "--eps", "1", "--delta", "1e-6"]
+    if protocol in ("cape", "secure_sum"):
+        given += ["--key", str(job / f"{site}.key")]
+        given += ["--cards", *(str(job / f"{one}.key.card") for one in SITES)]
+    return [*given, *more]
+
+
+def combine_words(job, *more):
+    return ["combine", *(str(job / f"{site}.json") for site in SITES), *more]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words_of_it"),
+    [("full", ()), ("dpdispca", ("--R", "3")), ("cape", ("--colluders", "0")), ("secure_sum", ())],
+)
+def test_three_sites_combine_by_files(three, protocol, words_of_it, capsys):
+    for site in SITES:
+        given = site_words(three, site, protocol, "--ncomp", "2", *words_of_it)
+        assert main(given) == 0
+    out, err = capsys.readouterr()
+    assert out.count(f"protocol {protocol}; send it") == 3
+    page, saved = three / "fit.html", three / "fit.nc"
+    assert main(combine_words(three, "--html", str(page), "--save", str(saved))) == 0
+    out, more = capsys.readouterr()
+    assert f"3, protocol {protocol}" in out
+    assert "400 (public)" in out
+    assert "no protocol can detect" in " ".join(out.split())
+    assert err == more == ""
+    assert "<img" in page.read_text(encoding="utf-8")
+    assert dp.load(saved).loadings.sizes["component"] == 2
+    assert str(dp.load(saved).summary()) + "\n" == out
+    for name, target in (("html", page), ("save", saved)):
+        assert main(combine_words(three, f"--{name}", str(target))) == 2
+        assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verb", "formula", "more", "title"),
+    [
+        ("lm", "b ~ a + g", ["--row-norm", "1"], "linear regression"),
+        ("lm", "b ~ 1", [], "linear regression"),
+        ("cov", "~ a + b", ["--no-center", "--scale", "none"], "second moment"),
+        ("cov", "~ a + b", ["--denoise", "none"], "covariance"),
+        ("mean", "b ~ g", [], "means"),
+        ("table", "~ g", ["--adjacency", "add-remove"], "counts"),
+        ("hist", "~ a", ["--breaks", "0,0.3,1"], "histogram"),
+        ("hist", "~ a", ["--breaks", "4"], "histogram"),
+    ],
+)
+def test_other_verbs_of_sites(three, verb, formula, more, title, capsys):
+    for site in SITES:
+        given = site_words(three, site, "full", "--verb", verb, *more, formula=formula)
+        assert main(given) == 0
+    page = three / "fit.html"
+    assert main(combine_words(three, "--html", str(page))) == 0
+    out = capsys.readouterr().out
+    assert title in out
+    assert "3, protocol full" in out
+    assert page.is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (["--protocol", "trust_me"], "expected one of 'full'"),
+        (["--protocol", "pooled"], "expected one of 'full'"),
+        (["--protocol", "full"], "are not for protocol='full'"),
+        (["--colluders", "3"], "has to be honest"),
+        (["--R", "2"], "--R is no word of protocol 'secure_sum'"),
+        (["--verb", "svm"], "verb='svm'"),
+        (["--verb", "table", "--ncomp", "1"], "ncomp= is no word"),
+        (["--key", "missing.key"], "missing.key"),
+        (["--cards", "A.csv"], "A.csv"),
+        (["--out", "nowhere/a.json"], "its folder does not exist"),
+        (["--session", ""], "session"),
+        (["--site", "B"], "the key of another site"),
+        (["--eps", "-1"], "eps"),
+        (["--delta", "0"], "delta"),
+    ],
+)
+def test_mistakes_of_a_site_are_one_line_and_keep_the_key(three, change, said, capsys):
+    capsys.readouterr()
+    assert main([*site_words(three, "A", "secure_sum"), *change]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not (three / "A.json").exists()
+    assert "private" in (three / "A.key").read_text(encoding="utf-8")
+
+
+def test_nothing_that_was_written_is_written_over(three, capsys):
+    files = [three / "A.key", three / "A.key.card", three / "A.json"]
+    assert main(site_words(three, "A", "secure_sum")) == 0
+    before = [file.read_bytes() for file in files]
+    assert main(site_words(three, "A", "secure_sum")) == 2
+    assert main(["site-key", "A", "--out", str(files[0])]) == 2
+    files[0].rename(three / "old.key")
+    assert main(["site-key", "A", "--out", str(files[0])]) == 2
+    assert not files[0].exists()
+    (three / "old.key").rename(files[0])
+    assert main(["site-key", "A", "--out", str(three / "nowhere" / "A.key")]) == 2
+    errors = capsys.readouterr().err
+    assert errors.count("is there already") == 3
+    assert "its folder does not exist" in errors
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_combine_names_what_does_not_fit(three, capsys):
+    for site in SITES:
+        formula = "~ a + b" if site == "B" else "~ a + b + g"
+        assert main(site_words(three, site, "full", formula=formula)) == 0
+    capsys.readouterr()
+    assert main(combine_words(three)) == 2
+    assert main(combine_words(three, "--html", "nowhere/report.html")) == 2
+    assert main(["combine", *[str(three / "A.json")] * 2]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 3
+    assert "formula is ~ a + b and not ~ a + b + g" in errors[0]
+    assert "--html" in errors[1]
+    assert "both of site 'A'" in errors[2]
+
+
 def test_help_explains_itself(capsys):
-    for given in (["--help"], ["pca", "--help"]):
+    commands = {
+        "pca": '"levels"',
+        "site-key": "FILE.card",
+        "site": "secure_sum",
+        "combine": "one of each site",
+    }
+    for given, said in {"--help": '"levels"', **commands}.items():
         with pytest.raises(SystemExit) as stop:
-            main(given)
+            main([given] if given == "--help" else [given, "--help"])
         assert stop.value.code == 0
         shown = capsys.readouterr().out
         assert "--codebook" in shown
-        assert '"levels"' in shown
+        assert said in shown
