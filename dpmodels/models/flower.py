@@ -1,0 +1,291 @@
+"""``dp.flower``: sites over a network, on Flower.
+
+Flower carries messages between one ServerApp, at the aggregator, and a
+ClientApp at each site. :func:`client_app` and :func:`server_app` make the two.
+They run the protocols of :func:`~dpmodels.site_release` and
+:func:`~dpmodels.combine`, and what travels are the same letters.
+
+*What travels.* First the aggregator asks every node for its terms: formula,
+codebook, words, guarantee, protocol, session and, where sites have keys, their
+public keys. Nothing has been read or charged by then. Only if all sites are
+there and state the same, it sends the terms back to each and asks for its
+letter. A site compares them with its own, reads its rows, charges its ledger,
+adds noise and masks, keeps the letter in a file and sends a copy. A refusal
+names the first difference; any other error is told by its class alone.
+
+*Who sees it.* The aggregator and everyone who runs the SuperLink see what the
+protocol's aggregator sees, and the terms. So does everyone on the way, unless
+Flower runs with TLS, which also tells sites that the SuperLink is the one they
+know. Under ``full`` and ``dpdispca`` a letter has all of its noise. Under
+``cape`` and ``secure_sum`` it has a share of it, and masks cover the rest.
+
+*Keys.* Sites that exchange the cards of :func:`~dpmodels.site_key` themselves,
+and give them as ``cards=``, need not trust the aggregator with keys. With
+``sites=`` the aggregator hands the cards on. It then has to hand on the true
+ones: one that put its own in their place would read each letter without its
+masks, with only a share of the noise. An aggregator that is curious and hands
+them on honestly learns nothing by them.
+
+*Once.* The letter's file is the record that a session was answered. While it
+is there the site refuses: nothing is charged twice, and the same rows never
+get fresh noise. Should the aggregator lose a letter, the file can be handed
+over, for :func:`~dpmodels.combine`. Flower starts a process for each message,
+so that a ledger opened beside the app holds for this one release; a site that
+takes part in several sessions counts them itself.
+
+*Code.* Flower sends the code of its apps from whoever may start runs to every
+site, where it runs with the rights of the SuperNode. Terms that are checked by
+code bind only as far as that code is the one agreed on. A site that does not
+trust those who may start runs does not let a SuperNode near its rows: it
+writes its letter with :func:`~dpmodels.site_release` and sends the file.
+
+Set ``FLWR_TELEMETRY_ENABLED=0`` in the environment of all Flower's processes:
+otherwise they report their use to Flower's makers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path as Place
+from typing import TYPE_CHECKING, Any
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, said
+
+# The front door hands this module out whole, and finds it by this name in it.
+from dpmodels.models import flower as flower
+from dpmodels.models.site_answers import QUESTIONS, SiteAnswers
+from dpmodels.models.site_files import Combined, Path, combine, site_release, stated_terms
+from dpmodels.models.site_questions import ask_sites
+from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.sites.outgoing import Sent
+
+if TYPE_CHECKING:
+    from flwr.app import Context, Message, RecordDict
+    from flwr.clientapp import ClientApp
+    from flwr.serverapp import Grid, ServerApp
+
+_RECORD = "dpmodels"
+
+
+def client_app(
+    formula: str,
+    data: object,
+    path: Path,
+    *,
+    site: str,
+    session: str,
+    protocol: str | Sent,
+    codebook: Codebook,
+    verb: str = "pca",
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    adjacency: AdjacencyName = "replace",
+    ledger: Ledger | None = None,
+    key: Path | None = None,
+    cards: Sequence[Path] = (),
+    sites: Sequence[str] = (),
+    **words: Any,
+) -> ClientApp:
+    """Make the app that answers for one site, on terms that the site states here.
+
+    Parameters
+    ----------
+    formula : str
+        As for the verb.
+    data : frame, mapping, path or iterable of frames
+        This site's rows. Give a path: it is read when all have agreed, and not
+        when the app is loaded.
+    path : path
+        A new file for the letter, in a folder of the site that stays; it is
+        the record that this session was answered.
+    site, session, protocol, codebook, verb, eps, delta, budget, adjacency, ledger
+        As for :func:`~dpmodels.site_release`.
+    key : path, optional
+        This site's key of :func:`~dpmodels.site_key`, for ``"cape"`` and
+        ``"secure_sum"``; it is used up.
+    cards : sequence of path
+        Public cards of all sites, for the same, exchanged beforehand.
+    sites : sequence of str
+        Instead of cards: the names of all sites, if the aggregator is trusted
+        to hand on their keys.
+    **words
+        Further words of the verb.
+
+    Returns
+    -------
+    flwr.clientapp.ClientApp
+        To be named as ``clientapp`` in the bundle's ``pyproject.toml``.
+
+    Raises
+    ------
+    ArgumentError, BudgetError
+        If the terms make no sense, or Flower is not installed. Formula, data
+        and keys are looked at when a question comes; the answer is a refusal
+        then.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> agreed = dict(codebook=dp.codebook(a=(0, 1), b=(0, 1)), eps=1.0, delta=1e-6)
+    >>> agreed |= dict(session="trial 7", protocol="full")
+    >>> app = dp.flower.client_app(
+    ...     "~ a + b", "rows.csv", "trial-7.json", site="A", **agreed
+    ... )  # doctest: +SKIP
+    """
+    _need_flower()
+    from flwr.clientapp import ClientApp
+
+    if isinstance(sites, str):
+        raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
+    guarantee = resolve_budget(eps, delta, budget)
+    stated: dict[str, Any] = {
+        "site": site,
+        "session": session,
+        "protocol": protocol,
+        "codebook": codebook,
+        "verb": verb,
+        "budget": guarantee,
+        "adjacency": adjacency,
+    }
+    chosen, _, terms = stated_terms(formula, **stated, words=words)
+    release = partial(site_release, formula, data, path, **stated, ledger=ledger, **words)
+    answers = SiteAnswers(
+        site, chosen, terms, Place(path), release, key, tuple(cards), tuple(sites)
+    )
+    app = ClientApp()
+    for question in QUESTIONS:
+        app.query(question)(partial(_reply, answers, question))
+    return app
+
+
+def server_app(
+    sites: Sequence[str],
+    *,
+    session: str,
+    folder: Path,
+    done: Callable[[Combined], object] | None = None,
+    timeout: float = 600.0,
+) -> ServerApp:
+    """Make the app that asks the sites for their letters and combines them.
+
+    Parameters
+    ----------
+    sites : sequence of str
+        The names of the sites that take part, no more and no fewer.
+    session : str
+        The name of this release that all sites agree on.
+    folder : path
+        Where letters are kept; one without any. ``dp.combine`` takes them
+        again at any time.
+    done : callable, optional
+        Called with what ``dp.combine`` returns, to print or save it.
+    timeout : float, default 600
+        Seconds until all sites have connected and answered.
+
+    Returns
+    -------
+    flwr.serverapp.ServerApp
+        To be named as ``serverapp`` in the bundle's ``pyproject.toml``. It
+        fails with a FrameError that names the site if one is missing, refuses,
+        states other terms than another, or fails; nothing is combined then.
+
+    Raises
+    ------
+    ArgumentError
+        If sites or session make no sense, or Flower is not installed.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> app = dp.flower.server_app(
+    ...     ["A", "B"], session="trial 7", folder="letters", done=print
+    ... )  # doctest: +SKIP
+    """
+    _need_flower()
+    from flwr.serverapp import ServerApp
+
+    names = () if isinstance(sites, str) else tuple(sites)
+    if not names or len(set(names)) < len(names) or not all(map(_is_name, names)):
+        raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
+    if not _is_name(session):
+        raise ArgumentError(f"session={said(session)}: expected a text that is not empty")
+
+    def main(grid: Grid, context: Context) -> None:
+        letters = ask_sites(_FlowerPost(grid), names, session, Place(folder), timeout)
+        fit = combine(letters)
+        if done is not None:
+            done(fit)
+
+    app = ServerApp()
+    app.main()(main)
+    return app
+
+
+class _FlowerPost:
+    """Questions as Flower's messages."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._sent: dict[str, int] = {}
+
+    def nodes(self) -> list[int]:
+        return list(self._grid.get_node_ids())
+
+    def send(self, question: str, asked: Mapping[int, Mapping[str, Any]], seconds: float) -> None:
+        from flwr.app import Message
+
+        if not asked:
+            return
+        messages = [
+            Message(_record(plain), node, f"query.{question}", ttl=max(seconds, 1.0))
+            for node, plain in asked.items()
+        ]
+        numbers = self._grid.push_messages(messages)
+        self._sent |= {number: node for number, node in zip(numbers, asked, strict=False) if number}
+
+    def arrived(self) -> list[tuple[int, dict[str, Any]]]:
+        replies = self._grid.pull_messages(list(self._sent)) if self._sent else ()
+        heard = []
+        for reply in replies:
+            node = self._sent.pop(reply.metadata.reply_to_message_id, None)
+            if node is not None:
+                heard.append((node, _plain(reply)))
+        return heard
+
+
+def _reply(answers: SiteAnswers, question: str, message: Message, context: Context) -> Message:
+    from flwr.app import Message
+
+    return Message(_record(answers.answer(question, _plain(message))), reply_to=message)
+
+
+def _record(plain: Mapping[str, Any]) -> RecordDict:
+    from flwr.app import ConfigRecord, RecordDict
+
+    return RecordDict({_RECORD: ConfigRecord({"json": json.dumps(plain)})})
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """Return what a message holds; nothing of what is not one of ours."""
+    if message.has_error():
+        return {"failure": message.error.reason or "Flower gave no reason"}
+    records: Any = message.content
+    try:
+        plain = json.loads(records[_RECORD]["json"])
+    except (KeyError, TypeError, ValueError):
+        return {}
+    return plain if isinstance(plain, dict) else {}
+
+
+def _is_name(given: object) -> bool:
+    return isinstance(given, str) and bool(given)
+
+
+def _need_flower() -> None:
+    if find_spec("flwr") is None:
+        raise ArgumentError('sites over a network need Flower: pip install "dpmodels[flower]"')

@@ -1,0 +1,320 @@
+"""A release over a network without the network: both halves, and what they refuse."""
+
+import json
+import logging
+from functools import partial
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.models.site_answers import LETTER, TERMS, SiteAnswers
+from dpmodels.models.site_files import site_release, stated_terms
+from dpmodels.models.site_questions import agreed_terms, ask_sites
+from dpmodels.sites.letter import read_letter
+
+CB = dp.codebook(a=(0, 1), b=(0, 1))
+SITES = ("A", "B", "C")
+KEYED = ("cape", "secure_sum")
+SECRET = 0.123456789
+
+
+def rows(site):
+    rng = np.random.default_rng(ord(site))
+    return {"a": rng.uniform(0, 1, 60), "b": rng.uniform(0, 1, 60)}
+
+
+def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **change):
+    """The answering half of one site; keyed sites have their keys handed on, or exchanged."""
+    own = {"session": "s-1", "codebook": CB, "verb": "pca", "adjacency": "replace"} | change
+    own |= {"budget": own.get("budget", dp.ZCDP(0.5)), "protocol": protocol}
+    formula, words = own.pop("formula", "~ a + b"), own.pop("words", {})
+    keys = {}
+    if protocol in KEYED:
+        keys["key"] = folder / f"{name}.key"
+        if handed:
+            dp.site_key(name, keys["key"])
+            keys["sites"] = SITES
+        else:
+            keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
+    chosen, _, terms = stated_terms(formula, site=name, **own, words=words)
+    path = folder / f"{name}.json"
+    release = partial(
+        site_release,
+        formula,
+        rows(name) if data is None else data,
+        path,
+        site=name,
+        **own,
+        ledger=ledger,
+        **words,
+    )
+    return SiteAnswers(name, chosen, terms, path, release, **keys)
+
+
+class Street:
+    """A way to sites in this process; `silent` ones never answer, `broken` ones fail."""
+
+    def __init__(self, *answering, silent=(), broken=()):
+        self.sites = dict(enumerate(answering, 100))
+        self.silent, self.broken, self.said, self.asked = silent, broken, [], []
+
+    def nodes(self):
+        return list(self.sites)
+
+    def send(self, question, asked, seconds):
+        for node, plain in asked.items():
+            one = self.sites[node]
+            self.asked.append((question, one.site))
+            if (question, one.site) in self.silent:
+                continue
+            if (question, one.site) in self.broken:
+                self.said.append((node, {"failure": "out of memory"}))
+                continue
+            answer = one.answer(question, json.loads(json.dumps(plain)))
+            self.said.append((node, json.loads(json.dumps(answer))))
+
+    def arrived(self):
+        said, self.said = self.said, []
+        return said
+
+
+def ask(street, folder, session="s-1", timeout=0.5):
+    return ask_sites(street, SITES, session, folder / "letters", timeout)
+
+
+@pytest.mark.parametrize("handed", [True, False])
+@pytest.mark.parametrize("protocol", ["full", "dpdispca", "cape", "secure_sum"])
+def test_the_same_release_as_of_files(protocol, handed, tmp_path):
+    if not handed:
+        for name in SITES:
+            dp.site_key(name, tmp_path / f"{name}.key")
+    made = [site(name, tmp_path, protocol=protocol, handed=handed) for name in SITES]
+    with dp.simulation(seed=3):
+        fit = dp.combine(ask(Street(*made), tmp_path))
+    with dp.simulation(seed=3):
+        alone = tmp_path / "alone"
+        alone.mkdir()
+        words = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(0.5), "protocol": protocol}
+        keyed = protocol in KEYED
+        cards = [dp.site_key(name, alone / f"{name}.key") for name in SITES if keyed]
+        for name in SITES:
+            key = {"key": alone / f"{name}.key", "cards": cards} if keyed else {}
+            path = alone / f"{name}.json"
+            dp.site_release("~ a + b", rows(name), path, site=name, **words, **key)
+    own = dp.combine([alone / f"{name}.json" for name in SITES])
+    assert np.array_equal(fit.release.second, own.release.second)
+    assert fit.release.shared == own.release.shared
+
+
+def test_letters_that_leave_are_those_that_stay(tmp_path):
+    letters = ask(Street(*(site(name, tmp_path) for name in SITES)), tmp_path)
+    assert [one.read_bytes() for one in letters] == [
+        (tmp_path / f"{name}.json").read_bytes() for name in SITES
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"formula": "~ a"}, "'A' and 'B' do not state the same: formula is ~ a and not ~ a"),
+        ({"budget": dp.ZCDP(0.6)}, "guarantee is"),
+        ({"words": {"ncomp": 1}}, "words ncomp is stated by one"),
+        ({"protocol": "dpdispca"}, "protocol name is dpdispca and not full"),
+        ({"session": "s-2"}, "'B' refuses: its session is 's-2'"),
+    ],
+)
+def test_a_mismatch_is_found_before_a_row_is_read(change, said, tmp_path):
+    ledgers = [dp.Ledger(budget=dp.ZCDP(1.0)) for _ in SITES]
+    unread = [iter(()) for _ in SITES]
+    made = [
+        site(name, tmp_path, unread[i], ledger=ledgers[i], **(change if name == "B" else {}))
+        for i, name in enumerate(SITES)
+    ]
+    street = Street(*made)
+    with pytest.raises(FrameError, match=said):
+        ask(street, tmp_path)
+    assert {question for question, _ in street.asked} == {TERMS}
+    assert not any(ledger.entries for ledger in ledgers)
+    assert not any(one.path.exists() for one in made)
+
+
+def test_a_site_does_what_it_stated_and_nothing_else(tmp_path):
+    ledger = dp.Ledger(budget=dp.ZCDP(9.0))
+    one = site("A", tmp_path, ledger=ledger)
+    agreed = agreed_terms({"A": one.answer(TERMS, {"session": "s-1"})["terms"]})
+    for change, said in [
+        ({"formula": "~ a"}, "formula is ~ a and not"),
+        ({"guarantee": ["ZCDP", {"rho": 9.0}]}, "guarantee is"),
+        ({"keys": {"A": "00"}}, "keys A is stated by one"),
+        ({"words": None}, "words is None"),
+        ({"more": 1}, "more is stated by one"),
+    ]:
+        answer = one.answer(LETTER, agreed | change)
+        assert "letter" not in answer
+        assert f"it does not agree: {said}" in answer["refusal"]
+    assert "session" in one.answer(LETTER, {})["refusal"]
+    assert not ledger.entries
+    assert not one.path.exists()
+
+
+def test_a_session_is_answered_once(tmp_path):
+    ledger = dp.Ledger(budget=dp.ZCDP(9.0))
+    one = site("A", tmp_path, ledger=ledger)
+    agreed = agreed_terms({"A": one.answer(TERMS, {"session": "s-1"})["terms"]})
+    assert "letter" in one.answer(LETTER, agreed)
+    letter = one.path.read_bytes()
+    for question, asked in [(LETTER, agreed), (TERMS, agreed), (LETTER, agreed)]:
+        answer = one.answer(question, asked)
+        assert set(answer) == {"site", "refusal"}
+        assert "already" in answer["refusal"]
+    again = site("A", tmp_path, ledger=ledger)
+    assert "already" in again.answer(LETTER, agreed)["refusal"]
+    assert len(ledger.entries) == 1
+    assert one.path.read_bytes() == letter
+
+
+def test_errors_quote_neither_rows_nor_files(tmp_path, caplog):
+    def broken():
+        raise RuntimeError(f"row 7 is {SECRET}")
+        yield
+
+    missing = tmp_path / "patients.csv"
+    for name, data in (("A", broken()), ("B", {"a": [SECRET]}), ("C", str(missing))):
+        one = site(name, tmp_path, data)
+        agreed = agreed_terms({name: one.answer(TERMS, {"session": "s-1"})["terms"]})
+        with caplog.at_level(logging.DEBUG):
+            answer = one.answer(LETTER, agreed)
+        assert "it cannot answer" in answer["refusal"]
+        assert str(SECRET) not in str(answer) + caplog.text
+        assert "patients" not in str(answer)
+
+
+def test_a_folder_that_is_missing_stops_all_before_a_row_is_read(tmp_path):
+    made = [site(name, tmp_path / "not there" if name == "B" else tmp_path) for name in SITES]
+    street = Street(*made)
+    with pytest.raises(FrameError, match=r"'B' refuses: it cannot answer \(FrameError\)"):
+        ask(street, tmp_path)
+    assert {question for question, _ in street.asked} == {TERMS}
+
+
+def test_keys_that_are_not_those_named_are_refused(tmp_path):
+    made = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
+    said = {name: one.answer(TERMS, {"session": "s-1"})["terms"] for name, one in made.items()}
+    agreed = agreed_terms(said)
+    keys = agreed["keys"]
+    for changed in (
+        {"A": keys["A"], "B": keys["B"]},
+        {**keys, "D": keys["C"]},
+        {**keys, "A": keys["B"]},
+        {**keys, "B": keys["A"]},
+        {**keys, "B": "no key"},
+        None,
+    ):
+        answer = made["A"].answer(LETTER, {**agreed, "keys": changed})
+        assert set(answer) == {"site", "refusal"}
+    assert "private" in (tmp_path / "A.key").read_text("utf-8")
+    with pytest.raises(FrameError, match="another key of site 'A'"):
+        agreed_terms({**said, "B": {**said["B"], "keys": {"A": "00", **said["B"]["keys"]}}})
+    with pytest.raises(FrameError, match="site 'C' is not both"):
+        agreed_terms({name: said[name] for name in "AB"} | {"A": agreed})
+
+
+def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
+    made = [site(name, tmp_path) for name in SITES]
+    with pytest.raises(FrameError, match=r"site 'C' did not answer; no row was read"):
+        ask(Street(*made[:2]), tmp_path)
+    with pytest.raises(FrameError, match=r"site 'B' did not answer \(a node: out of memory\)"):
+        ask(Street(*made, broken=[(TERMS, "B")]), tmp_path, timeout=60)
+    with pytest.raises(FrameError, match="two nodes say they are site 'A'"):
+        ask(Street(made[0], *made), tmp_path)
+    with pytest.raises(FrameError, match=r"'B': out of memory; nothing was combined.*A\.json"):
+        ask(Street(*made, broken=[(LETTER, "B")]), tmp_path)
+    with pytest.raises(FrameError, match="there already"):
+        ask(Street(*made), tmp_path)
+    late = dp.site_release(
+        "~ a + b",
+        rows("B"),
+        tmp_path / "B.json",
+        site="B",
+        session="s-1",
+        codebook=CB,
+        protocol="full",
+        budget=dp.ZCDP(0.5),
+    )
+    assert dp.combine([late, *(tmp_path / "letters").iterdir()]).release.shared.sites == SITES
+
+
+def test_a_site_that_falls_silent_is_named(tmp_path):
+    made = [site(name, tmp_path) for name in SITES]
+    with pytest.raises(FrameError, match="'C': it did not answer in time; nothing was combined"):
+        ask(Street(*made, silent=[(LETTER, "C")]), tmp_path)
+
+
+@pytest.mark.parametrize("terms", [None, [], {}, {"protocol": "full", "keys": {}}])
+def test_terms_of_another_version_are_refused(terms, tmp_path):
+    class Older:
+        site = "B"
+
+        def answer(self, question, asked):
+            return {"site": "B", "terms": terms}
+
+    with pytest.raises(FrameError, match="site 'B' uses another version"):
+        ask(Street(site("A", tmp_path), Older(), site("C", tmp_path)), tmp_path)
+
+
+def test_strangers_are_not_asked_for_letters(tmp_path):
+    street = Street(site("D", tmp_path), *(site(name, tmp_path) for name in SITES))
+    assert len(ask(street, tmp_path)) == len(SITES)
+    assert (LETTER, "D") not in street.asked
+
+
+def test_letters_of_other_terms_are_not_combined(tmp_path):
+    made = [site(name, tmp_path) for name in SITES]
+    others = tmp_path / "others"
+    others.mkdir()
+    wrong = site("B", others, formula="~ a")
+    agreed = agreed_terms({"B": wrong.answer(TERMS, {"session": "s-1"})["terms"]})
+    text = wrong.answer(LETTER, agreed)["letter"]
+    street = Street(*made)
+    answer = street.sites[101].answer
+
+    class Changed:
+        site = "B"
+
+        def answer(self, question, asked):
+            said = answer(question, asked)
+            return said | {"letter": text} if question == LETTER else said
+
+    street.sites[101] = Changed()
+    with pytest.raises(FrameError, match="'B': its letter is of other terms: formula is ~ a"):
+        ask(street, tmp_path)
+    assert read_letter(tmp_path / "letters" / "A.json").site == "A"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"protocol": "secure_sum"}, "needs key="),
+        ({"protocol": "secure_sum", "key": "k"}, "needs either cards="),
+        ({"protocol": "secure_sum", "key": "k", "cards": ["c"], "sites": SITES}, "needs either"),
+        ({"protocol": "secure_sum", "key": "k", "sites": ("B", "C")}, "is not among them"),
+        ({"protocol": "full", "key": "k"}, "are not for protocol='full'"),
+    ],
+)
+def test_keys_that_make_no_sense(change, said, tmp_path):
+    protocol = change.pop("protocol")
+    chosen, _, terms = stated_terms(
+        "~ a",
+        site="A",
+        session="s",
+        protocol=protocol,
+        codebook=CB,
+        verb="pca",
+        budget=dp.ZCDP(1.0),
+        adjacency="replace",
+        words={},
+    )
+    with pytest.raises(ArgumentError, match=said):
+        SiteAnswers("A", chosen, terms, tmp_path / "a", print, **change)
