@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpmodels.audit.every import EVERY, Audited
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS, Exhibit
+from dpmodels.audit.joint import JOINT, JointLine
 from dpmodels.audit.outcome import Outcome
 from dpmodels.audit.rollcall_report import rollcall_report
 from dpmodels.audit.verb import audit
@@ -61,12 +62,14 @@ class RollCall:
         return self.summary().as_text()
 
 
-def call_the_roll(lines: Sequence[Audited] = EVERY, *, full: bool = False) -> RollCall:
-    """Audit mechanisms and verbs of the package.
+def call_the_roll(
+    lines: Sequence[Audited | JointLine] = (*EVERY, *JOINT), *, full: bool = False
+) -> RollCall:
+    """Audit mechanisms, verbs and protocols between sites.
 
     Parameters
     ----------
-    lines : sequence of Audited
+    lines : sequence of Audited or JointLine
         Which; by default all there are.
     full : bool
         As many releases as a full audit takes, minutes for all; else seconds.

@@ -20,6 +20,7 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
     textbook_gaussian,
+    told_share,
     wishart,
 )
 from dpmodels.audit.exhibits.exhibit import STEP
@@ -352,3 +353,19 @@ def test_one_outlier_moves_all_standardised_rows():
     assert one.loss == pytest.approx(8.18, abs=0.01)
     sides = [np.median(side) for side in draws(twin, 20_000)]
     assert sides == pytest.approx([-29.4, -29.4], abs=0.1)
+
+
+@pytest.mark.parametrize("book", ["faulty", "correct"])
+def test_without_the_noise_that_is_told_the_sum_has_the_stated_loss(book):
+    one, runs = exhibit(book, "told_share"), 50_000
+    sides = draws(one, runs)
+    left = [side[:, 0] - side[:, 1] for side in sides]
+    # Means are known to 1/200 of the noise, standard deviations to 1/300 of themselves.
+    scale = told_share.MULTIPLIER / math.sqrt({"faulty": 2, "correct": 1}[book])
+    assert [own.std() for own in left] == pytest.approx([scale, scale], rel=0.02)
+    assert left[0].mean() - left[1].mean() == pytest.approx(
+        1.0, abs=6 * scale * math.sqrt(2 / runs)
+    )
+    assert gaussian_eps(one.delta, scale) == pytest.approx(one.loss, rel=1e-6)
+    # What everybody else sees has the noise that is claimed, or more.
+    assert sides[0][:, 0].std() > 0.98 * told_share.MULTIPLIER

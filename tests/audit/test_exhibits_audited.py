@@ -22,6 +22,7 @@ RUNS = {
     "bingham_envelope": 60_000,
     "budget_slip": 20_000,
     "doubled_exponent": 10_000,
+    "told_share": 20_000,
 }
 # A learner that is slow for what it finds here.
 SLOW = "nearest"

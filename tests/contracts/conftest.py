@@ -16,5 +16,7 @@ pytest.register_assert_rewrite(
     "law_rows",
     "law_secrets",
     "law_sensitivity",
+    "law_sites",
+    "law_sites_told",
     "law_sums",
 )

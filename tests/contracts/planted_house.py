@@ -16,6 +16,7 @@ from dpmodels.statistics import Statistic
 
 PRIVATE = import_module("dpmodels.design.private")
 COLUMNS = import_module("dpmodels.design.columns")
+PARTIES = import_module("dpmodels.sites.parties")
 
 
 def the_ledger_is_not_charged(patch: pytest.MonkeyPatch) -> None:
@@ -108,7 +109,7 @@ def the_verb_takes_a_seed(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_simulation_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(crossing, "source", secure)
+    patch.setattr(PARTIES, "source", secure)
 
 
 def a_simulation_is_not_stamped(patch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
     textbook_gaussian,
+    told_share,
     wishart,
 )
 from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
@@ -44,6 +45,7 @@ EXHIBITS: dict[str, Exhibit] = {
     "reused_seed": reused_seed.EXHIBIT,
     "regression_diagonal": regression_diagonal.EXHIBIT,
     "scaled_by_rows": scaled_by_rows.EXHIBIT,
+    "told_share": told_share.EXHIBIT,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -60,4 +62,5 @@ CORRECT: dict[str, Exhibit] = {
     "reused_seed": reused_seed.CORRECT,
     "regression_diagonal": regression_diagonal.CORRECT,
     "scaled_by_rows": scaled_by_rows.CORRECT,
+    "told_share": told_share.CORRECT,
 }

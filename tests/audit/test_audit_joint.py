@@ -1,0 +1,69 @@
+"""Protocols between sites are audited by what an aggregator sees with those who collude."""
+
+import pytest
+from scipy import stats
+
+import dpmodels as dp
+from dpmodels.audit.joint import JOINT, SITES, VIEWS, joint_line
+from dpmodels.audit.rollcall import FULL, SMALL, call_the_roll
+from dpmodels.sites import PROTOCOLS, Cape, SecureSum, cape, secure_sum
+from dpmodels.sites.payload import pack, scales
+
+NAMES = [line.verb.protocol.trust.name for line in JOINT]
+
+
+def audited(line, *, runs, confidence, seed=6):
+    """Noise of a simulation, so that each outcome repeats."""
+    with dp.simulation(seed=seed):
+        return dp.audit(line.verb, line.pair, runs=runs, confidence=confidence)
+
+
+def test_every_protocol_is_audited():
+    assert list(PROTOCOLS) == NAMES
+    assert set(VIEWS) <= set(PROTOCOLS)
+    # What is not attacked by its own messages has none: one adds the noise, or is alone.
+    assert {name for name, kind in PROTOCOLS.items() if kind().passes_noise} == set(VIEWS)
+
+
+@pytest.mark.parametrize("line", JOINT, ids=NAMES)
+def test_a_small_audit_flags_no_protocol(line):
+    # False alarms: 1e-6 each.
+    made = audited(line, runs=line.small, confidence=SMALL)
+    assert made.verdict == "consistent"
+    assert made.claim.unit == "mu"
+    assert made.events, "nothing was counted"
+
+
+@pytest.mark.audit_full
+@pytest.mark.parametrize("line", JOINT, ids=NAMES)
+def test_a_full_audit_flags_no_protocol(line):
+    # False alarms: 2e-4 each.
+    made = audited(line, runs=line.full, confidence=FULL)
+    assert made.verdict == "consistent"
+
+
+@pytest.mark.parametrize("module", [cape, secure_sum], ids=["cape", "secure_sum"])
+def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
+    # At 95 %: the seed is fixed, so that what is found is found again.
+    own = module.noise_share
+    monkeypatch.setattr(module, "noise_share", lambda *words: own(*words) / 8)
+    line = JOINT[NAMES.index(module.__name__.rpartition(".")[2])]
+    assert audited(line, runs=150, confidence=0.95).verdict == "VIOLATION"
+
+
+@pytest.mark.parametrize("protocol", [SecureSum(), Cape(), SecureSum(colluders=2)], ids=str)
+def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
+    """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""
+    line = joint_line(protocol)
+    own = line.verb.joined(line.pair.rows)
+    honest = own.statistics[: len(SITES) - protocol.colluders]
+    exact = sum(pack(one, own.plan).exact for one in honest)
+    with dp.simulation(seed=2):
+        seen = line.verb.batch(line.pair.rows, 200)[:, : exact.size]
+    noise = (seen - exact.astype(float)) / scales(own.plan)
+    assert stats.chi2.ppf(5e-7, noise.size) < (noise**2).sum() < stats.chi2.isf(5e-7, noise.size)
+
+
+def test_the_table_names_the_protocols():
+    text = str(call_the_roll(JOINT[:1]).summary())
+    assert "dp_cov gauss, pooled by 3 sites" in text

@@ -1,0 +1,149 @@
+"""Verbs on rows that lie at four sites, under every protocol of the package's table."""
+
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from contract_cases import Case, Mine, TouchedError, minefield, table
+from mechanisms import MECHANISMS, Mechanism
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.privacy import ApproxDP
+from dpmodels.sites import PROTOCOLS
+
+SITES = ("north", "east", "south", "west")
+# Of noise on sums of integers, which every protocol takes.
+SUMMED = ("gauss", "moments", "gaussian")
+# Words for fields of a protocol that change its noise; of four sites.
+OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))
+
+
+def variants(kind: type) -> list[Any]:
+    """Make a protocol, and once more with each option that changes its noise."""
+    own = kind()
+    names = {field.name for field in fields(own)}
+    return [own, *(replace(own, **{name: word}) for name, word in OPTIONS if name in names)]
+
+
+def divided(data: Any) -> dict[str, Any]:
+    """Half of the rows, one, some, and a quarter; what has no rows to count, at one site."""
+    if isinstance(data, Mapping) and any(isinstance(one, Mine) for one in data.values()):
+        return dict.fromkeys(SITES, data)
+    if not isinstance(data, Mapping | pd.DataFrame):
+        return dict.fromkeys(SITES, table(3)) | {SITES[0]: data}
+    rows = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
+    ends = (0, rows // 2, rows // 2 + 1, rows - rows // 4, rows)
+    return {name: taken(data, slice(*ends[place : place + 2])) for place, name in enumerate(SITES)}
+
+
+def taken(data: Any, rows: slice) -> Any:
+    if isinstance(data, pd.DataFrame):
+        return data.iloc[rows]
+    return {name: column[rows] for name, column in data.items()}
+
+
+@dataclass(frozen=True)
+class SiteCase(Case):
+    """A verb on rows that lie at four sites, under one protocol."""
+
+    protocol: Any = None
+
+    def __str__(self) -> str:
+        own = [f"{one.name}={getattr(self.protocol, one.name)}" for one in fields(self.protocol)]
+        return "-".join([self.verb.name, self.protocol.trust.name, *own, self.adjacency])
+
+    @property
+    def whole(self) -> Case:
+        """The same on one table."""
+        return Case(self.mechanism, self.kind, self.adjacency, self.way, self.verb)
+
+    @property
+    def seated(self) -> tuple[str, ...]:
+        """The sites that take part."""
+        return tuple(self.protocol.seats(SITES))
+
+    @property
+    def honest(self) -> int:
+        """How many sites' noise has to hide every row."""
+        own = self.protocol
+        if not own.passes_noise:
+            return len(self.seated)
+        told = getattr(own, "colluders", len(self.seated) - 1)
+        return len(self.seated) - told - getattr(own, "dropouts", 0)
+
+    def fit(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Any:
+        verb = getattr(dp, self.verb.name)
+        given = {"sites": divided(data), "protocol": self.protocol, "codebook": codebook}
+        return verb(formula, **(given | self.words | more))
+
+
+def verbs_of_sites() -> set[str]:
+    """Name the verbs that take sites."""
+    named = (name for name in dir(dp) if name.startswith("dp_"))
+    return {name for name in named if "sites" in inspect.signature(getattr(dp, name)).parameters}
+
+
+def _asked() -> Iterator[tuple[Mechanism, Any]]:
+    known = verbs_of_sites()
+    for mechanism in MECHANISMS:
+        if mechanism.name in SUMMED and ApproxDP in mechanism.takes:
+            for verb in mechanism.kin.verbs:
+                if verb.name in known:
+                    yield mechanism, verb
+
+
+def _takes(case: SiteCase) -> bool:
+    """Whether the protocol takes the verb: else it has to say so before a row is read."""
+    try:
+        case.ask(minefield())
+    except TouchedError:
+        return True
+    except ArgumentError:
+        return False
+    return pytest.fail("no row was read")
+
+
+def of_protocol(protocol: Any) -> list[SiteCase]:
+    """All verbs that a protocol takes, in turns with each kind of neighbours and in each way."""
+    cases = [
+        SiteCase(mechanism, ApproxDP, relation, mechanism.kin.ways[number % 2], verb, protocol)
+        for number, (mechanism, verb) in enumerate(_asked())
+        for relation in (mechanism.between[number % 2],)
+    ]
+    return [case for case in cases if _takes(case)]
+
+
+def lawful(case: SiteCase) -> bool:
+    """Whether what is released is a sum with noise of known law."""
+    release = case.ask(table(9)).release
+    known = release.noise_sd if hasattr(release, "noise_sd") else release.noise.diagonal
+    return not math.isnan(known)
+
+
+def _in_turn(cases: tuple[SiteCase, ...]) -> Iterator[SiteCase]:
+    for number, verb in enumerate(dict.fromkeys(case.verb for case in cases)):
+        own = [case for case in cases if case.verb is verb]
+        yield own[number % len(own)]
+
+
+EVERY = tuple(case for kind in PROTOCOLS.values() for case in of_protocol(kind()))
+FIRST = {case.protocol.trust.name: case for case in reversed(EVERY)}
+LAWFUL = frozenset(name for name, case in FIRST.items() if lawful(case))
+SUMS = tuple(case for case in EVERY if case.protocol.trust.name in LAWFUL)
+# Each protocol by its first verb, and each verb by a protocol in turn.
+SOME = tuple(dict.fromkeys((*FIRST.values(), *_in_turn(EVERY))))
+_WAYS = [
+    replace(case, protocol=own, adjacency=relation, way=case.mechanism.kin.ways[0])
+    for case in SUMS
+    if case.verb.name in ("dp_cov", "dp_hist")
+    for relation in ("replace", "add-remove")
+    for own in variants(type(case.protocol))
+]
+# One verb of moments and one of counts, with both neighbours; the first without other words.
+BOTH = tuple(case for case in _WAYS if case.protocol == type(case.protocol)())
+NOISES = tuple(case for case in _WAYS if case.adjacency == "replace")
