@@ -21,6 +21,8 @@ def test_there_are_vignettes():
         "06-descriptives",
         "07-pca-then-classify",
         "08-the-retraction",
+        "09-bigger-than-memory",
+        "10-many-sites",
     ]
 
 
