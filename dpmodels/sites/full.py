@@ -45,11 +45,7 @@ class Full:
         holds="all but the site itself, whoever of them collude",
         source="one release a site; disjoint rows compose in parallel",
     )
-
-    @property
-    def passes_noise(self) -> bool:
-        """True: each site adds the noise of a release of its own."""
-        return True
+    passes_noise: ClassVar[bool] = True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites."""

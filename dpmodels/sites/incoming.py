@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +36,12 @@ class Incoming:
     protocol: Sent
     letters: tuple[Letter, ...]
 
+    passes_noise: ClassVar[bool] = True
+
     @property
     def trust(self) -> Trust:
         """The protocol's."""
         return self.protocol.trust
-
-    @property
-    def passes_noise(self) -> bool:
-        """True: what was written has its noise."""
-        return True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites, as the protocol does."""

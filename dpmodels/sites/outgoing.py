@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,15 +57,12 @@ class Outgoing:
     seat: Seat | None
     letter: Letter | None = field(default=None, repr=False)
 
+    passes_noise: ClassVar[bool] = True
+
     @property
     def trust(self) -> Trust:
         """The protocol's."""
         return self.protocol.trust
-
-    @property
-    def passes_noise(self) -> bool:
-        """True: what is written has its noise."""
-        return True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites, as the protocol does."""

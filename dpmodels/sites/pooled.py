@@ -29,11 +29,7 @@ class Pooled:
         holds="all who see the result, but not the aggregator",
         source="disjoint rows: parallel composition",
     )
-
-    @property
-    def passes_noise(self) -> bool:
-        """False: the aggregator adds the noise."""
-        return False
+    passes_noise: ClassVar[bool] = False
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites."""

@@ -39,11 +39,11 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.noise import Entropy
 from dpmodels.sites.keys import PairStream, pair_key, public_bytes
 from dpmodels.sites.message import WORD, coalition, shared_by
-from dpmodels.sites.payload import AnyPlan, Payload, multiplier, pack, require_gaussian, scales
+from dpmodels.sites.payload import AnyPlan, Payload, multiplier, require_gaussian, scales
 from dpmodels.sites.protocol import Trust
 from dpmodels.sites.shamir import KeyShare, join_secret, split_secret
 from dpmodels.sites.shares import honest_sites, noise_share
-from dpmodels.sites.summing import masked, pair_masks, summed, words_needed
+from dpmodels.sites.summing import masked, pair_masks, sent_by_all, summed
 from dpmodels.sites.words import Words, add
 from dpmodels.statistics import Statistic
 
@@ -76,11 +76,7 @@ class SecureSum:
         holds="the aggregator with up to t of the sites, all of whom follow the protocol",
         source="Bonawitz et al. (2017)",
     )
-
-    @property
-    def passes_noise(self) -> bool:
-        """True: each site adds a share of the noise."""
-        return True
+    passes_noise: ClassVar[bool] = True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites; refuse fewer than two."""
@@ -107,15 +103,7 @@ class SecureSum:
         entropy: Entropy,
     ) -> Any:
         """Run all sites and the aggregator in this process, with fresh keys."""
-        payloads = [pack(own, plan) for own in statistics]
-        rows = [own.rows for own in payloads]
-        words = words_needed(plan, rows)
-        private = [X25519PrivateKey.generate() for _ in names]
-        public = [public_bytes(own) for own in private]
-        sent = [
-            self.send(own, plan, place, key, public, b"", words, entropy)
-            for place, (own, key) in enumerate(zip(payloads, private, strict=True))
-        ]
+        sent, rows = sent_by_all(self.send, statistics, plan, entropy)
         return self.join(strategy, plan, names, sent, rows)
 
     def share(self, plan: AnyPlan, sites: int) -> float:

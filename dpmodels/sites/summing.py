@@ -8,11 +8,14 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.payload import AnyPlan, Payload, Summed, draw, scales, unit, unpack
+from dpmodels.sites.keys import public_bytes
+from dpmodels.sites.payload import AnyPlan, Payload, Summed, draw, pack, scales, unit, unpack
 from dpmodels.sites.words import Words, add, from_words, negative, to_words
+from dpmodels.statistics import Statistic
 
 # The sum of the exact integers and so many deviations of its noise stay below half the modulus.
 # Noise beyond has probability exp(-512).
@@ -78,6 +81,39 @@ def pair_masks(place: int, others: Sequence[int], shared: Callable[[int], Words]
         Takes another's place and returns what both make of their secret.
     """
     return [shared(other) if place < other else negative(shared(other)) for other in others]
+
+
+def sent_by_all(
+    send: Callable[..., Words], statistics: Sequence[Statistic], plan: AnyPlan, entropy: Entropy
+) -> tuple[list[Words], list[int]]:
+    """Run all sites in this process, with fresh keys.
+
+    Parameters
+    ----------
+    send : callable
+        The protocol's, for one site.
+    statistics : sequence of Statistic
+        One a site.
+    plan : Plan or CountPlan
+        By which they were measured.
+    entropy : Entropy
+        Of the noise.
+
+    Returns
+    -------
+    sent, rows
+        What each sends, and of how many rows.
+    """
+    payloads = [pack(own, plan) for own in statistics]
+    rows = [own.rows for own in payloads]
+    words = words_needed(plan, rows)
+    keys = [X25519PrivateKey.generate() for _ in payloads]
+    public = [public_bytes(key) for key in keys]
+    sent = [
+        send(own, plan, place, key, public, b"", words, entropy)
+        for place, (own, key) in enumerate(zip(payloads, keys, strict=True))
+    ]
+    return sent, rows
 
 
 def summed(

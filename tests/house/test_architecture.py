@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpmodels import mechanisms
+from dpmodels.sites import PROTOCOLS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
@@ -41,7 +42,12 @@ def registered():
 
 
 @pytest.mark.parametrize(
-    ("heading", "there"), [("The rooms", rooms()), ("The mechanisms", registered())]
+    ("heading", "there"),
+    [
+        ("The rooms", rooms()),
+        ("The mechanisms", registered()),
+        ("The protocols between sites", set(PROTOCOLS)),
+    ],
 )
 def test_lists_agree_with_the_tree(heading, there):
     names = [name for name, _ in entries(heading)]
@@ -49,7 +55,7 @@ def test_lists_agree_with_the_tree(heading, there):
 
 
 def test_each_line_says_something():
-    for heading in ("The rooms", "The mechanisms"):
+    for heading in ("The rooms", "The mechanisms", "The protocols between sites"):
         assert all(len(words.split()) >= 3 for _, words in entries(heading))
 
 
