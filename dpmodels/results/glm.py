@@ -116,11 +116,6 @@ class GLMResult(Held):
         """The two levels of the response, the modelled one last; empty where it is a number."""
         return self.call.levels
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows where it is public, else nan."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's.
 

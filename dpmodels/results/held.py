@@ -29,6 +29,11 @@ class Held:
         simulated: bool = self.release.simulated
         return simulated
 
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 

@@ -65,11 +65,6 @@ class OverviewResult(Held):
         own = taken(self.call, self.release, number)
         return MeanResult(*own) if self.call.tables[number].measured else TableResult(*own)
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the means and counts of these rows: privacy noise only.
 

@@ -96,11 +96,6 @@ class QuantileResult(Held):
         sds = math.sqrt(2) / self.release.concentration
         return pd.Series(sds, index=pd.Index(self.probs, name="prob"), name="rank_noise_sd")
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def conf_int(self, level: float | None = None) -> pd.DataFrame:
         """Return intervals for the population's quantiles: noise and sampling.
 

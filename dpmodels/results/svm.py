@@ -57,11 +57,6 @@ class SVMResult(Held):
         """The two levels; the decision function is positive for the second."""
         return self.call.levels
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows where it is public, else nan."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def decision_function(self, newdata: object) -> Floats:
         """Return the margin of new, public rows: positive for the second level.
 

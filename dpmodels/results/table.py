@@ -94,11 +94,6 @@ class TableResult(Held):
         """Number of rows with a missing or unlisted level, not negative."""
         return float(self._whole[-1])
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def noise_sd(self, cells: int = 1) -> float:
         """Return the noise standard deviation of a sum of released counts.
 

@@ -97,11 +97,6 @@ class VarResult(Held):
         """Standard deviation of the privacy noise in each of `counts`."""
         return self._moments.count_sd
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
-
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the variances of these rows: privacy noise only.
 
