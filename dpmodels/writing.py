@@ -1,0 +1,273 @@
+"""Files that are written whole or not at all: what was paid for is never half on a disk.
+
+A file is written under a temporary name in the folder of its target, at its
+full size, and synced; then it takes its own name in one step. Whoever looks,
+at any time, finds the old file, no file, or the whole new one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+
+from dpmodels.errors import ArgumentError, FrameError, said
+
+AnyPath = str | PathLike[str]
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def require_target(
+    path: AnyPath, *, overwrite: bool = False, never: Iterable[AnyPath] = ()
+) -> Path:
+    """Refuse a path that nothing can be written to, before anything is spent on its content.
+
+    Parameters
+    ----------
+    path : path
+        Where a file is to be written.
+    overwrite : bool, default False
+        Whether a file that is there already may be replaced. A link never is.
+    never : iterable of path
+        Files that are read, or written besides: whatever `overwrite` says, they
+        are no targets, by whichever name; nor is a file in a folder among them.
+
+    Returns
+    -------
+    Path
+        The same path.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no path, or one of `never`.
+    FrameError
+        If its folder is missing or takes no files, the name is too long, or
+        something is there already that may not be replaced.
+
+    Examples
+    --------
+    >>> require_target("nowhere/fit.nc")
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.FrameError: 'nowhere/fit.nc': its folder does not exist; make it first
+    """
+    place = _place(path)
+    name = repr(str(place))
+    for other in never:
+        if _same(place, _place(other)):
+            raise ArgumentError(
+                f"{name} is also read or written here as {str(other)!r}; give another path"
+            )
+    _require_free(place, overwrite)
+    probe = _unused(place)
+    try:
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.unlink(probe)
+    except OSError as error:
+        raise FrameError(
+            f"{name}: its folder takes no files ({_why(error)}); give a path in another one"
+        ) from None
+    return place
+
+
+def write_whole(
+    path: AnyPath, content: bytes, *, overwrite: bool = False, private: bool = False
+) -> None:
+    """Write a file, so that there is all of it or none.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    content : bytes
+        All of the file.
+    overwrite : bool, default False
+        Whether a file that is there already may be replaced. A link never is.
+    private : bool, default False
+        Whether the file is for its owner's eyes alone.
+
+    Raises
+    ------
+    ArgumentError
+        If `path` is no path.
+    FrameError
+        If it cannot be written. What was there before is whole then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "a.txt", b"all of it")
+    ...     (Path(folder) / "a.txt").read_bytes()
+    b'all of it'
+    """
+    place = _place(path)
+    _require_free(place, overwrite)
+    partial = stage(place, content, private=private)
+    try:
+        publish(partial, place, overwrite=overwrite)
+    finally:
+        discard(partial)
+
+
+def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
+    """Write and sync a file beside its target, for :func:`publish`.
+
+    Returns
+    -------
+    Path
+        The temporary file: in the target's folder, of a name that nobody guesses.
+
+    Raises
+    ------
+    FrameError
+        If it cannot be written; nothing is left of it then.
+    """
+    place = _place(path)
+    partial = _unused(place)
+    try:
+        mode = 0o600 if private else 0o666
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                _reserve(file.fileno(), len(content))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            _sync_folder(place)
+        except BaseException:
+            discard(partial)
+            raise
+    except OSError as error:
+        raise FrameError(_not_written(place, error)) from None
+    return partial
+
+
+def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
+    """Give a staged file its own name, in one step.
+
+    Raises
+    ------
+    FrameError
+        If the name is taken and not to be replaced, or cannot be given; the
+        staged file is still there then.
+    """
+    place = _place(path)
+    try:
+        if overwrite:
+            os.replace(partial, place)
+        else:
+            _name_once(partial, place)
+    except FileExistsError:
+        raise FrameError(_taken(place)) from None
+    except OSError as error:
+        raise FrameError(_not_written(place, error)) from None
+    discard(partial)
+    _sync_folder(place)
+
+
+def discard(partial: Path) -> None:
+    """Remove a staged file, where it still is."""
+    with suppress(OSError):
+        os.unlink(partial)
+
+
+def _name_once(partial: Path, place: Path) -> None:
+    """Name a file that no other may have the name of.
+
+    Where the file system knows no second names, an empty file keeps the name free
+    until the whole one replaces it.
+    """
+    try:
+        os.link(partial, place)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            os.replace(partial, place)
+        except OSError:
+            discard(place)
+            raise
+
+
+def _place(path: object) -> Path:
+    if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
+        raise ArgumentError(f"path={said(path)}: expected the path of a file, such as 'fit.nc'")
+    if not os.fspath(path) or "\0" in os.fspath(path):
+        raise ArgumentError(f"path={os.fspath(path)!r} names no file; give one such as 'fit.nc'")
+    return Path(path)
+
+
+def _require_free(place: Path, overwrite: bool) -> None:
+    name = repr(str(place))
+    try:
+        found = os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        if not place.absolute().parent.is_dir():
+            raise FrameError(f"{name}: its folder does not exist; make it first") from None
+        return
+    except OSError as error:
+        raise FrameError(f"{name} cannot be written ({_why(error)}); give another path") from None
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "no file"
+        raise FrameError(
+            f"{name} is there already and is {what}, which is never replaced; give a new name"
+        )
+    if not overwrite:
+        raise FrameError(_taken(place))
+
+
+def _same(place: Path, other: Path) -> bool:
+    """Tell whether two paths are of one file, or one of a file in the other, a folder."""
+    with suppress(OSError):
+        if os.path.samefile(place, other):
+            return True
+    own, known = Path(os.path.realpath(place)), Path(os.path.realpath(other))
+    return own == known or (place.exists() and known in own.parents and known.is_dir())
+
+
+def _unused(place: Path) -> Path:
+    return place.with_name(f".{secrets.token_hex(16)}.partial")
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Take all the room that a file needs, where the system can, so that none fails halfway."""
+    if size and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise
+
+
+def _sync_folder(place: Path) -> None:
+    """Make a name last through a power cut, where folders can be synced."""
+    with suppress(OSError):
+        descriptor = os.open(place.absolute().parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _why(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
+def _taken(place: Path) -> str:
+    return f"{str(place)!r} is there already; give a new name"
+
+
+def _not_written(place: Path, error: OSError) -> str:
+    return (
+        f"{str(place)!r} was not written ({_why(error)}), and nothing there was changed; a result "
+        "is still in memory: save it to another path"
+    )
