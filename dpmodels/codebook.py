@@ -13,14 +13,19 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from dpmodels.errors import CodebookError, shorten
+from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.labels import plain
+from dpmodels.outside import parse, read_bytes, require_text
+from dpmodels.writing import write_whole
 
 Level = str | int | float | bool
+
+# Of a codebook's file.
+MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,8 @@ def _level(declared: Any) -> Level:
             f"level {shorten(repr(level))} is not a string, a number or a truth value; "
             'declare levels as a list, for example ["F", "M"]'
         )
+    if isinstance(level, str):
+        _check_texts(level)
     return level
 
 
@@ -143,6 +150,10 @@ def _check_texts(*texts: object) -> None:
     for text in texts:
         if not isinstance(text, str):
             raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")
+        try:
+            require_text(text, "a name, level, label or unit")
+        except FrameError as error:
+            raise CodebookError(str(error)) from None
 
 
 def _variable(name: str, declared: Any) -> Variable:
@@ -207,6 +218,7 @@ class Codebook(Mapping[str, Variable]):
         for name in declared:
             if not isinstance(name, str) or not name.strip():
                 raise CodebookError(f"variable name {name!r} is not a non-empty string")
+            _check_texts(name)
         self._variables = {name: _variable(name, value) for name, value in declared.items()}
 
     @classmethod
@@ -259,13 +271,23 @@ class Codebook(Mapping[str, Variable]):
         return {name: _to_plain(variable) for name, variable in self.items()}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Mapping[str, Any]]) -> Codebook:
+    def from_dict(cls, declared: Mapping[str, Mapping[str, Any]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
-        return cls({name: _from_plain(name, entry) for name, entry in plain.items()})
+        if not isinstance(declared, Mapping):
+            raise CodebookError(f"a codebook of type {type(declared).__name__}; {_FORM}")
+        return cls({name: _from_plain(name, entry) for name, entry in declared.items()})
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the codebook as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the codebook as JSON, whole or not at all.
+
+        Raises
+        ------
+        ArgumentError, FrameError
+            If it cannot be written, or the file is there already and
+            `overwrite` is False.
+        """
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        write_whole(path, text.encode(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Codebook:
@@ -277,14 +299,14 @@ class Codebook(Mapping[str, Variable]):
             If the file is missing, is not JSON or declares something unusable.
         """
         try:
-            plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            declared = parse(read_bytes(path, MOST_BYTES))
+        except FrameError as error:
             raise CodebookError(
-                f"codebook {str(path)!r} cannot be read as JSON ({type(error).__name__}); {_FORM}"
+                f"codebook {str(path)!r} cannot be read as JSON ({error}); {_FORM}"
             ) from None
-        if not isinstance(plain, dict):
+        if not isinstance(declared, dict):
             raise CodebookError(f"codebook {str(path)!r} is not a JSON object; {_FORM}")
-        return cls.from_dict(plain)
+        return cls.from_dict(declared)
 
     def _cells(self) -> list[tuple[str, ...]]:
         head: list[tuple[str, ...]] = [("variable", "type", "declared", "unit", "label")]
@@ -293,7 +315,7 @@ class Codebook(Mapping[str, Variable]):
             unit = variable.unit if isinstance(variable, Numeric) else ""
             head.append((name, kind, variable.describe(), unit, variable.label))
         used = [j for j in range(5) if j < 3 or any(row[j] for row in head[1:])]
-        return [tuple(row[j] for j in used) for row in head]
+        return [tuple(plain(row[j]) for j in used) for row in head]
 
     def __repr__(self) -> str:
         cells = self._cells()
@@ -321,13 +343,13 @@ _FORM = (
 
 def _to_plain(variable: Variable) -> dict[str, Any]:
     """Return one variable as JSON values; empty labels and units are left out."""
-    plain: dict[str, Any]
+    entry: dict[str, Any]
     if isinstance(variable, Numeric):
-        plain = {"range": [variable.lower, variable.upper], "unit": variable.unit}
+        entry = {"range": [variable.lower, variable.upper], "unit": variable.unit}
     else:
-        plain = {"levels": list(variable.levels)}
-    plain["label"] = variable.label
-    return {key: value for key, value in plain.items() if value != ""}
+        entry = {"levels": list(variable.levels)}
+    entry["label"] = variable.label
+    return {key: value for key, value in entry.items() if value != ""}
 
 
 def _from_plain(name: str, entry: Any) -> Variable:

@@ -1,4 +1,4 @@
-"""Names of components and where labels stand in tables and arrays."""
+"""Names of components, where labels stand in arrays, and how they are printed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,24 @@ def component_names(count: int) -> list[str]:
     ['PC1', 'PC2']
     """
     return [f"PC{number}" for number in range(1, count + 1)]
+
+
+def plain(text: str) -> str:
+    r"""One line without characters that could act on a terminal or a page.
+
+    Runs of white space become one space; what does not print (control
+    characters, escape sequences, direction overrides) becomes its backslash
+    code.
+
+    Examples
+    --------
+    >>> plain("two\n lines"), plain("\x1b[31mred")
+    ('two lines', '\\x1b[31mred')
+    """
+    line = " ".join(text.split())
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line
+    )
 
 
 def square(matrix: Any, names: Sequence[str], name: str) -> xr.DataArray:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import dpmodels as dp
 from dpmodels.codebook import Categorical, Codebook, Numeric
-from dpmodels.errors import CodebookError
+from dpmodels.errors import CodebookError, FrameError
+from dpmodels.labels import plain
 
 BOOK = dp.codebook(
     age=dp.Numeric(0, 100, label="age at interview", unit="years"),
@@ -206,7 +207,8 @@ def test_the_html_table_is_escaped():
     assert html.count("<tr>") == 3
 
 
-TEXTS = st.text(max_size=12)
+# Control characters act on terminals that print them, and are refused.
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 NAMES = TEXTS.filter(str.strip)
 BOUNDS = st.one_of(st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False))
 RANGES = st.lists(BOUNDS, min_size=2, max_size=2).filter(lambda two: float(two[0]) != float(two[1]))
@@ -240,7 +242,7 @@ def test_json_gives_back_what_was_declared(book):
 
 @given(BOOKS)
 def test_every_codebook_prints(book):
-    assert all(name in repr(book) for name in book)
+    assert all(plain(name) in repr(book) for name in book)
     assert book._repr_html_().count("<tr>") == len(book) + 1
 
 
@@ -249,10 +251,10 @@ def test_a_file_gives_back_what_was_saved(tmp_path):
     BOOK.save(path)
     assert Codebook.load(path) == BOOK
     assert dp.codebook.load(str(path)) == BOOK
-    plain = json.loads(path.read_text("utf-8"))
-    assert plain["age"] == {"range": [0, 100], "unit": "years", "label": "age at interview"}
-    assert plain["income"] == {"range": [0, 250_000]}
-    assert plain["smokes"] == {"levels": [False, True], "label": "ever & now"}
+    written = json.loads(path.read_text("utf-8"))
+    assert written["age"] == {"range": [0, 100], "unit": "years", "label": "age at interview"}
+    assert written["income"] == {"range": [0, 250_000]}
+    assert written["smokes"] == {"levels": [False, True], "label": "ever & now"}
 
 
 HOSTILE_ENTRIES = [
@@ -325,3 +327,38 @@ def test_a_missing_file_is_refused_by_name(tmp_path):
         Codebook.load(tmp_path / "absent.json")
     with pytest.raises(CodebookError, match="cannot be read"):
         Codebook.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda bad: dp.codebook({bad: (0, 1)}),
+        lambda bad: dp.codebook(a=["x", bad]),
+        lambda bad: Numeric(0, 1, label=bad),
+        lambda bad: Numeric(0, 1, unit=bad),
+    ],
+    ids=["name", "level", "label", "unit"],
+)
+def test_what_would_act_on_a_terminal_is_refused(declare):
+    with pytest.raises(CodebookError, match="control characters") as refused:
+        declare("\x1b[31m")
+    assert "\x1b" not in str(refused.value)
+
+
+def test_a_turned_text_is_shown_as_its_code():
+    assert r"a\u202eb" in repr(dp.codebook({"a\u202eb": (0, 1)}))
+
+
+def test_a_codebook_is_not_written_over_another(tmp_path):
+    BOOK.save(tmp_path / "a.json")
+    with pytest.raises(FrameError, match="is there already"):
+        dp.codebook(a=(0, 1)).save(tmp_path / "a.json")
+    assert Codebook.load(tmp_path / "a.json") == BOOK
+    dp.codebook(a=(0, 1)).save(tmp_path / "a.json", overwrite=True)
+    assert list(Codebook.load(tmp_path / "a.json")) == ["a"]
+
+
+def test_a_name_that_is_declared_twice_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": {"range": [0, 1]}, "a": {"range": [0, 9]}}', "utf-8")
+    with pytest.raises(CodebookError, match="'a' occurs twice"):
+        Codebook.load(tmp_path / "a.json")

@@ -3,25 +3,9 @@
 import re
 import unicodedata
 
+from dpmodels.labels import plain
+
 _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
-
-
-def plain(text: str) -> str:
-    r"""One line without characters that could act on a terminal or a page.
-
-    Runs of white space become one space; what does not print (control
-    characters, escape sequences, direction overrides) becomes its backslash
-    code.
-
-    Examples
-    --------
-    >>> plain("two\n lines"), plain("\x1b[31mred")
-    ('two lines', '\\x1b[31mred')
-    """
-    line = " ".join(text.split())
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line
-    )
 
 
 def width(text: str) -> int:

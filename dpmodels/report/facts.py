@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from dpmodels.report.characters import pad, plain, width, wrap
+from dpmodels.labels import plain
+from dpmodels.report.characters import pad, width, wrap
 from dpmodels.report.layout import LIMIT
 
 _VALUE = 32  # a value longer than this is shortened or wrapped

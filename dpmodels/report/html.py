@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dpmodels.errors import ArgumentError
-from dpmodels.report.characters import plain
+from dpmodels.labels import plain
 from dpmodels.report.layout import is_words
 from dpmodels.report.values import Report, Section
 

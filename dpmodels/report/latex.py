@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from dpmodels.report.characters import plain, width, wrap
+from dpmodels.labels import plain
+from dpmodels.report.characters import width, wrap
 from dpmodels.report.layout import LABEL, Layout, cell_lines, head_lines, is_words, lay_out
 from dpmodels.report.values import Report, Section
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dpmodels.report.characters import plain, width, wrap
+from dpmodels.labels import plain
+from dpmodels.report.characters import width, wrap
 from dpmodels.report.values import Section
 
 WIDTH = 78  # of a report that needs no more

@@ -2,7 +2,7 @@
 
 import re
 
-from dpmodels.report.characters import plain
+from dpmodels.labels import plain
 from dpmodels.report.layout import is_words
 from dpmodels.report.values import Report, Section
 

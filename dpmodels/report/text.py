@@ -1,6 +1,7 @@
 """A report as plain text, in the look of statsmodels' summaries."""
 
-from dpmodels.report.characters import pad, plain, width, wrap
+from dpmodels.labels import plain
+from dpmodels.report.characters import pad, width, wrap
 from dpmodels.report.facts import fact_lines
 from dpmodels.report.layout import GAP, WIDTH, Layout, cell_lines, head_lines, is_words, lay_out
 from dpmodels.report.values import Report, Row, Section

@@ -25,4 +25,4 @@ def test_report_knows_no_model_and_loads_nothing_heavy():
     house = str(Path(dpmodels.errors.__file__).parent)
     command = [sys.executable, "-c", CHECK, house]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["[]", "['dpmodels.errors']"]
+    assert run.stdout.splitlines() == ["[]", "['dpmodels.errors', 'dpmodels.labels']"]

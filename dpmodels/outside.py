@@ -1,0 +1,273 @@
+"""Files that come from outside: read within limits, and held against what they should be.
+
+Nothing of such a file is used before all of it has the declared shape. A
+shape is written in Python's own types:
+
+``str``, ``bool``, ``int``, ``float``, ``None``
+    A text without control characters, a truth value, a whole number of at most
+    15 digits, a number that is nan or at most 1e300, null.
+``X | None``, ``Literal["a", "b"]``
+    One of these.
+``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``
+    A list, a list of two, an object of any names.
+``{"name": X}``, a dataclass
+    An object of exactly these names, or of the names of the fields.
+a function of the plain value
+    What reads it, or raises an error of the package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from os import PathLike
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from dpmodels.errors import DPModelsError, FrameError, shorten
+
+Shape = Any
+
+# More than any honest file has, and few enough to hold in memory as Python's objects.
+MOST_MARKS: Final = 5_000_000
+_DEEPEST: Final = 50
+_LONGEST_INT: Final = 1000
+_LARGEST: Final[dict[Any, float]] = {int: 1e15, float: 1e300}
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_NAMES: Final[dict[Any, str]] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    NoneType: "null",
+    dict: "an object",
+    list: "a list",
+    tuple: "a list",
+}
+
+
+def read_bytes(path: str | PathLike[str], most: int) -> bytes:
+    """Read a file of limited size.
+
+    Raises
+    ------
+    FrameError
+        If it is missing, no file, or longer than `most` bytes.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise FrameError("it is no file")
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, FrameError):
+            raise
+        raise FrameError(f"it is missing or cannot be opened: {type(error).__name__}") from None
+    if len(content) > most:
+        raise FrameError(f"it is longer than {most:,} bytes")
+    return content
+
+
+def parse(content: bytes) -> Any:
+    """Read JSON, strictly: no name twice in one object, nothing without end.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8.
+
+    Raises
+    ------
+    FrameError
+        If it is not JSON, or not within limits.
+
+    Examples
+    --------
+    >>> parse(b'{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    >>> parse(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.FrameError: the name 'a' occurs twice in one object
+    """
+    if sum(map(content.count, (b",", b"[", b"{"))) > MOST_MARKS:
+        raise FrameError(f"it has more than {MOST_MARKS:,} parts")
+    if _depth(content) > _DEEPEST:
+        raise FrameError(f"it is nested more than {_DEEPEST} deep")
+    try:
+        return json.loads(
+            content.decode("utf-8"),
+            parse_int=_int,
+            object_pairs_hook=_object,
+        )
+    except ValueError as error:
+        if isinstance(error, FrameError):
+            raise
+        raise FrameError("it is truncated or is not JSON") from None
+
+
+def conform(shape: Shape, plain: Any, where: str) -> Any:
+    """Return a plain value as what it should be.
+
+    Parameters
+    ----------
+    shape : see the module
+        What is expected.
+    plain : object
+        As :func:`parse` returns it.
+    where : str
+        Its place in the file, for the error.
+
+    Raises
+    ------
+    FrameError
+        The message names the first difference.
+
+    Examples
+    --------
+    >>> conform({"name": str, "sizes": tuple[int, ...]}, {"name": "a", "sizes": [1, 2]}, "it")
+    {'name': 'a', 'sizes': (1, 2)}
+    >>> conform({"name": str}, {"name": 3}, "card")
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.FrameError: card.name: expected a text, found a whole number
+    """
+    if isinstance(shape, Mapping):
+        return _named(shape, plain, where)
+    if shape in _NAMES or shape is None:
+        return _scalar(NoneType if shape is None else shape, plain, where)
+    if isinstance(shape, type) and is_dataclass(shape):
+        own = _named(fields_of(shape), plain, where)
+        return _made(lambda: shape(**own), where)
+    origin, parts = get_origin(shape), get_args(shape)
+    if origin in _PARTED:
+        return _PARTED[origin](parts, plain, where)
+    return _made(lambda: shape(plain), where)
+
+
+@cache
+def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
+    """Return the shapes of the fields of a dataclass, of all or of those named."""
+    hints = get_type_hints(shape)
+    return {name: hints[name] for name in names or (own.name for own in fields(shape))}
+
+
+def require_text(text: str, where: str) -> str:
+    r"""Refuse a text that could act on the terminal it is printed on.
+
+    Examples
+    --------
+    >>> require_text("\x1b[31m", "label")
+    Traceback (most recent call last):
+    ...
+    dpmodels.errors.FrameError: label: '\x1b[31m' has control characters; leave them out
+    """
+    if _CONTROL.search(text):
+        raise FrameError(f"{where}: {shorten(ascii(text))} has control characters; leave them out")
+    return text
+
+
+def _scalar(shape: Any, plain: Any, where: str) -> Any:
+    found = type(plain)
+    if found is not shape and (found, shape) != (int, float):
+        raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_found(plain)}")
+    if shape in _LARGEST and abs(plain) > _LARGEST[shape]:
+        raise FrameError(f"{where}: expected {_NAMES[shape]} of at most {_LARGEST[shape]:g}")
+    return require_text(plain, where) if found is str else plain
+
+
+def _named(shape: Mapping[str, Shape], plain: Any, where: str) -> dict[str, Any]:
+    if not isinstance(plain, dict):
+        raise FrameError(f"{where}: expected an object, found {_found(plain)}")
+    for name in shape:
+        if name not in plain:
+            raise FrameError(f"{where} lacks {name!r}")
+    for name in plain:
+        if name not in shape:
+            raise FrameError(f"{where} has {shorten(ascii(name))}, which is not known there")
+    return {name: conform(own, plain[name], f"{where}.{name}") for name, own in shape.items()}
+
+
+def _many(parts: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(plain, list | tuple):
+        raise FrameError(f"{where}: expected a list, found {_found(plain)}")
+    each = parts[:1] * len(plain) if parts[1:] == (...,) else parts
+    if len(each) != len(plain):
+        raise FrameError(f"{where}: expected a list of {len(each)}, found one of {len(plain)}")
+    pairs = enumerate(zip(each, plain, strict=True))
+    return tuple(conform(own, value, f"{where}[{place}]") for place, (own, value) in pairs)
+
+
+def _any_names(parts: tuple[Any, ...], plain: Any, where: str) -> dict[str, Any]:
+    if not isinstance(plain, dict):
+        raise FrameError(f"{where}: expected an object, found {_found(plain)}")
+    names = {require_text(name, f"a name in {where}"): value for name, value in plain.items()}
+    return {name: conform(parts[1], value, f"{where}.{name}") for name, value in names.items()}
+
+
+def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+    if plain is None and NoneType in parts:
+        return None
+    known = [own for own in parts if own is not NoneType]
+    for own in known[:-1]:
+        try:
+            return conform(own, plain, where)
+        except FrameError:
+            continue
+    return conform(known[-1], plain, where)
+
+
+def _literal(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+    if not any(plain == own and type(plain) is type(own) for own in parts):
+        known = ", ".join(map(repr, parts))
+        raise FrameError(f"{where}: expected one of {known}, found {shorten(ascii(plain))}")
+    return plain
+
+
+_PARTED: Final[dict[Any, Callable[[tuple[Any, ...], Any, str], Any]]] = {
+    tuple: _many,
+    dict: _any_names,
+    Union: _one_of,
+    UnionType: _one_of,
+    Literal: _literal,
+}
+
+
+def _made(make: Callable[[], Any], where: str) -> Any:
+    try:
+        return make()
+    except DPModelsError as error:
+        raise FrameError(f"{where}: {error}") from None
+
+
+def _depth(content: bytes) -> int:
+    marks = np.frombuffer(_STRING.sub(b"", content), dtype=np.uint8)
+    steps = np.isin(marks, list(b"[{")).astype(np.int64) - np.isin(marks, list(b"]}"))
+    return int(steps.cumsum().max(initial=0))
+
+
+def _found(plain: Any) -> str:
+    return _NAMES.get(type(plain), type(plain).__name__)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise FrameError(f"the name {shorten(ascii(twice))} occurs twice in one object")
+    return made
+
+
+def _int(text: str) -> int:
+    if len(text) > _LONGEST_INT:
+        raise FrameError(f"a whole number has more than {_LONGEST_INT} digits")
+    return int(text)
