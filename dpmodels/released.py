@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -355,3 +356,31 @@ def unused_delta(release: AnyRelease) -> tuple[str, ...]:
     if spent > guarantee.eps * (1 + 1e-9):
         return ()
     return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
+
+
+def digest(release: AnyRelease) -> str:
+    """Return what stands for a released value in a ledger: SHA-256 of all its fields."""
+    made = sha256()
+    for piece in _pieces(release):
+        made.update(len(piece).to_bytes(8, "big"))
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _pieces(value: object) -> Iterator[bytes]:
+    match value:
+        case np.ndarray():
+            yield f"{value.dtype.str}{value.shape}".encode()
+            yield np.ascontiguousarray(value).tobytes()
+        case tuple() | list():
+            yield f"{len(value)}".encode()
+            for one in value:
+                yield from _pieces(one)
+        case Mapping():
+            yield from _pieces(list(value.items()))
+        case _ if is_dataclass(value):
+            yield type(value).__name__.encode()
+            for field in fields(value):
+                yield from _pieces(getattr(value, field.name))
+        case _:
+            yield repr(value).encode()

@@ -10,8 +10,9 @@ from dpmodels.design import PrivateDesign, private_design
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table
+from dpmodels.models.asked import about
 from dpmodels.postprocess.denoise import RULES
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import Release
 from dpmodels.results import MomentsCall
@@ -102,13 +103,20 @@ def cross(
             own.require_passes()
     plan = strategy.plan(facts, asked.guarantee)
     held.check(strategy, plan)
-    if asked.ledger is not None:
-        asked.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {asked.formula}")
-    release = held.release(strategy, designs, plan)
-    return Crossed(design, _call(asked, design, kept, why or reason), release)
+    charged = charge(
+        asked.ledger,
+        plan.events,
+        adjacency=relation,
+        about=about(verb, asked.formula, strategy, design.public.codebook),
+        claims=held.claims,
+    )
+    release = held.release(strategy, designs, plan, charged)
+    return Crossed(design, _call(asked, design, kept, charged.told, why or reason), release)
 
 
-def _call(asked: Asked, design: PrivateDesign, components: int, reason: str) -> MomentsCall:
+def _call(
+    asked: Asked, design: PrivateDesign, components: int, ledger: str, reason: str
+) -> MomentsCall:
     public, scaling = design.public, design.scaling
     return MomentsCall(
         formula=public.formula,
@@ -125,7 +133,7 @@ def _call(asked: Asked, design: PrivateDesign, components: int, reason: str) -> 
         scale=asked.scale,
         denoise=asked.denoise,
         ncomp=components,
-        ledger="" if asked.ledger is None else asked.ledger.describe(),
+        ledger=ledger,
         reason=reason,
     )
 

@@ -10,7 +10,8 @@ from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.choose_means import choose_means
 from dpmodels.mechanisms.tallied import CountFacts
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
+from dpmodels.models.asked import about
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
@@ -62,21 +63,26 @@ def describe(verb: str, both: Sides, tallies: tuple[Tally, ...], wanted: Wanted)
     strategy, reason = choose_means(mechanism, facts, wanted.guarantee)
     plan = strategy.plan(facts, wanted.guarantee)
     held.check(strategy, plan)
-    if wanted.ledger is not None:
-        wanted.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {both.text}")
-    release = held.release(strategy, private, plan)
-    return Described(described_call(both, tallies, wanted.ledger, why or reason), release)
+    charged = charge(
+        wanted.ledger,
+        plan.events,
+        adjacency=relation,
+        about=about(verb, both.text, strategy, both.codebook),
+        claims=held.claims,
+    )
+    release = held.release(strategy, private, plan, charged)
+    return Described(described_call(both, tallies, charged.told, why or reason), release)
 
 
 def described_call(
-    both: Sides, tallies: tuple[Tally, ...], ledger: Ledger | None, reason: str
+    both: Sides, tallies: tuple[Tally, ...], ledger: str, reason: str
 ) -> DescribedCall:
     """Return the public facts of a description."""
     return DescribedCall(
         formula=both.text,
         codebook=Codebook(both.codebook),
         tables=tuple(map(table_facts, tallies)),
-        ledger="" if ledger is None else ledger.describe(),
+        ledger=ledger,
         reason=reason,
     )
 

@@ -19,10 +19,11 @@ from dpmodels.formula.values import Category
 from dpmodels.mechanisms.instance import checked_instance
 from dpmodels.mechanisms.regressing import RegressionFacts
 from dpmodels.mechanisms.regression.protocol import RegressionMechanism
+from dpmodels.models.asked import about
 from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, check_ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours
-from dpmodels.released import CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, digest
 from dpmodels.results.coefficients_call import CoefficientsCall
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
@@ -153,13 +154,19 @@ def fit(
     bound.design.require_passes()
     facts = RegressionFacts(bound.predictors, loss, relation)
     plan = strategy.plan(facts, asked.guarantee)
-    if asked.ledger is not None:
-        asked.ledger.charge(plan.events, adjacency=relation, label=f"{verb} {asked.formula}")
+    codebook = bound.design.public.codebook
+    charged = charge(
+        asked.ledger,
+        plan.events,
+        adjacency=relation,
+        about=about(verb, asked.formula, strategy, codebook),
+    )
     release = strategy.release(strategy.measure(bound.design, plan), plan, source())
+    charged.released(digest(release))
     terms, scaled = bound.both.terms, bound.design.scaling
     call = CoefficientsCall(
         formula=bound.both.response.formula,
-        codebook=bound.design.public.codebook,
+        codebook=codebook,
         names=("Intercept",) * bound.both.intercept + terms.names,
         response=bound.both.response.names[0],
         levels=classes,
@@ -169,7 +176,7 @@ def fit(
         worst_case=_worst_case(bound),
         scale=asked.scale,
         clip=loss.clip if isinstance(loss, Poisson) else math.nan,
-        ledger="" if asked.ledger is None else asked.ledger.describe(),
+        ledger=charged.told,
         reason=reason,
     )
     return Fitted(call, release, row_coder(terms) if terms.names else None)

@@ -13,11 +13,13 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
+from dpmodels.models.asked import about
 from dpmodels.privacy import (
     Adjacency,
     AdjacencyName,
     Guarantee,
     Ledger,
+    charge,
     check_ledger,
     resolve_budget,
 )
@@ -138,10 +140,15 @@ def dp_lm(
         )
     plan = strategy.plan(facts, guarantee)
     asked.held.check(strategy, plan)
-    if ledger is not None:
-        ledger.charge(plan.events, adjacency=relation, label=f"dp_lm {formula}")
-    release = asked.held.release(strategy, asked.designs, plan)
-    call = _call(asked.design, "" if ledger is None else ledger.describe(), reason)
+    charged = charge(
+        ledger,
+        plan.events,
+        adjacency=relation,
+        about=about("dp_lm", formula, strategy, asked.design.public.codebook),
+        claims=asked.held.claims,
+    )
+    release = asked.held.release(strategy, asked.designs, plan, charged)
+    call = _call(asked.design, charged.told, reason)
     terms, model = asked.both.terms, LinearModel(asked.both.intercept, weights)
     return LMResult(call, release, model, row_coder(terms) if terms.names else None)
 

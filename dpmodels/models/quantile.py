@@ -15,6 +15,7 @@ from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Floats, Real
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
+from dpmodels.models.asked import about
 from dpmodels.models.describing import described_call
 from dpmodels.noise import source
 from dpmodels.privacy import (
@@ -22,10 +23,12 @@ from dpmodels.privacy import (
     AdjacencyName,
     Guarantee,
     Ledger,
+    charge,
     check_ledger,
     resolve_budget,
 )
 from dpmodels.privacy import adjacency as neighbours
+from dpmodels.released import digest
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.finite import finite
 from dpmodels.results.quantile import QuantileResult
@@ -118,10 +121,15 @@ def dp_quantile(
     facts = QuantileFacts(asked, grouped.cells, grid, level, relation)
     strategy = Exponential()
     plan = strategy.plan(facts, guarantee)
-    if ledger is not None:
-        ledger.charge(plan.events, adjacency=relation, label=f"dp_quantile {both.text}")
+    charged = charge(
+        ledger,
+        plan.events,
+        adjacency=relation,
+        about=about("dp_quantile", both.text, strategy, both.codebook),
+    )
     release = strategy.release(strategy.measure(private, plan), plan, source())
-    call = described_call(both, (grouped,), ledger, "")
+    charged.released(digest(release))
+    call = described_call(both, (grouped,), charged.told, "")
     return QuantileResult(call, release, asked, level, grid)
 
 

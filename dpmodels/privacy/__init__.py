@@ -1,5 +1,6 @@
 """Guarantees, events, calibration, composition and the ledger: no noise, no data."""
 
+from dpmodels.privacy.account import Charge, charge, check_ledger
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import compose_gaussians, split_gaussian, total_eps, total_rho
@@ -11,16 +12,19 @@ from dpmodels.privacy.events import (
     LaplaceEvent,
     PureEvent,
 )
-from dpmodels.privacy.ledger import Entry, Ledger, check_ledger
+from dpmodels.privacy.ledger import Ledger
+from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName, adjacency
 from dpmodels.privacy.spent import Spent
 
 __all__ = [
     "ZCDP",
+    "About",
     "Adjacency",
     "AdjacencyName",
     "ApproxDP",
     "BoundedRangeEvent",
+    "Charge",
     "Entry",
     "Event",
     "GaussianEvent",
@@ -32,6 +36,7 @@ __all__ = [
     "Spent",
     "adjacency",
     "bounded_range_to_zcdp",
+    "charge",
     "check_ledger",
     "compose_gaussians",
     "gaussian_delta",

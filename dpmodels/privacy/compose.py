@@ -102,7 +102,8 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
     return tuple(multiplier * math.sqrt(total / part) for part in parts)
 
 
-def _pure_eps(event: LaplaceEvent | BoundedRangeEvent | PureEvent) -> float:
+def pure_eps(event: LaplaceEvent | BoundedRangeEvent | PureEvent) -> float:
+    """Return the eps of one release of an event that has a pure guarantee."""
     return 1 / event.multiplier if isinstance(event, LaplaceEvent) else event.eps
 
 
@@ -113,7 +114,7 @@ def _rho(event: Event) -> float:
         case BoundedRangeEvent(eps):
             return bounded_range_to_zcdp(eps)
         case _:
-            return pure_to_zcdp(_pure_eps(event))
+            return pure_to_zcdp(pure_eps(event))
 
 
 def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
@@ -124,7 +125,7 @@ def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
         if isinstance(event, GaussianEvent):
             gaussian[event.multiplier] += event.count
         else:
-            pure[_pure_eps(event)] += event.count
+            pure[pure_eps(event)] += event.count
     norm = math.hypot(*(math.sqrt(count) / m for m, count in gaussian.items()))
     multiplier = 1 / norm if norm > 0 else math.inf
     return multiplier, dict(sorted(pure.items()))

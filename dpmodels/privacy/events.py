@@ -6,6 +6,7 @@ every accountant prices `count=k` as k events. Nothing here depends on which
 neighbouring relation the sensitivity was taken under.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Final
@@ -167,3 +168,20 @@ class PureEvent:
 
 
 Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent
+
+
+def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events as a tuple, and refuse what is none.
+
+    Raises
+    ------
+    BudgetError
+    """
+    found = tuple(events)
+    for event in found:
+        if not isinstance(event, Event):
+            raise BudgetError(
+                f"events holds a {type(event).__name__}, not an event: write "
+                "events=(GaussianEvent(multiplier),)."
+            )
+    return found

@@ -1,54 +1,57 @@
 """The account of what one table's releases have cost, kept before rows are read."""
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from threading import Lock
-from typing import Final
+from __future__ import annotations
 
-from dpmodels.errors import ArgumentError, BudgetError, LedgerError
-from dpmodels.privacy.budget import ApproxDP, Guarantee, resolve_budget
-from dpmodels.privacy.calibrate import gaussian_multiplier
-from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
+
+from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
+from dpmodels.privacy.budget import Guarantee, resolve_budget
+from dpmodels.privacy.events import Event, checked_events
+from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.lines import (
+    CHARGED,
+    RELEASED,
+    VOID,
+    About,
+    Entry,
+    Line,
+    chained,
+    entry_of,
+    events_to_plain,
+    opening,
+    replayed,
+    require_chain,
+    signed,
+    state_words,
+    totals_of,
+    unfinished_lines,
+)
+from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName
 from dpmodels.privacy.neighbours import adjacency as known_adjacency
-from dpmodels.privacy.spent import Spent, capacity, price
+from dpmodels.privacy.open_ledger import open_store
+from dpmodels.privacy.protocol import Claim, Store
+from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
+from dpmodels.privacy.register import printed, register_rows
+from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.writing import AnyPath, write_whole
 
-# Two halves of an exact split, or a release calibrated for the whole budget,
-# come back from composition with rounding: that much is no reason to refuse.
-_TOLERANCE: Final = 1e-9
-_HALVINGS: Final = 16
-_UP: Final = Context(prec=4, rounding=ROUND_CEILING)
-_DOWN: Final = Context(prec=4, rounding=ROUND_FLOOR)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of a ledger.
-
-    Parameters
-    ----------
-    label : str
-        What the release is called.
-    events : tuple of events
-        What was charged.
-    spent_after : Spent
-        The composed total of the ledger after this line.
-    """
-
-    label: str
-    events: tuple[Event, ...]
-    spent_after: Spent
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Ledger:
     """A budget that several releases from one table share.
 
-    A charge is composed with everything charged before. One that would exceed
-    the budget is refused and leaves the ledger as it was. A total may exceed the
-    budget by 1e-9 of it, for the rounding of composition. Threads may share a
-    ledger.
+    A charge is added to everything charged before, by a rule that holds for an
+    analyst who chooses every budget after seeing all earlier answers
+    (`dpmodels.privacy.filters`). One that would exceed the budget is refused and
+    leaves the ledger as it was. Threads may share a ledger. One in memory is
+    gone with its process and cannot be copied, pickled or forked; one in a
+    file, :meth:`Ledger.open`, outlives it, and many processes may share it.
 
     Parameters
     ----------
@@ -60,20 +63,26 @@ class Ledger:
         The whole guarantee; instead of `eps`.
     adjacency : {"replace", "add-remove"} or Adjacency, default "replace"
         The neighbours that every release charged here has to assume.
-
-    Attributes
-    ----------
-    guarantee : PureDP, ApproxDP or ZCDP
-        What all releases together satisfy.
-    adjacency : Adjacency
-        The neighbours.
+    pure : float, default 0.0
+        With a delta: share of eps kept for releases without delta, whose eps
+        add up; all others have ``(eps - pure, delta)``. Pure releases before
+        the first other one need no share: they leave the rest.
+    rule : {"gaussian", "zcdp"}, optional
+        With a delta: how releases outside the share add up, by ``mu**2`` or by
+        rho. By default "zcdp" if the first charge mixes Gaussian noise with
+        other noise, else "gaussian". Choose "zcdp" for very many small pure
+        releases.
 
     Raises
     ------
-    BudgetError
-        If the budget makes no sense.
-    ArgumentError
-        If `adjacency` is not known.
+    BudgetError, ArgumentError
+        If the words make no sense.
+
+    Notes
+    -----
+    What is fixed before any answer costs least: charge a plan of several
+    releases as one, ``ledger.charge(all_events)``, and the tight composition
+    counts; ``ledger.preview(all_events)`` says what it comes to.
 
     Examples
     --------
@@ -81,8 +90,13 @@ class Ledger:
     >>> ledger = Ledger(eps=2.0, delta=1e-6)
     >>> entry = ledger.charge([GaussianEvent(5.0)], adjacency="replace", label="pca")
     >>> ledger.describe()
-    '0.834 of 2.00 eps spent'
+    '0.834 of 2.00 eps spent (Gaussian filter)'
     """
+
+    __slots__ = ("_adjacency", "_filter", "_store")
+    _adjacency: Adjacency
+    _filter: Filter
+    _store: Store
 
     def __init__(
         self,
@@ -91,22 +105,132 @@ class Ledger:
         *,
         budget: Guarantee | None = None,
         adjacency: AdjacencyName | Adjacency = "replace",
+        pure: float = 0.0,
+        rule: str | None = None,
     ) -> None:
-        self.guarantee: Final = resolve_budget(eps, delta, budget)
-        self.adjacency: Final = known_adjacency(adjacency)
-        self._entries: tuple[Entry, ...] = ()
-        self._lock = Lock()
+        own = asked_filter(resolve_budget(eps, delta, budget), pure, rule)
+        relation = known_adjacency(adjacency)
+        self._set(own, relation, Memory(opening(own, relation)))
+
+    @classmethod
+    def open(
+        cls,
+        path: AnyPath,
+        eps: float | None = None,
+        delta: float = 0.0,
+        *,
+        budget: Guarantee | None = None,
+        adjacency: AdjacencyName | Adjacency | None = None,
+        pure: float | None = None,
+        rule: str | None = None,
+        timeout: float = 30.0,
+    ) -> Ledger:
+        """Open a ledger in a file, or make it if there is none.
+
+        Parameters
+        ----------
+        path : path
+            An SQLite file on a local disk.
+        eps, delta, budget, adjacency, pure, rule
+            As for `Ledger`. Needed for a new file; for one that is there they
+            may be left out, and have to be the same if given.
+        timeout : float, default 30.0
+            Seconds to wait while another process writes.
+
+        Returns
+        -------
+        Ledger
+            Every charge is on the disk before a row is read.
+
+        Raises
+        ------
+        LedgerError
+            If the file has another guarantee or other neighbours, is damaged,
+            from a newer version, not to be written to, locked, or on a file
+            system of a network. Nothing is charged.
+        FrameError
+            If a new file cannot be written.
+        BudgetError, ArgumentError
+            If the words make no sense.
+
+        Notes
+        -----
+        The file holds labels, formulas, budgets, the user's and the machine's
+        name, and no rows. It does not keep somebody who can write it from
+        putting back an older copy: keep the printed head of the chain elsewhere.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from dpmodels.privacy.events import PureEvent
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "study.ledger"
+        ...     first = Ledger.open(file, eps=2.0)
+        ...     entry = first.charge([PureEvent(0.5)], adjacency="replace", label="ages")
+        ...     Ledger.open(file).describe().split(",")[0]
+        '0.500 of 2.00 eps spent; 1 charge in study.ledger'
+        """
+        stated = eps is not None or budget is not None
+        store, own, relation = open_store(
+            path,
+            guarantee=resolve_budget(eps, delta, budget) if stated else None,
+            relation=None if adjacency is None else known_adjacency(adjacency),
+            pure=pure,
+            rule=rule,
+            timeout=timeout,
+        )
+        ledger = cls.__new__(cls)
+        ledger._set(own, relation, store)
+        ledger.verify()
+        return ledger
+
+    def _set(self, own: Filter, relation: Adjacency, store: Store) -> None:
+        for name, value in (("_filter", own), ("_adjacency", relation), ("_store", store)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise NotAvailable(f"{name} cannot be set: a ledger's terms are fixed; open another one")
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise PrivacyError(
+            "a ledger cannot be copied or pickled, as each copy would spend the whole budget: "
+            "share the ledger, or a file, dp.Ledger.open('study.ledger', eps=..., delta=...)"
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What all releases together satisfy."""
+        return self._filter.guarantee
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The neighbours that every release assumes."""
+        return self._adjacency
+
+    @property
+    def place(self) -> str:
+        """Name of the file; empty for a ledger in memory."""
+        return self._store.place
+
+    @property
+    def head(self) -> str:
+        """Hash of the last line, which stands for all of them."""
+        with self._store.reading() as chain:
+            return chain.last().hash
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The charges, first to last."""
-        return self._entries
+        with self._store.reading() as chain:
+            lines = list(chain.lines())
+        return tuple(self._entry(line) for line in lines if line.body["kind"] == CHARGED)
 
     @property
     def spent(self) -> Spent:
         """The composed total of all charges."""
-        entries = self._entries
-        return entries[-1].spent_after if entries else price((), self.guarantee)
+        with self._store.reading() as chain:
+            return self._filter.spent(totals_of(chain.last()))
 
     @property
     def remaining(self) -> Spent:
@@ -119,20 +243,18 @@ class Ledger:
         Parameters
         ----------
         events : iterable of events
-            The releases asked about.
+            The releases asked about, charged as one.
 
         Returns
         -------
         Spent
-            The composed total of all charges and these events.
+            The composed total of all charges and these events. On an empty
+            ledger that of a plan, by tight composition.
 
-        Raises
-        ------
-        BudgetError
-            If one of them is not an event.
         """
-        charged = tuple(event for entry in self._entries for event in entry.events)
-        return price(charged + _checked(events), self.guarantee)
+        with self._store.reading() as chain:
+            totals = totals_of(chain.last())
+        return self._filter.spent(self._filter.plus(totals, checked_events(events)))
 
     def charge(
         self,
@@ -140,139 +262,138 @@ class Ledger:
         *,
         adjacency: AdjacencyName | Adjacency,
         label: str = "",
+        about: About | None = None,
+        claims: tuple[Claim, ...] = (),
     ) -> Entry:
         """Record a release, or refuse it before anything is recorded.
 
         Parameters
         ----------
         events : iterable of events
-            What the release costs.
+            What the release costs; of a plan of several, all.
         adjacency : {"replace", "add-remove"} or Adjacency
             The neighbours its sensitivities were taken under.
         label : str, default ""
             What the release is called in the table of the ledger.
+        about : About, optional
+            What is asked for, in public words.
+        claims : tuple of (str, str)
+            Things to be used once, by kind and name, such as a site's key.
 
         Returns
         -------
         Entry
-            The line recorded.
+            The line recorded; a file is synced when it comes back.
 
         Raises
         ------
         LedgerError
-            If the total would exceed the budget, or the neighbours are not the
-            ledger's.
+            If the total would exceed the budget, the neighbours are others, a
+            claim was made before, or the file cannot be written.
         BudgetError
             If one of `events` is not an event.
+        PrivacyError
+            In a forked process, of a ledger in memory.
         """
-        self._refuse_other_neighbours(known_adjacency(adjacency))
-        added = _checked(events)
-        with self._lock:
-            total = self.preview(added)
-            if total.amount > capacity(self.guarantee).amount * (1 + _TOLERANCE):
-                raise LedgerError(self._refusal(label, added, total))
-            entry = Entry(label, added, total)
-            self._entries = (*self._entries, entry)
-        return entry
+        refuse_other_neighbours(self.adjacency, known_adjacency(adjacency))
+        added = checked_events(events)
+        with self._store.writing() as chain:
+            last = chain.last()
+            before = totals_of(last)
+            after = self._filter.plus(before, added)
+            if not self._filter.holds(after):
+                raise LedgerError(refusal(self._filter, label, added, before))
+            number = last.body["charges"] + 1
+            body = {
+                "kind": CHARGED,
+                "charge": number,
+                "label": label,
+                "about": asdict(about or About()),
+                "events": events_to_plain(added),
+                "claims": [list(claim) for claim in claims],
+                **signed(number, after),
+            }
+            line = chained(last.hash, body)
+            chain.append(line, number, claims)
+        return self._entry(line)
+
+    def released(self, entry: Entry, digest: str) -> None:
+        """Record that a charge was released, with a digest of what came out.
+
+        Raises
+        ------
+        LedgerError
+            If the charge is not there, or was released or made void before.
+        """
+        self._follow(entry, {"kind": RELEASED, "digest": digest})
+
+    def void(self, entry: Entry, reason: str) -> None:
+        """Give back a charge after which nothing left the process, and record why.
+
+        For reasons that no row has a part in: whether an analysis failed may
+        depend on its rows, so such a charge stays spent.
+        """
+        self._follow(entry, {"kind": VOID, "reason": reason})
+
+    def unfinished(self) -> tuple[Entry, ...]:
+        """Return the charges of which no release is recorded; they stay spent."""
+        with self._store.reading() as chain:
+            lines = list(chain.lines())
+        return tuple(map(self._entry, unfinished_lines(lines)))
+
+    def verify(self) -> None:
+        """Check every line against the one before and its totals against its charges.
+
+        Raises
+        ------
+        LedgerError
+            If a line was changed, left out or put in.
+        """
+        with self._store.reading() as chain:
+            lines = list(chain.lines())
+        require_chain(self._filter, lines, self.place or "the ledger")
+
+    def export(self, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write all lines as JSON, one a line, each with its hash."""
+        with self._store.reading() as chain:
+            rows = [json.dumps({"hash": line.hash, "line": line.text}) for line in chain.lines()]
+        write_whole(path, ("\n".join(rows) + "\n").encode(), overwrite=overwrite)
 
     def describe(self) -> str:
-        """Return what is spent of what, as reports print it."""
-        spent, whole = self.spent, capacity(self.guarantee)
-        return f"{_significant(spent)} of {_significant(whole)} {whole.unit} spent"
+        """Return what is spent of what and by which rule, as reports print it."""
+        with self._store.reading() as chain:
+            return state_words(chain.last(), self._filter, self.place)
+
+    def register(self) -> pd.DataFrame:
+        """Return the charges as a table, one a row, with what became of each.
+
+        ``state`` is "charged", "released" or "void", ``digest`` of what came out,
+        ``total`` what is spent after it, and ``hash`` that of its line.
+        """
+        import pandas as pd
+
+        with self._store.reading() as chain:
+            lines = list(chain.lines())
+        return pd.DataFrame(register_rows(lines, self._filter, self._adjacency)).set_index("charge")
 
     def __repr__(self) -> str:
-        entries, whole = self._entries, capacity(self.guarantee)
-        delta = f" at delta = {whole.delta:g}" if whole.delta else ""
-        lines = [f"Ledger: {self.describe()}{delta} ({self.adjacency.describe()})"]
-        width = max([5, *(len(entry.label) for entry in entries)])
-        if entries:
-            lines.append(f"  #  {'label':<{width}}  total {whole.unit}  events")
-        for number, entry in enumerate(entries, start=1):
-            events = "; ".join(event.describe() for event in entry.events)
-            total = _significant(entry.spent_after)
-            lines.append(f"{number:>3}  {entry.label:<{width}}  {total:>9}  {events}".rstrip())
-        return "\n".join(lines)
+        return printed(self.describe(), self.entries, self.guarantee, self.adjacency)
 
-    def _refuse_other_neighbours(self, asked: Adjacency) -> None:
-        own = self.adjacency
-        if asked != own:
-            raise LedgerError(
-                f"The release assumes adjacency={asked.name!r} ({asked.describe()}), this ledger "
-                f"adjacency={own.name!r} ({own.describe()}): write adjacency={own.name!r} in the "
-                f"call, or charge a ledger opened with adjacency={asked.name!r}."
-            )
+    def _entry(self, line: Line) -> Entry:
+        return entry_of(line, self._filter, self.place)
 
-    def _refusal(self, label: str, added: tuple[Event, ...], total: Spent) -> str:
-        whole, spent = capacity(self.guarantee), self.spent
-        name = f"The release {label!r}" if label else "The release"
-        if math.isinf(total.amount):
-            return (
-                f"{name} adds Gaussian noise, which has no pure guarantee, and this ledger holds "
-                f"eps = {whole.amount:g}, delta = 0: choose a mechanism with Laplace noise, or "
-                f"open dp.Ledger(eps={whole.amount:g}, delta=1e-6)."
-            )
-        left, fitting = spent.left_of(whole), self._fitting(added)
-        remedy = f"open the ledger with {_as_argument(total, _UP)}"
-        if fitting.amount > _TOLERANCE * whole.amount:
-            remedy = f"write {_as_argument(fitting, _DOWN)} or less, or {remedy}"
-        return (
-            f"{name} costs {price(added, self.guarantee).describe()}. Spent so far: "
-            f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; the "
-            f"total would be {total.amount:g}: {remedy}."
-        )
-
-    def _fitting(self, added: tuple[Event, ...]) -> Spent:
-        """Return the largest release of the kind refused that would not be refused."""
-        whole = capacity(self.guarantee)
-        if not whole.delta:
-            return self.remaining
-        noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
-        fits, too_much = 0.0, whole.amount
-        for _ in range(_HALVINGS):
-            tried = (fits + too_much) / 2
-            if self.preview((noise(tried, whole.delta),)).amount <= whole.amount:
-                fits = tried
-            else:
-                too_much = tried
-        return replace(whole, amount=fits)
-
-
-def _gaussian_at(eps: float, delta: float) -> Event:
-    return GaussianEvent(gaussian_multiplier(ApproxDP(eps, delta)))
-
-
-def _pure_at(eps: float, delta: float) -> Event:
-    return PureEvent(eps)
-
-
-def _significant(amount: Spent) -> str:
-    return f"{amount.amount:.0f}" if amount.amount >= 100 else f"{amount.amount:#.3g}"
-
-
-def _as_argument(amount: Spent, rounding: Context) -> str:
-    number = f"{float(rounding.create_decimal(amount.amount)):g}"
-    if amount.unit == "rho":
-        return f"budget=dp.ZCDP({number})"
-    return f"eps={number}" + (f", delta={amount.delta:g}" if amount.delta else "")
-
-
-def _checked(events: Iterable[Event]) -> tuple[Event, ...]:
-    found = tuple(events)
-    for event in found:
-        if not isinstance(event, Event):
-            raise BudgetError(
-                f"events holds a {type(event).__name__}, not an event: write "
-                "events=(GaussianEvent(multiplier),)."
-            )
-    return found
-
-
-def check_ledger(ledger: object) -> None:
-    """Refuse what is neither a ledger nor None.
-
-    Raises
-    ------
-    ArgumentError
-    """
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")
+    def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
+        """Add what became of a charge."""
+        with self._store.writing() as chain:
+            own = [line.body["kind"] for line in chain.of(entry.number)]
+            if own != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
+                raise LedgerError(
+                    f"charge {entry.number} is {own[-1] if own else 'not there'}: only a charge "
+                    "that nothing has come of yet can be released or made void"
+                )
+            last = chain.last()
+            after, body = totals_of(last), {**what, "charge": entry.number}
+            if what["kind"] == VOID:
+                after = replayed(self._filter, [*(line.body for line in chain.lines()), body])
+            charges = last.body["charges"]
+            chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)

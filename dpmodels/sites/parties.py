@@ -8,6 +8,8 @@ from typing import Any, NoReturn, TypeVar
 
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError, said
 from dpmodels.noise import source
+from dpmodels.privacy import Charge
+from dpmodels.released import digest
 from dpmodels.sites.protocol import SiteProtocol
 
 Bound = TypeVar("Bound")
@@ -67,12 +69,28 @@ class Parties:
         if self.protocol is not None:
             self.protocol.check(strategy, plan, self.names)
 
-    def release(self, strategy: Any, private: Iterable[Any], plan: Any) -> Any:
-        """Take the rows of all across, after the charge."""
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """What the release uses up, for the ledger."""
+        return () if self.protocol is None else getattr(self.protocol, "claims", ())
+
+    def release(self, strategy: Any, private: Iterable[Any], plan: Any, charged: Charge) -> Any:
+        """Take the rows of all across, after the charge, and record what came out.
+
+        A protocol that writes to a file records it itself, before anybody can
+        see the file.
+        """
         statistics = tuple(strategy.measure(own, plan) for own in private)
         if self.protocol is None:
-            return strategy.release(statistics[0], plan, source())
-        return self.protocol.release(strategy, statistics, self.names, plan, source())
+            release = strategy.release(statistics[0], plan, source())
+        else:
+            release = self.protocol.release(strategy, statistics, self.names, plan, source())
+        keep = getattr(self.protocol, "keep", None)
+        if keep is None:
+            charged.released(digest(release))
+        else:
+            keep(charged)
+        return release
 
 
 def parties(data: object) -> Parties:

@@ -1,0 +1,102 @@
+"""What a verb does with a ledger: it is charged, and told what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dpmodels.errors import ArgumentError
+from dpmodels.privacy.events import Event
+from dpmodels.privacy.ledger import Ledger
+from dpmodels.privacy.lines import About, Entry
+from dpmodels.privacy.neighbours import Adjacency
+from dpmodels.privacy.protocol import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A charge that a verb has made; of none, where it has no ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger or None
+        What was charged.
+    entry : Entry or None
+        Its line.
+    """
+
+    ledger: Ledger | None = None
+    entry: Entry | None = None
+
+    @property
+    def told(self) -> str:
+        """What the ledger said after the charge; empty without one."""
+        return "" if self.entry is None else self.entry.describe()
+
+    def released(self, digest: str) -> None:
+        """Record what came out, before anybody sees it.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be recorded: then it must not be handed over.
+        """
+        if self.ledger is not None and self.entry is not None:
+            self.ledger.released(self.entry, digest)
+
+    def void(self, reason: str) -> None:
+        """Give the charge back, as nothing came of it for a reason no row has a part in."""
+        if self.ledger is not None and self.entry is not None:
+            self.ledger.void(self.entry, reason)
+
+
+def charge(
+    ledger: Ledger | None,
+    events: Iterable[Event],
+    *,
+    adjacency: Adjacency,
+    about: About,
+    claims: tuple[Claim, ...] = (),
+) -> Charge:
+    """Charge a ledger, where there is one, before a row is read.
+
+    Parameters
+    ----------
+    ledger : Ledger or None
+        The account.
+    events : iterable of events
+        What the release costs.
+    adjacency : Adjacency
+        Its neighbours.
+    about : About
+        What is asked for.
+    claims : tuple of (str, str)
+        Things to be used once.
+
+    Returns
+    -------
+    Charge
+
+    Raises
+    ------
+    LedgerError
+        If the ledger refuses; nothing is charged.
+    """
+    if ledger is None:
+        return Charge()
+    label = f"{about.verb} {about.formula}"
+    return Charge(
+        ledger,
+        ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
+    )
+
+
+def check_ledger(ledger: object) -> None:
+    """Refuse what is neither a ledger nor None.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

@@ -1,0 +1,280 @@
+r"""What a ledger accepts, whatever its analyst chooses after seeing answers.
+
+*Adversary.* Charges come one after another; each may be chosen knowing all
+earlier answers. A **filter** accepts or refuses a charge by its totals so far.
+It is valid if everything accepted satisfies the guarantee for every such
+analyst. That the totals compose to less than the budget for *fixed* charges is
+not enough: the tight composition of mixtures is no filter.
+
+*Theorem.* The rules below are valid filters. Write L for the privacy loss of the
+whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
+
+1. ``sum of eps`` for `PureDP`: then ``L <= eps`` on every path.
+2. ``sum of rho`` for `ZCDP` [2]_, [3]_.
+3. For `ApproxDP`, with a share ``p`` of eps for pure releases (``eps_m = eps - p`` is
+   left for all others), a charge is accepted while one of these holds of all
+   charges together:
+
+   a. all are pure, and their eps add up to at most eps;
+   b. the pure eps put into the share add up to at most p, and all other charges
+      pass one filter for ``(eps_m, delta)``: either (Gaussian) their
+      ``mu**2`` add up to at most ``1/m**2``, m the exact multiplier of
+      ``(eps_m, delta)`` [4]_; or (zCDP) their rho add up to at most the largest
+      rho whose conversion at delta is at most ``eps_m``;
+   c. for some step ``p_j = j eps / 16``, the eps of all pure releases add up to at
+      most ``p_j``, and the ``1/m**2`` of all Gaussian ones to at most that of
+      ``(eps - p_j, delta_c / 16)``;
+   d. the first charge, as a plan announced before any answer, costs ``eps_1`` at
+      delta by tight composition, all later ones are pure, and ``eps_1`` and
+      their eps add up to at most eps. Only where all others refuse the first.
+
+   Rule (c) has ``delta_c = 1e-11 delta``, (b) the rest: what parts of an exact
+   split lose by that is less than rounding. The filter in (b) is the one asked
+   for, or fixed by the first charge: zCDP if that mixes Gaussian noise with
+   other noise, else Gaussian. The share is the one asked for; under the
+   Gaussian filter it rises, at the first charge that is not pure, to the eps of
+   the pure ones before.
+
+*Proof of 3.* Totals only grow along a path, so a path that satisfies a rule at
+its end did so all along, and is a path of the analyst who is stopped by that
+rule alone. So the delta of all is at most the sum of those of each rule alone.
+Paths that end in (a) have ``L <= eps`` and add nothing. For a share p that is
+fixed let P be the law of the transcript on one table, Q that on its neighbour,
+and R that where the releases of the share see the table and all others the
+neighbour. P and R differ in the others alone, R and Q in the share alone
+(whatever is the same in both is part of the analyst), so for every set S
+
+    P(S) <= exp(eps_m) R(S) + delta <= exp(eps_m + p) Q(S) + delta:
+
+(b) and each step of (c) add no more than their own delta. Where the share rises
+to the sum s of the pure eps before, it does so before anything that is not pure
+was answered: given the path to there, whose loss is at most s, what follows
+satisfies ``(eps - s, delta)`` by the same argument, for every such path. (d) is
+basic composition [1]_ with deltas (delta, 0, 0, ...), and whether it is meant is
+known from the first charge, before any answer.
+
+*Numerics.* Prices and sums are rounded up (`totals`). A total may exceed the
+budget by 1e-9 of it, for parts of an exact split.
+
+References
+----------
+.. [1] Rogers, R., Roth, A., Ullman, J. and Vadhan, S. (2016). "Privacy Odometers
+   and Filters: Pay-as-you-Go Composition." NeurIPS 2016.
+.. [2] Feldman, V. and Zrnic, T. (2021). "Individual Privacy Accounting via a Renyi
+   Filter." NeurIPS 2021.
+.. [3] Whitehouse, J., Ramdas, A., Rogers, R. and Wu, Z. S. (2023). "Fully-Adaptive
+   Composition in Differential Privacy." ICML 2023.
+.. [4] Smith, A. and Thakurta, A. (2022). "Fully Adaptive Composition for Gaussian
+   Differential Privacy." arXiv:2210.17520.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from scipy.optimize import brentq
+
+from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
+from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.compose import pure_eps, total_eps, total_rho
+from dpmodels.privacy.concentrated import zcdp_to_approx
+from dpmodels.privacy.events import Event, GaussianEvent
+from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.privacy.totals import Totals, mu, rounded_up
+
+RULES: Final = ("gaussian", "zcdp")
+TOLERANCE: Final = 1e-9
+# Of rule (c): how many steps, and how much of delta; none where too little is left.
+_STEPS: Final = 16
+_ASIDE: Final = 1e-11
+_LEAST_DELTA: Final = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a ledger accepts.
+
+    Parameters
+    ----------
+    guarantee : PureDP, ApproxDP or ZCDP
+        What everything accepted satisfies together.
+    pure : float, default 0.0
+        Share of the eps of an `ApproxDP` that is kept for pure releases.
+    kind : {"", "gaussian", "zcdp"}
+        The filter of an `ApproxDP`; the first charge fixes it if empty.
+
+    Examples
+    --------
+    >>> own = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
+    >>> after = own.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
+    >>> own.holds(after), own.spent(after).describe()
+    (True, 'eps = 1, delta = 1e-06')
+    """
+
+    guarantee: Guarantee
+    pure: float = 0.0
+    kind: str = ""
+
+    def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
+        """Return the totals after a charge, whether they hold or not."""
+        charged = tuple(events)
+        normal = [event for event in charged if isinstance(event, GaussianEvent)]
+        plain = [event for event in charged if not isinstance(event, GaussianEvent)]
+        eps = math.fsum(pure_eps(event) * event.count for event in plain)
+        gaussian, most, share = totals.gaussian, totals.most, rounded_up(totals.share, eps)
+        if totals.charges == 0:
+            gaussian = self.kind != "zcdp" if self.kind else not (normal and plain)
+            most = self.pure
+        if gaussian and not normal and not totals.normal:
+            most = max(most, share)
+        kept = share <= most * (1 + TOLERANCE)
+        outside = normal if kept else charged
+        after = Totals(
+            charges=totals.charges + 1,
+            pure=rounded_up(totals.pure, eps),
+            normal=rounded_up(totals.normal, math.fsum(mu(one) ** 2 * one.count for one in normal)),
+            share=share if kept else totals.share,
+            most=most,
+            mu2=rounded_up(totals.mu2, math.fsum(mu(one) ** 2 * one.count for one in outside)),
+            rho=rounded_up(totals.rho, total_rho(outside)),
+            gaussian=gaussian,
+        )
+        if totals.charges or not isinstance(self.guarantee, ApproxDP):
+            return after
+        tight = total_eps(charged, self.guarantee.delta)
+        if self.holds(after):
+            return replace(after, alone=tight)
+        return Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
+
+    def holds(self, totals: Totals) -> bool:
+        """Tell whether charges of these totals are accepted."""
+        room = 1 + TOLERANCE
+        match self.guarantee:
+            case PureDP(eps):
+                return totals.summed <= eps * room
+            case ZCDP(rho):
+                return totals.rho <= rho * room
+            case own:
+                mixed = totals.mu2 if totals.gaussian else totals.rho
+                return (
+                    totals.summed <= own.eps * room
+                    or mixed <= self._room(own, totals) * room
+                    or totals.normal <= _step_room(own, self._step(own, totals))
+                )
+
+    def spent(self, totals: Totals) -> Spent:
+        """Return the totals in the currency of the guarantee.
+
+        At most the whole where they hold; infinite where they have no such price.
+        """
+        whole = capacity(self.guarantee)
+        return Spent(self._cheapest(totals)[0], whole.unit, whole.delta)
+
+    def rule(self, totals: Totals) -> str:
+        """Say by which rule charges are added up; nothing where there is one only."""
+        return self._cheapest(totals)[1]
+
+    def _cheapest(self, totals: Totals) -> tuple[float, str]:
+        """Return what the charges amount to, and by which rule."""
+        match self.guarantee:
+            case PureDP():
+                return totals.summed, ""
+            case ZCDP():
+                return totals.rho, ""
+            case own:
+                planned = math.isinf(totals.mu2)
+                mixed = "Gaussian filter" if totals.gaussian else "zCDP filter"
+                return min(
+                    (totals.alone, mixed if totals.normal else "sum of eps"),
+                    (totals.summed, "one plan" if planned else "sum of eps"),
+                    (self._mixed_eps(own, totals), mixed),
+                    (self._stepped_eps(own, totals), "sum of eps"),
+                    key=lambda one: one[0],
+                )
+
+    def _room(self, own: ApproxDP, totals: Totals) -> float:
+        """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
+        left = own.eps - totals.most
+        if left < 1e-100:
+            return 0.0 if left >= -TOLERANCE * own.eps else -1.0
+        rest = ApproxDP(left, own.delta * (1 - _ASIDE))
+        return gaussian_multiplier(rest) ** -2 if totals.gaussian else _largest_rho(rest)
+
+    def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
+        """Return the eps of the share and of the others by rule (b)."""
+        mixed = totals.mu2 if totals.gaussian else totals.rho
+        if mixed == 0 or math.isinf(mixed):
+            return totals.share + mixed
+        delta = own.delta * (1 - _ASIDE)
+        if totals.gaussian:
+            return totals.share + _gaussian_eps(delta, mixed)
+        return totals.share + zcdp_to_approx(mixed, delta)
+
+    def _step(self, own: ApproxDP, totals: Totals) -> int:
+        """Return the step of rule (c) that holds the pure eps."""
+        return (
+            math.ceil(totals.pure / own.eps * _STEPS - TOLERANCE)
+            if math.isfinite(totals.mu2)
+            else _STEPS
+        )
+
+    def _stepped_eps(self, own: ApproxDP, totals: Totals) -> float:
+        """Return the eps by rule (c)."""
+        step, delta = self._step(own, totals), own.delta * _ASIDE / _STEPS
+        if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
+            return math.inf
+        return own.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
+
+
+def asked_filter(guarantee: Guarantee, pure: object, rule: object) -> Filter:
+    """Return the filter that the words of a ledger ask for.
+
+    Raises
+    ------
+    BudgetError, ArgumentError
+        If the words make no sense.
+    """
+    write = "write pure=0.5, less than eps, or leave it out"
+    share = finite_number("pure", pure, write)
+    if rule is not None and rule not in RULES:
+        raise ArgumentError(f"rule={said(rule)}: expected 'gaussian', 'zcdp' or None")
+    if share or rule is not None:
+        if not isinstance(guarantee, ApproxDP):
+            raise BudgetError(
+                "pure= and rule= are for a ledger of eps and delta, and this one holds "
+                f"{guarantee.describe()}: leave them out"
+            )
+        if not 0 <= share < guarantee.eps:
+            raise BudgetError(f"pure={share:g} is not in [0, {guarantee.eps:g}), the eps: {write}")
+    return Filter(guarantee, share, str(rule or ""))
+
+
+def _gaussian_eps(delta: float, mu2: float) -> float:
+    return gaussian_eps(delta * (1 - 1e-12), mu2**-0.5) * (1 + 1e-10)
+
+
+def _step_room(own: ApproxDP, step: int) -> float:
+    """Return the largest sum of ``1/m**2`` beside pure releases of so many steps."""
+    delta = own.delta * _ASIDE / _STEPS
+    if step >= _STEPS or delta < _LEAST_DELTA:
+        return -1.0
+    return gaussian_multiplier(ApproxDP(own.eps * (1 - step / _STEPS), delta)) ** -2
+
+
+@lru_cache(maxsize=256)
+def _largest_rho(guarantee: ApproxDP) -> float:
+    """Return the largest rho that is converted into no more than the guarantee."""
+    eps, delta = guarantee.eps, guarantee.delta
+    # Gaussian noise of the same rho is (eps, delta)-private only where this one may be.
+    most = gaussian_multiplier(guarantee) ** -2 / 2
+
+    def excess(share: float) -> float:
+        return zcdp_to_approx(most * share, delta) - eps
+
+    found = float(brentq(excess, 1e-3, 1.0, rtol=1e-12)) * (1 - 1e-11)
+    while excess(found) > 0:
+        found *= 1 - 1e-9
+    return most * found

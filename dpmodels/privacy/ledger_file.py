@@ -1,0 +1,299 @@
+"""The lines of a ledger in an SQLite file, which outlives the process and which many share.
+
+Every reading and every writing is a transaction of a connection of its own, so
+that threads and forked processes need not know of each other. A writer takes
+the lock before it reads the totals (``BEGIN IMMEDIATE``), and a line counts
+once the file is synced (rollback journal, ``synchronous=EXTRA``): a process
+that is killed at any moment leaves the line or nothing of it.
+
+The chain of hashes shows a line that was changed, not one that was never
+there: who can write the file can put back an older copy of it. Against that,
+keep what reports print (line and hash) where that person cannot write.
+
+References
+----------
+.. [1] SQLite, "Atomic Commit In SQLite" and "PRAGMA Statements: synchronous,
+   application_id, user_version", https://www.sqlite.org.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from dpmodels.errors import ArgumentError, LedgerError, said
+from dpmodels.privacy.lines import Line
+from dpmodels.privacy.memory import claimed
+from dpmodels.privacy.protocol import Claim
+from dpmodels.writing import AnyPath, write_whole
+
+_APPLICATION: Final = 0x64706C67
+_VERSION: Final = 1
+_SCHEMA: Final = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE lines (
+    line INTEGER PRIMARY KEY, charge INTEGER NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL
+) STRICT;
+CREATE INDEX charges ON lines (charge);
+CREATE TABLE claims (
+    kind TEXT NOT NULL, value TEXT NOT NULL, line INTEGER NOT NULL, PRIMARY KEY (kind, value)
+) STRICT;
+"""
+_CLAIM: Final = "INSERT INTO claims VALUES (?, ?, ?)"
+_ADD: Final = "INSERT INTO lines VALUES (?, ?, ?, ?)"
+_NETWORK: Final = frozenset(
+    {
+        *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.glusterfs", "fuse.sshfs"),
+        *("glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "orangefs", "smb2", "smb3"),
+    }
+)
+_WHY: Final = {
+    "SQLITE_BUSY": "another process has locked it for {timeout:g} seconds",
+    "SQLITE_READONLY": "it cannot be written to",
+    "SQLITE_FULL": "its disk is full",
+    "SQLITE_IOERR": "its disk does not answer as it should",
+    "SQLITE_CANTOPEN": "it cannot be opened, or is no longer there",
+    "SQLITE_PERM": "it cannot be opened",
+    "SQLITE_AUTH": "it cannot be opened",
+    "SQLITE_CORRUPT": "it is damaged",
+    "SQLITE_NOTADB": "it is not a ledger, or damaged",
+}
+
+
+class LedgerFile:
+    """Lines in a file.
+
+    Parameters
+    ----------
+    path : Path
+        Of a file that is there.
+    timeout : float
+        Seconds to wait for other processes.
+
+    Raises
+    ------
+    LedgerError
+        If the file lies on a file system of a network, whose locks cannot be
+        trusted.
+    """
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path: Final = path
+        self.place: Final = path.name
+        self._timeout = timeout
+        self._seen: tuple[int, str] | None = None
+        require_local(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[_Open]:
+        """Read the chain as it is at one moment.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be read.
+        """
+        with self._connected() as connection:
+            connection.execute("BEGIN")
+            yield self._opened(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[_Open]:
+        """Write to the chain while no other process does.
+
+        Raises
+        ------
+        LedgerError
+            If the file cannot be written; nothing of the lines added is kept
+            then, or the message says that they may be.
+        """
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            chain = self._opened(connection)
+            yield chain
+            self._commit(connection, chain)
+            self._seen = chain.place_and_hash()
+
+    def _commit(self, connection: sqlite3.Connection, chain: _Open) -> None:
+        wanted = chain.place_and_hash()
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                connection.rollback()
+            try:
+                with self.reading() as after:
+                    kept = after.at(wanted[0]) == wanted[1]
+            except LedgerError:
+                raise LedgerError(
+                    f"{self._why(error)} It may have been charged, and counts as spent until "
+                    "ledger.verify() and ledger.register() say otherwise"
+                ) from None
+            if not kept:
+                raise
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path))}?mode=rw",
+                uri=True,
+                timeout=self._timeout,
+                isolation_level=None,
+            )
+            try:
+                connection.executescript("PRAGMA synchronous=EXTRA; PRAGMA trusted_schema=OFF;")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self._why(error)} Nothing was charged") from None
+
+    def _opened(self, connection: sqlite3.Connection) -> _Open:
+        """Return the chain, once it is known to be one that this version reads."""
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION:
+            raise LedgerError(f"{self.place} is not a ledger, or damaged. Nothing was charged")
+        if version != _VERSION:
+            raise LedgerError(
+                f"{self.place} was written by a newer version of dpmodels (format {version}, here "
+                f"{_VERSION}): update dpmodels. Nothing was charged"
+            )
+        chain = _Open(connection, self.place)
+        if self._seen is not None and chain.at(self._seen[0]) != self._seen[1]:
+            raise LedgerError(
+                f"{self.place} is not the file that was opened, or an older copy of it. Nothing "
+                "was charged; find the one that holds every charge"
+            )
+        return chain
+
+    def _why(self, error: sqlite3.Error) -> str:
+        name = getattr(error, "sqlite_errorname", "")
+        why = next((text for known, text in _WHY.items() if name.startswith(known)), str(error))
+        return f"the ledger {self.place}: {why.format(timeout=self._timeout)}."
+
+
+class _Open:
+    """The chain inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, place: str) -> None:
+        self._connection = connection
+        self._place = place
+
+    def last(self) -> Line:
+        """Return the last line."""
+        return self._some("WHERE line = ?", self.place_and_hash()[0])[0]
+
+    def lines(self) -> Iterator[Line]:
+        """Return all lines, first to last."""
+        self.place_and_hash()
+        return iter(self._some("ORDER BY line"))
+
+    def of(self, charge: int) -> list[Line]:
+        """Return the lines about a charge, first to last."""
+        return self._some("WHERE charge = ? ORDER BY line", charge)
+
+    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
+        """Add a line about a charge, and what it claims for itself alone."""
+        number = self.place_and_hash()[0] + 1
+        for kind, value in claims:
+            try:
+                self._connection.execute(
+                    "INSERT INTO claims VALUES (?, ?, ?)", (kind, value, number)
+                )
+            except sqlite3.IntegrityError:
+                raise LedgerError(claimed(kind, value)) from None
+        self._connection.execute(_ADD, (number, charge, line.text, line.hash))
+
+    def place_and_hash(self) -> tuple[int, str]:
+        """Return the number of the last line and its hash."""
+        found = self._connection.execute(
+            "SELECT line, hash FROM lines ORDER BY line DESC LIMIT 1"
+        ).fetchone()
+        if found is None:
+            raise LedgerError(f"{self._place} is damaged: it has no lines. Nothing was charged")
+        number, digest = found
+        return int(number), str(digest)
+
+    def at(self, number: int) -> str:
+        """Return the hash of a line, an empty text where there is none."""
+        found = self._connection.execute(
+            "SELECT hash FROM lines WHERE line = ?", (number,)
+        ).fetchone()
+        return "" if found is None else str(found[0])
+
+    def _some(self, which: str, *words: int) -> list[Line]:
+        found = self._connection.execute(f"SELECT text, hash FROM lines {which}", words)
+        return [Line(str(text), str(digest)) for text, digest in found]
+
+
+def ledger_path(path: AnyPath) -> Path:
+    """Return where a ledger's file really lies, whichever link leads to it.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no path.
+    """
+    if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
+        raise ArgumentError(f"path={said(path)}: expected the path of a ledger's file")
+    return Path(os.path.realpath(path))
+
+
+def create(path: Path, opening: Line) -> None:
+    """Write a new ledger with its first line; never over a file that is there.
+
+    Raises
+    ------
+    FrameError
+        If it cannot be written.
+    """
+    require_local(path)
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_SCHEMA)
+        connection.execute(_ADD, (0, 0, opening.text, opening.hash))
+        connection.commit()
+        content = connection.serialize()
+    finally:
+        connection.close()
+    write_whole(path, content)
+
+
+def require_local(path: Path) -> None:
+    """Refuse a file system of a network, as far as the system tells.
+
+    Raises
+    ------
+    LedgerError
+    """
+    kind = _file_system(path)
+    if kind in _NETWORK or str(path).startswith("\\\\"):
+        raise LedgerError(
+            f"{path.name} lies on a network file system ({kind or 'a share'}), whose locks do not "
+            "keep two machines from spending the same budget: put it on a local disk"
+        )
+
+
+def _file_system(path: Path) -> str:
+    """Return the kind of the file system of a path; empty where the system does not tell."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    own = path.parent.resolve()
+    kinds = {}
+    for line in mounts.splitlines():
+        _, point, kind, *_ = line.split(" ")
+        place = Path(point.encode().decode("unicode_escape", errors="replace"))
+        if own == place or place in own.parents:
+            kinds[len(place.parts)] = kind
+    return kinds[max(kinds)] if kinds else ""

@@ -1,0 +1,323 @@
+"""The lines of a ledger: what was charged, what came of it, and a chain of hashes.
+
+A line is never changed: that a charge was released, or made void, is a line of
+its own. Each holds the totals after it, so that the last one is all a filter
+needs, and the hash of the line before.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import math
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any, Final
+
+from dpmodels.errors import LedgerError
+from dpmodels.privacy.budget import ZCDP, ApproxDP, PureDP
+from dpmodels.privacy.events import (
+    BoundedRangeEvent,
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+    PureEvent,
+)
+from dpmodels.privacy.filters import Filter
+from dpmodels.privacy.neighbours import Adjacency, adjacency
+from dpmodels.privacy.spent import Spent, capacity
+from dpmodels.privacy.totals import Totals
+
+OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
+FORMAT: Final = "dpmodels.ledger/1"
+SHOWN: Final = 12
+_GUARANTEES: Final = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
+_EVENTS: Final = {
+    kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a charge is for, in public words.
+
+    Parameters
+    ----------
+    verb, formula, mechanism : str
+        As in the call.
+    codebook : str
+        Digest of the declarations.
+    person : str, default "row"
+        What a neighbour differs in.
+    """
+
+    verb: str = ""
+    formula: str = ""
+    mechanism: str = ""
+    codebook: str = ""
+    person: str = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a ledger.
+
+    Parameters
+    ----------
+    text : str
+        Its body, canonical JSON.
+    hash : str
+        SHA-256 of the hash of the line before and the text, in hexadecimal.
+    """
+
+    text: str
+    hash: str
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """What the line says, as plain values."""
+        plain: dict[str, Any] = json.loads(self.text)
+        return plain
+
+
+def chained(before: str, body: Mapping[str, Any]) -> Line:
+    """Return the line that follows one of the hash given; ``""`` for the first."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return Line(text, hash_of(before, text))
+
+
+def hash_of(before: str, text: str) -> str:
+    """Return the hash of a line."""
+    return sha256(f"{before}\n{text}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A charge, as a ledger recorded it.
+
+    Parameters
+    ----------
+    number : int
+        Of the charge, from 1.
+    label : str
+        What the release is called.
+    events : tuple of events
+        What was charged.
+    totals : Totals
+        Of all charges to this one.
+    filter : Filter
+        The ledger's.
+    place : str
+        Name of the ledger's file; empty for one in memory.
+    hash : str
+        Of the line.
+    """
+
+    number: int
+    label: str
+    events: tuple[Event, ...]
+    totals: Totals
+    filter: Filter
+    place: str = ""
+    hash: str = ""
+
+    @property
+    def spent_after(self) -> Spent:
+        """The composed total after this charge."""
+        return self.filter.spent(self.totals)
+
+    def describe(self) -> str:
+        """Return what is spent of what, by which rule, and where it is written."""
+        told = spent_words(self.filter, self.totals)
+        at = f"; line {self.number} of {self.place}, {self.hash[:SHOWN]}" if self.place else ""
+        return told + at
+
+
+def entry_of(line: Line, own: Filter, place: str) -> Entry:
+    """Return the charge that a line records."""
+    body = line.body
+    return Entry(
+        number=body["charge"],
+        label=body["label"],
+        events=events_from_plain(body["events"]),
+        totals=totals_from_plain(body["totals"]),
+        filter=own,
+        place=place,
+        hash=line.hash,
+    )
+
+
+def unfinished_lines(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines of charges of which nothing has come."""
+    known = [(line, line.body) for line in lines]
+    done = {body["charge"] for _, body in known if body["kind"] in (RELEASED, VOID)}
+    return [line for line, body in known if body["kind"] == CHARGED and body["charge"] not in done]
+
+
+def state_words(last: Line, own: Filter, place: str) -> str:
+    """Return what is spent of what, and how far the file is."""
+    told, charges = spent_words(own, totals_of(last)), last.body["charges"]
+    if not place:
+        return told
+    many = f"{charges} charge{'' if charges == 1 else 's'}"
+    return f"{told}; {many} in {place}, head {last.hash[:SHOWN]}"
+
+
+def spent_words(own: Filter, totals: Totals) -> str:
+    """Return what is spent of what, and by which rule the charges add up."""
+    spent, whole = own.spent(totals), capacity(own.guarantee)
+    rule = f" ({own.rule(totals)})" if totals.charges and whole.delta else ""
+    return f"{significant(spent)} of {significant(whole)} {whole.unit} spent{rule}"
+
+
+def significant(amount: Spent) -> str:
+    """Return an amount in three digits."""
+    return f"{amount.amount:.0f}" if amount.amount >= 100 else f"{amount.amount:#.3g}"
+
+
+def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
+    """Return events as plain values."""
+    return [[type(event).__name__, asdict(event)] for event in events]
+
+
+def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
+    """Return the events that plain values stand for."""
+    return tuple(_EVENTS[name](**words) for name, words in plain)
+
+
+def totals_to_plain(totals: Totals) -> dict[str, Any]:
+    """Return totals as plain values; infinity, which JSON lacks, as null."""
+    return {
+        name: None if isinstance(value, float) and math.isinf(value) else value
+        for name, value in asdict(totals).items()
+    }
+
+
+def totals_from_plain(plain: Mapping[str, Any]) -> Totals:
+    """Return the totals that plain values stand for."""
+    words: dict[str, Any] = {
+        name: math.inf if value is None else value for name, value in plain.items()
+    }
+    return Totals(**words)
+
+
+def totals_of(line: Line) -> Totals:
+    """Return the totals after a line."""
+    return totals_from_plain(line.body["totals"])
+
+
+def signed(charges: int, totals: Totals) -> dict[str, Any]:
+    """Return what every line says: how far the ledger is, when, who and where.
+
+    Parameters
+    ----------
+    charges : int
+        How many charges there are, void ones too.
+    totals : Totals
+        After the line.
+    """
+    return {
+        "charges": charges,
+        "totals": totals_to_plain(totals),
+        "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+        **_writer(),
+    }
+
+
+@cache
+def _writer() -> dict[str, str]:
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        user = ""
+    return {"user": user, "host": socket.gethostname(), "version": version("dpmodels")}
+
+
+def opening(own: Filter, relation: Adjacency) -> Line:
+    """Return the first line of a ledger: what it holds, under which neighbours."""
+    kind = type(own.guarantee).__name__
+    body = {
+        "kind": OPENED,
+        "charge": 0,
+        "format": FORMAT,
+        "guarantee": [kind, asdict(own.guarantee)],
+        "pure": own.pure,
+        "rule": own.kind,
+        "adjacency": relation.name,
+    }
+    return chained("", {**body, **signed(0, Totals())})
+
+
+def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
+    """Return what the first line of a ledger says.
+
+    Raises
+    ------
+    LedgerError
+        If it is no such line.
+    """
+    try:
+        body = line.body
+        kind, words = body["guarantee"]
+        own = Filter(_GUARANTEES[kind](**words), float(body["pure"]), str(body["rule"]))
+        if body["format"] == FORMAT:
+            return own, adjacency(body["adjacency"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        pass
+    raise LedgerError(
+        f"{place} is damaged: its first line is not that of a ledger. Nothing was charged"
+    )
+
+
+def replayed(own: Filter, lines: Iterable[Mapping[str, Any]]) -> Totals:
+    """Return the totals of all charges that are not void.
+
+    Parameters
+    ----------
+    own : Filter
+        The ledger's.
+    lines : iterable of mappings
+        Bodies of its lines, in order.
+    """
+    bodies = list(lines)
+    void = {body["charge"] for body in bodies if body["kind"] == VOID}
+    totals = Totals()
+    for body in bodies:
+        if body["kind"] == CHARGED and body["charge"] not in void:
+            totals = own.plus(totals, events_from_plain(body["events"]))
+    return totals
+
+
+def require_chain(own: Filter, lines: Iterable[Line], place: str) -> None:
+    """Refuse a chain in which a line was changed, left out or put in.
+
+    Raises
+    ------
+    LedgerError
+        The message names the first line that does not follow.
+    """
+    before, totals, seen = "", Totals(), list[dict[str, Any]]()
+    for number, line in enumerate(lines):
+        if hash_of(before, line.text) != line.hash:
+            raise LedgerError(
+                f"{place}: line {number} does not follow from the one before: the file was "
+                "changed; nothing can be charged to it. Go back to a copy that verifies"
+            )
+        before = line.hash
+        try:
+            body = line.body
+            seen.append(body)
+            if body["kind"] == CHARGED:
+                totals = own.plus(totals, events_from_plain(body["events"]))
+            elif body["kind"] == VOID:
+                totals = replayed(own, seen)
+            right = totals_from_plain(body["totals"]) == totals
+        except (KeyError, TypeError, ValueError, RecursionError):
+            right = False
+        if not right:
+            raise LedgerError(f"{place}: line {number} states other totals than its charges have")

@@ -1,0 +1,83 @@
+"""The lines of a ledger in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+from dpmodels.errors import LedgerError, PrivacyError
+from dpmodels.privacy.lines import Line
+from dpmodels.privacy.protocol import Chain, Claim
+
+
+class Memory:
+    """Lines of one process, gone with it.
+
+    Parameters
+    ----------
+    opening : Line
+        The first line.
+    """
+
+    place = ""
+
+    def __init__(self, opening: Line) -> None:
+        self._lines = [opening]
+        self._about: dict[int, list[Line]] = {}
+        self._claims: set[Claim] = set()
+        self._lock = Lock()
+        self._process = os.getpid()
+
+    @contextmanager
+    def reading(self) -> Iterator[Chain]:
+        """Read the chain; nothing of it ever changes."""
+        yield self
+
+    @contextmanager
+    def writing(self) -> Iterator[Chain]:
+        """Write to the chain, one thread at a time.
+
+        Raises
+        ------
+        PrivacyError
+            In a process that was forked off after the ledger was opened.
+        """
+        if os.getpid() != self._process:
+            raise PrivacyError(
+                "this process is a copy of the one that opened the ledger, and each copy would "
+                "spend the whole budget: open a file that all share, "
+                "dp.Ledger.open('study.ledger', eps=..., delta=...)"
+            )
+        with self._lock:
+            yield self
+
+    def last(self) -> Line:
+        """Return the last line."""
+        return self._lines[-1]
+
+    def lines(self) -> Iterator[Line]:
+        """Return all lines, first to last."""
+        return iter(tuple(self._lines))
+
+    def of(self, charge: int) -> list[Line]:
+        """Return the lines about a charge, first to last."""
+        return self._about.get(charge, [])
+
+    def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
+        """Add a line about a charge, and what it claims for itself alone."""
+        taken = self._claims.intersection(claims)
+        if taken:
+            raise LedgerError(claimed(*sorted(taken)[0]))
+        self._claims.update(claims)
+        self._about.setdefault(charge, []).append(line)
+        self._lines.append(line)
+
+
+def claimed(kind: str, value: str) -> str:
+    """Say that something stands in the ledger already, and may stand there once only."""
+    return (
+        f"the {kind} {value[:60]!r} was used for an earlier charge of this ledger, and may be used "
+        f"once; take a new {kind}. Nothing was charged"
+    )

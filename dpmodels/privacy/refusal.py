@@ -1,0 +1,142 @@
+"""What a ledger says to a release that it cannot afford, and what would fit."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from typing import Final
+
+from dpmodels.errors import LedgerError
+from dpmodels.privacy.budget import ApproxDP
+from dpmodels.privacy.calibrate import gaussian_multiplier
+from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
+from dpmodels.privacy.filters import TOLERANCE, Filter
+from dpmodels.privacy.neighbours import Adjacency
+from dpmodels.privacy.spent import Spent, capacity, price
+from dpmodels.privacy.totals import Totals
+
+_HALVINGS: Final = 16
+_UP: Final = Context(prec=4, rounding=ROUND_CEILING)
+_DOWN: Final = Context(prec=4, rounding=ROUND_FLOOR)
+
+
+def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -> str:
+    """Return the message that refuses a charge.
+
+    Parameters
+    ----------
+    own : Filter
+        The ledger's.
+    label : str
+        What the release is called.
+    added : tuple of events
+        What it costs.
+    before : Totals
+        Of all charges so far.
+    """
+    whole, spent = capacity(own.guarantee), own.spent(before)
+    total = own.spent(own.plus(before, added))
+    name = f"The release {label!r}" if label else "The release"
+    if math.isinf(total.amount) and whole.unit == "eps" and not whole.delta:
+        return (
+            f"{name} adds Gaussian noise, which has no pure guarantee, and this ledger holds "
+            f"eps = {whole.amount:g}, delta = 0: choose a mechanism with Laplace noise, or "
+            f"open dp.Ledger(eps={whole.amount:g}, delta=1e-6)."
+        )
+    left, fitting = spent.left_of(whole), _fitting(own, added, before)
+    return (
+        f"{name} costs {price(added, own.guarantee).describe()}. Spent so far: "
+        f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
+        f"{_remedy(whole, total, fitting)}."
+    )
+
+
+def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
+    """Refuse a release that assumes other neighbours than the ledger.
+
+    Raises
+    ------
+    LedgerError
+    """
+    if asked != own:
+        raise LedgerError(
+            f"The release assumes adjacency={asked.name!r} ({asked.describe()}), this ledger "
+            f"adjacency={own.name!r} ({own.describe()}): write adjacency={own.name!r} in the "
+            f"call, or charge a ledger opened with adjacency={asked.name!r}."
+        )
+
+
+def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None:
+    """Refuse words that are not those a file was opened with.
+
+    Parameters
+    ----------
+    place : str
+        The file.
+    words : mapping of str to (object, object)
+        What the file has and what is asked for, None where nothing is.
+
+    Raises
+    ------
+    LedgerError
+        The message names the first difference.
+    """
+    for word, (own, given) in words.items():
+        if given is not None and given != own:
+            there, here = (
+                one.describe() if hasattr(one, "describe") else one for one in (own, given)
+            )
+            raise LedgerError(
+                f"{place} was opened with {word} {there}, and {here} is asked for here: leave it "
+                "out, or open another file. Nothing was charged"
+            )
+
+
+def _remedy(whole: Spent, total: Spent, fitting: Spent) -> str:
+    """Say what the total would be, and what to write instead."""
+    if math.isinf(total.amount):
+        own = f"eps={whole.amount:g}, delta={whole.delta:g}"
+        told = "after a plan charged as one only releases without delta are added"
+        remedy = f"keep it apart, in a ledger opened with dp.Ledger({own}, rule='zcdp')"
+    else:
+        told = f"the total would be {total.amount:g}"
+        remedy = f"open the ledger with {_as_argument(total, _UP)}"
+    if fitting.amount > TOLERANCE * whole.amount:
+        remedy = f"write {_as_argument(fitting, _DOWN)} or less, or {remedy}"
+    if whole.delta:
+        remedy += (
+            "; releases without delta add up where the ledger keeps eps for them, pure=, and "
+            "those planned together cost less when charged as one"
+        )
+    return f"{told}: {remedy}"
+
+
+def _fitting(own: Filter, added: tuple[Event, ...], before: Totals) -> Spent:
+    """Return the largest release of the kind refused that would not be refused."""
+    whole = capacity(own.guarantee)
+    if not whole.delta:
+        return own.spent(before).left_of(whole)
+    noise = _gaussian_at if all(isinstance(e, GaussianEvent) for e in added) else _pure_at
+    fits, too_much = 0.0, whole.amount
+    for _ in range(_HALVINGS):
+        tried = (fits + too_much) / 2
+        if own.holds(own.plus(before, (noise(tried, whole.delta),))):
+            fits = tried
+        else:
+            too_much = tried
+    return replace(whole, amount=fits)
+
+
+def _gaussian_at(eps: float, delta: float) -> Event:
+    return GaussianEvent(gaussian_multiplier(ApproxDP(eps, delta)))
+
+
+def _pure_at(eps: float, delta: float) -> Event:
+    return PureEvent(eps)
+
+
+def _as_argument(amount: Spent, rounding: Context) -> str:
+    number = f"{float(rounding.create_decimal(amount.amount)):g}"
+    if amount.unit == "rho":
+        return f"budget=dp.ZCDP({number})"
+    return f"eps={number}" + (f", delta={amount.delta:g}" if amount.delta else "")

@@ -1,0 +1,91 @@
+"""The charges of a ledger as a table, with what became of each."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dpmodels.labels import plain
+from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.filters import Filter
+from dpmodels.privacy.lines import (
+    CHARGED,
+    RELEASED,
+    VOID,
+    Entry,
+    Line,
+    events_from_plain,
+    significant,
+    totals_of,
+)
+from dpmodels.privacy.neighbours import Adjacency
+from dpmodels.privacy.spent import capacity
+
+COLUMNS = (
+    *("charge", "time", "label", "verb", "formula", "mechanism", "events", "adjacency", "person"),
+    *("codebook", "version", "user", "host", "total", "state", "digest", "reason", "hash"),
+)
+
+
+def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:
+    """Return the columns of the register.
+
+    Parameters
+    ----------
+    lines : iterable of Line
+        All of a ledger.
+    own : Filter
+        What it accepts.
+    relation : Adjacency
+        Its neighbours.
+
+    Returns
+    -------
+    dict of list
+        One value for each charge in each.
+    """
+    rows: dict[int, dict[str, Any]] = {}
+    for line in lines:
+        body = line.body
+        if body["kind"] == CHARGED:
+            rows[body["charge"]] = {
+                **{name: body[name] for name in ("charge", "time", "label", "version")},
+                **{name: body[name] for name in ("user", "host")},
+                **body["about"],
+                "events": "; ".join(one.describe() for one in events_from_plain(body["events"])),
+                "adjacency": relation.name,
+                "total": own.spent(totals_of(line)).amount,
+                "state": CHARGED,
+                "digest": "",
+                "reason": "",
+                "hash": line.hash,
+            }
+        elif body["kind"] == RELEASED:
+            rows[body["charge"]] |= {"state": RELEASED, "digest": body["digest"]}
+        elif body["kind"] == VOID:
+            rows[body["charge"]] |= {"state": VOID, "reason": body["reason"]}
+    return {name: [row[name] for row in rows.values()] for name in COLUMNS}
+
+
+def printed(told: str, entries: Iterable[Entry], guarantee: Guarantee, relation: Adjacency) -> str:
+    """Return the charges as lines of text.
+
+    Parameters
+    ----------
+    told : str
+        What is spent of what.
+    entries : iterable of Entry
+        The charges.
+    guarantee, relation : Guarantee, Adjacency
+        What the ledger holds.
+    """
+    charges, whole = list(entries), capacity(guarantee)
+    delta = f" at delta = {whole.delta:g}" if whole.delta else ""
+    lines = [f"Ledger: {told}{delta} ({relation.describe()})"]
+    labels = [plain(entry.label) for entry in charges]
+    width = max([5, *map(len, labels)])
+    if charges:
+        lines.append(f"  #  {'label':<{width}}  total {whole.unit}  events")
+    for entry, label in zip(charges, labels, strict=True):
+        events = "; ".join(event.describe() for event in entry.events)
+        total = significant(entry.spent_after)
+        lines.append(f"{entry.number:>3}  {label:<{width}}  {total:>9}  {events}".rstrip())
+    return "\n".join(lines)
