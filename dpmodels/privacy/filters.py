@@ -53,8 +53,10 @@ satisfies ``(eps - s, delta)`` by the same argument, for every such path. (d) is
 basic composition [1]_ with deltas (delta, 0, 0, ...), and whether it is meant is
 known from the first charge, before any answer.
 
-*Numerics.* Prices and sums are rounded up (`totals`). A total may exceed the
-budget by 1e-9 of it, for parts of an exact split.
+*Numerics.* Prices and sums are rounded up (`totals`). Parts of an exact split
+come back with rounding: so sums of eps may exceed theirs by an ulp for each
+charge, sums of rho by 1e-12 and of ``mu**2`` by 1e-9 of themselves, and a plan's
+delta its own by 1e-6 of itself.
 
 References
 ----------
@@ -86,7 +88,11 @@ from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, mu, rounded_up
 
 RULES: Final = ("gaussian", "zcdp")
+# Room for rounding, each relative: of sums of eps for each charge, of rho, mu**2 and delta.
+_ULP: Final = 2.0**-51
+_RHO: Final = 1e-12
 TOLERANCE: Final = 1e-9
+_DELTA: Final = 1e-6
 # Of rule (c): how many steps, and how much of delta; none where too little is left.
 _STEPS: Final = 16
 _ASIDE: Final = 1e-11
@@ -130,7 +136,7 @@ class Filter:
             most = self.pure
         if gaussian and not normal and not totals.normal:
             most = max(most, share)
-        kept = share <= most * (1 + TOLERANCE)
+        kept = share <= most * _room(totals.charges + 1)
         outside = normal if kept else charged
         after = Totals(
             charges=totals.charges + 1,
@@ -147,21 +153,23 @@ class Filter:
         tight = total_eps(charged, self.guarantee.delta)
         if self.holds(after):
             return replace(after, alone=tight)
+        if self.guarantee.eps < tight <= self.guarantee.eps * (1 + TOLERANCE):
+            more = min(self.guarantee.delta * (1 + _DELTA), math.nextafter(1, 0))
+            tight = max(total_eps(charged, more), self.guarantee.eps)
         return Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
 
     def holds(self, totals: Totals) -> bool:
         """Tell whether charges of these totals are accepted."""
-        room = 1 + TOLERANCE
         match self.guarantee:
             case PureDP(eps):
-                return totals.summed <= eps * room
+                return totals.summed <= eps * _room(totals.charges)
             case ZCDP(rho):
-                return totals.rho <= rho * room
+                return totals.rho <= rho * (1 + _RHO)
             case own:
                 mixed = totals.mu2 if totals.gaussian else totals.rho
                 return (
-                    totals.summed <= own.eps * room
-                    or mixed <= self._room(own, totals) * room
+                    totals.summed <= own.eps * _room(totals.charges)
+                    or mixed <= self._most(own, totals)
                     or totals.normal <= _step_room(own, self._step(own, totals))
                 )
 
@@ -195,13 +203,15 @@ class Filter:
                     key=lambda one: one[0],
                 )
 
-    def _room(self, own: ApproxDP, totals: Totals) -> float:
+    def _most(self, own: ApproxDP, totals: Totals) -> float:
         """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
         left = own.eps - totals.most
         if left < 1e-100:
-            return 0.0 if left >= -TOLERANCE * own.eps else -1.0
+            return 0.0 if totals.most <= own.eps * _room(totals.charges) else -1.0
         rest = ApproxDP(left, own.delta * (1 - _ASIDE))
-        return gaussian_multiplier(rest) ** -2 if totals.gaussian else _largest_rho(rest)
+        if totals.gaussian:
+            return gaussian_multiplier(rest) ** -2 * (1 + TOLERANCE)
+        return _largest_rho(rest) * (1 + _RHO)
 
     def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
         """Return the eps of the share and of the others by rule (b)."""
@@ -216,7 +226,7 @@ class Filter:
     def _step(self, own: ApproxDP, totals: Totals) -> int:
         """Return the step of rule (c) that holds the pure eps."""
         return (
-            math.ceil(totals.pure / own.eps * _STEPS - TOLERANCE)
+            math.ceil(totals.pure / own.eps * _STEPS - _STEPS * _ULP)
             if math.isfinite(totals.mu2)
             else _STEPS
         )
@@ -227,6 +237,10 @@ class Filter:
         if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
             return math.inf
         return own.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
+
+
+def _room(charges: int) -> float:
+    return 1 + charges * _ULP
 
 
 def asked_filter(guarantee: Guarantee, pure: object, rule: object) -> Filter:

@@ -20,8 +20,9 @@ STAGES = st.lists(st.tuples(st.floats(0.01, 1), st.booleans()), min_size=2, max_
 
 
 def charged(total, budgets, gaussian):
-    """A ledger of the whole, charged with what each stage would release."""
-    ledger = Ledger(budget=total)
+    """A ledger of the whole, with the eps of pure stages kept for them, charged by stage."""
+    pure = sum(own.eps for own, normal in zip(budgets, gaussian, strict=True) if not normal)
+    ledger = Ledger(budget=total, pure=pure if any(gaussian) else 0.0)
     for own, normal in zip(budgets, gaussian, strict=True):
         event = GaussianEvent(gaussian_multiplier(own)) if normal else PureEvent(own.eps)
         ledger.charge([event], adjacency="replace")

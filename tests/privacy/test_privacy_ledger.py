@@ -18,7 +18,7 @@ from dpmodels.privacy import (
     split_gaussian,
     total_eps,
 )
-from dpmodels.privacy.spent import price
+from dpmodels.privacy.lines import chained
 
 FIT = (GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6))),)
 
@@ -39,7 +39,7 @@ def test_an_empty_ledger_has_everything_left():
 
 def test_one_fit_spends_its_eps_and_two_compose_to_less_than_the_sum():
     ledger = charged(Ledger(eps=2.0, delta=1e-6), FIT)
-    assert ledger.describe() == "1.00 of 2.00 eps spent"
+    assert ledger.describe() == "1.00 of 2.00 eps spent (Gaussian filter)"
     assert ledger.spent.amount == pytest.approx(1.0, rel=1e-9)
     charged(ledger, FIT)
     assert ledger.spent.amount == pytest.approx(1.4547, abs=1e-4)
@@ -184,12 +184,30 @@ def test_preview_records_nothing_and_tells_what_a_charge_would_make_it():
     assert ledger.preview([GaussianEvent(0.1)]).amount > 2
 
 
-def test_a_mixed_ledger_uses_exact_composition():
-    ledger = charged(
-        Ledger(eps=3.0, delta=1e-6), FIT, [LaplaceEvent(2.0)], [BoundedRangeEvent(0.5)]
-    )
-    events = (*FIT, LaplaceEvent(2.0), BoundedRangeEvent(0.5))
-    assert ledger.spent.amount == total_eps(events, 1e-6) < 1.95
+MIXED = (*FIT, LaplaceEvent(2.0), BoundedRangeEvent(0.5))
+
+
+def test_a_plan_charged_as_one_costs_what_tight_composition_says():
+    ledger = Ledger(eps=1.95, delta=1e-6)
+    tight = total_eps(MIXED, 1e-6)
+    assert ledger.preview(MIXED).amount == tight < 1.95
+    entry = ledger.charge(MIXED, adjacency="replace")
+    assert entry.spent_after.amount == tight
+    # It fits no filter, so what may follow is pure, and adds up.
+    assert ledger.describe().endswith("(one plan)")
+    with pytest.raises(LedgerError, match="after a plan charged as one"):
+        ledger.charge([GaussianEvent(1e6)], adjacency="replace")
+    charged(ledger, [PureEvent(1.95 - tight)])
+    with pytest.raises(LedgerError):
+        ledger.charge([PureEvent(1e-6)], adjacency="replace")
+
+
+def test_what_is_charged_one_after_another_costs_what_a_filter_says():
+    ledger = Ledger(eps=1.95, delta=1e-6)
+    with pytest.raises(LedgerError):
+        charged(ledger, *([event] for event in MIXED))
+    kept = charged(Ledger(eps=1.95, delta=1e-6, pure=0.95), *([event] for event in MIXED[:2]))
+    assert kept.spent.amount == pytest.approx(1.5, rel=1e-9)
 
 
 def test_entries_are_frozen_and_charges_of_an_iterator_are_kept():
@@ -216,11 +234,11 @@ def test_the_printed_ledger_is_a_table_of_its_entries():
 
 
 def test_threads_cannot_overspend_together(monkeypatch):
-    def slow_price(events, guarantee):
+    def slow(before, body):
         time.sleep(1e-4)  # lets another thread in between the check and the record
-        return price(events, guarantee)
+        return chained(before, body)
 
-    monkeypatch.setattr("dpmodels.privacy.ledger.price", slow_price)
+    monkeypatch.setattr("dpmodels.privacy.ledger.chained", slow)
     ledger = Ledger(eps=1.0)
     threads_count, tries = 8, 40
     ready = threading.Barrier(threads_count)

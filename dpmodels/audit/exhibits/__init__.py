@@ -17,6 +17,7 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
     textbook_gaussian,
+    tight_filter,
     told_share,
     wishart,
 )
@@ -46,6 +47,7 @@ EXHIBITS: dict[str, Exhibit] = {
     "regression_diagonal": regression_diagonal.EXHIBIT,
     "scaled_by_rows": scaled_by_rows.EXHIBIT,
     "told_share": told_share.EXHIBIT,
+    "tight_filter": tight_filter.EXHIBIT,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -63,4 +65,5 @@ CORRECT: dict[str, Exhibit] = {
     "regression_diagonal": regression_diagonal.CORRECT,
     "scaled_by_rows": scaled_by_rows.CORRECT,
     "told_share": told_share.CORRECT,
+    "tight_filter": tight_filter.CORRECT,
 }

@@ -1,0 +1,284 @@
+"""Whatever an analyst chooses after seeing answers, the ledger's guarantee holds: by exact values.
+
+The value of a strategy is its delta at the ledger's eps: the expectation of
+``max(1 - exp(eps - L), 0)`` over the privacy loss L of everything it asked. Its supremum over all
+strategies of a family is found by backward induction, without sampling: an answer of an eps-private
+release has the loss eps or -eps (randomised response, the worst), a Gaussian one a normal loss.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, ndtr, ndtri
+
+from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    BoundedRangeEvent,
+    GaussianEvent,
+    Ledger,
+    PureDP,
+    PureEvent,
+    gaussian_multiplier,
+    split_gaussian,
+    total_eps,
+)
+from dpmodels.privacy.calibrate import hockey_stick
+from dpmodels.privacy.filters import Filter
+from dpmodels.privacy.totals import Totals, pure_mu
+
+GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
+
+
+class Tight:
+    """The rule that is no filter: the tight composition of everything charged so far."""
+
+    def __init__(self, guarantee):
+        self.guarantee = guarantee
+
+    def plus(self, totals, events):
+        return (*(totals if isinstance(totals, tuple) else ()), *events)
+
+    def holds(self, totals):
+        return total_eps(totals, self.guarantee.delta) <= self.guarantee.eps
+
+
+def largest(own, totals, event):
+    """The largest x for which event(x) is accepted; zero if none is."""
+    fits, too_much = 0.0, 64.0
+    for _ in range(50):
+        tried = (fits + too_much) / 2
+        if tried > 0 and own.holds(own.plus(totals, [event(tried)])):
+            fits = tried
+        else:
+            too_much = tried
+    return fits
+
+
+def normal(mu):
+    return GaussianEvent(1 / mu)
+
+
+def shortfall(eps):
+    return -np.expm1(np.minimum(eps, 0.0))
+
+
+def last_values(own, totals, losses, eps):
+    """What the best last release makes of each loss so far."""
+    pure, mu, ranged = (largest(own, totals, e) for e in (PureEvent, normal, BoundedRangeEvent))
+    best = shortfall(eps - losses)
+    chance = expit(pure)
+    told = chance * shortfall(eps - losses - pure) + (1 - chance) * shortfall(eps - losses + pure)
+    best = np.maximum(best, told)
+    if mu > 1e-12:
+        best = np.maximum(best, hockey_stick(eps - losses, 1 / mu))
+    for odds in np.linspace(-3, 3, 7) + ranged / 2 if ranged else ():
+        up, down = np.log(expit(odds) / expit(odds - ranged)), None
+        down = up - ranged
+        chance = expit(odds)
+        told = chance * shortfall(eps - losses - up) + (1 - chance) * shortfall(eps - losses - down)
+        best = np.maximum(best, told)
+    return best
+
+
+def value_after_responses(own, first, count, most):
+    """The best strategy of up to `most` randomised responses and one free last release.
+
+    Parameters
+    ----------
+    own : Filter
+        What accepts.
+    first : float
+        Eps of each response.
+    count : int
+        Responses that are asked for in any case, as the first charges.
+    most : int
+    """
+    eps, totals = own.guarantee.eps, [Totals()]
+    while len(totals) <= most:
+        after = own.plus(totals[-1], [PureEvent(first)])
+        if not own.holds(after):
+            break
+        totals.append(after)
+    chance, values = expit(first), None
+    for asked in range(len(totals) - 1, -1, -1):
+        losses = first * (2 * np.arange(asked + 1) - asked)
+        here = last_values(own, totals[asked], losses, eps)
+        if values is not None:
+            here = np.maximum(here, chance * values[1:] + (1 - chance) * values[:-1])
+            if asked < count:
+                here = chance * values[1:] + (1 - chance) * values[:-1]
+        values = here
+    return float(values[0])
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_two_stages_and_sixteen(guarantee, kind, share):
+    own = Filter(guarantee, share * guarantee.eps, kind)
+    for first in (0.02, 0.2, 0.6):
+        for count, most in ((1, 1), (0, 16)):
+            value = value_after_responses(own, first * guarantee.eps, count, most)
+            assert value <= guarantee.delta * (1 + 2e-6)
+
+
+def test_many_small_answers_and_a_free_last_one():
+    for kind in ("", "zcdp"):
+        own = Filter(ApproxDP(1.0, 1e-6), kind=kind)
+        assert value_after_responses(own, 0.01, 0, 200) <= 1e-6 * (1 + 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "first", "most", "least"),
+    [(ApproxDP(0.5, 0.05), 0.1, 1, 1.3), (ApproxDP(1.0, 1e-6), 0.02, 16, 2.0)],
+)
+def test_tight_composition_is_no_filter(guarantee, first, most, least):
+    value = value_after_responses(Tight(guarantee), first, 1, most)
+    assert value > least * guarantee.delta
+
+
+# --- Gaussian first: the loss is a normal variable on a fine grid
+
+
+@cache
+def _grid():
+    return np.linspace(-14.0, 14.0, 5601)
+
+
+def gaussian_step(values, mu):
+    """The expectation of a value after one more Gaussian answer, by normal masses of cells."""
+    z = np.linspace(-8.5, 8.5, 681)
+    mass = np.diff(ndtr(np.concatenate([[-np.inf], (z[1:] + z[:-1]) / 2, [np.inf]])))
+    grid, after = _grid(), np.zeros_like(values)
+    for node, weight in zip(z, mass, strict=True):
+        after += weight * np.interp(grid + mu * mu / 2 + mu * node, grid, values)
+    return after
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-3)])
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_gaussian_answers_and_then_anything(guarantee, share):
+    """Up to four Gaussian answers, after each of which the last release is chosen."""
+    own = Filter(guarantee, share * guarantee.eps)
+    whole = 1 / gaussian_multiplier(ApproxDP((1 - share) * guarantee.eps, guarantee.delta))
+    mu, totals = whole / math.sqrt(5), [Totals()]
+    for _ in range(4):
+        totals.append(own.plus(totals[-1], [normal(mu)]))
+        assert own.holds(totals[-1])
+    values = last_values(own, totals[4], _grid(), guarantee.eps)
+    for asked in (3, 2, 1, 0):
+        values = gaussian_step(values, mu)
+        if asked:
+            values = np.maximum(values, last_values(own, totals[asked], _grid(), guarantee.eps))
+    # The grid's masses and interpolation are good to 1e-4 of the value.
+    assert values[_grid().size // 2] <= guarantee.delta * (1 + 1e-3)
+
+
+# --- what is accepted
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(GUARANTEES),
+    st.lists(st.floats(0.01, 1), min_size=1, max_size=6),
+    st.sampled_from(["", "gaussian"]),
+)
+def test_parts_of_an_exact_gaussian_split_are_accepted_one_by_one(guarantee, weights, kind):
+    own, totals = Filter(guarantee, kind=kind), Totals()
+    for part in split_gaussian(gaussian_multiplier(guarantee), weights):
+        totals = own.plus(totals, [GaussianEvent(part)])
+        assert own.holds(totals)
+    assert own.spent(totals).amount == pytest.approx(guarantee.eps, rel=1e-7)
+    assert not own.holds(own.plus(totals, [normal(1e-3 / totals.mu2**-0.5)]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(GUARANTEES), st.floats(0.01, 0.99))
+def test_pure_releases_before_others_leave_the_rest(guarantee, part):
+    own = Filter(guarantee)
+    before = own.plus(Totals(), [PureEvent(part * guarantee.eps)])
+    rest = ApproxDP((1 - part) * guarantee.eps, guarantee.delta)
+    assert own.holds(own.plus(before, [GaussianEvent(gaussian_multiplier(rest))]))
+    more = GaussianEvent(gaussian_multiplier(rest) * (1 - 1e-6))
+    assert not own.holds(own.plus(before, [more]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from([*GUARANTEES, PureDP(1.0), ZCDP(0.1)]),
+    st.lists(
+        st.one_of(
+            st.floats(1e-4, 2).map(PureEvent),
+            st.floats(0.3, 100).map(GaussianEvent),
+            st.floats(1e-4, 2).map(BoundedRangeEvent),
+        ),
+        max_size=8,
+    ),
+    st.sampled_from(["", "gaussian", "zcdp"]),
+)
+def test_spent_is_at_most_the_whole_exactly_where_charges_hold(guarantee, events, kind):
+    mixed = isinstance(guarantee, ApproxDP)
+    own, totals = Filter(guarantee, kind=kind if mixed else ""), Totals()
+    whole = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    for event in events:
+        after = own.plus(totals, [event])
+        assert own.holds(after) == (own.spent(after).amount <= whole * (1 + 2e-9))
+        assert own.spent(after).amount >= own.spent(totals).amount * (1 - 1e-9) or (
+            totals.charges == 0
+        )
+        if not own.holds(after):
+            break
+        totals = after
+
+
+def test_gaussian_noise_and_a_few_pure_releases_fit_without_a_share():
+    ledger = Ledger(eps=3.0, delta=1e-6)
+    ledger.charge([GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))], adjacency="replace")
+    for _ in range(2):
+        ledger.charge([PureEvent(0.25)], adjacency="replace")
+
+
+# --- prices
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-3, 0.1, 1.0, 3.0, 10.0, 40.0])
+def test_the_price_of_a_pure_release_is_that_of_the_corner_of_randomised_response(eps):
+    corner = expit(-eps)
+    if 1e-2 < eps < 30:
+        assert ndtr(ndtri(1 - corner) - pure_mu(eps)) == pytest.approx(corner, rel=1e-6)
+    # A Gaussian's curve lies below randomised response's where its deltas lie above, at every eps.
+    at = np.linspace(0, 1.2 * eps, 400)
+    response = np.maximum(expit(eps) - np.exp(at) * expit(-eps), 0)
+    assert (hockey_stick(at, 1 / pure_mu(eps)) >= response * (1 - 1e-9) - 1e-15).all()
+
+
+@pytest.mark.parametrize("eps", [0.01, 0.3, 1.0, 4.0, 12.0])
+def test_the_worst_release_of_bounded_range_is_the_symmetric_one(eps):
+    odds = np.linspace(-30, 30, 60_001) + eps / 2
+    with np.errstate(invalid="ignore"):
+        mu = ndtri(expit(odds)) - ndtri(expit(odds - eps))
+    assert np.nanmax(mu) <= pure_mu(eps / 2) * (1 + 1e-7)
+
+
+# --- words
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "told"),
+    [
+        ({"eps": 1.0, "pure": 0.5}, BudgetError, "pure= and rule= are for"),
+        ({"eps": 1.0, "delta": 1e-6, "pure": 1.0}, BudgetError, "pure=1 is not in"),
+        ({"eps": 1.0, "delta": 1e-6, "pure": "half"}, BudgetError, "is not a number"),
+        ({"eps": 1.0, "delta": 1e-6, "rule": "rdp"}, ArgumentError, "expected 'gaussian', 'zcdp'"),
+        ({"budget": ZCDP(1.0), "rule": "zcdp"}, BudgetError, "leave them out"),
+    ],
+)
+def test_words_that_make_no_sense(words, error, told):
+    with pytest.raises(error, match=told):
+        Ledger(**words)
