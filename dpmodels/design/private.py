@@ -21,7 +21,7 @@ from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource, open_rows, progress, require
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.parts import one_of_many
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 
 # Rows are coded for two blocks at a time: fewer array operations, which threads wait for.
@@ -199,5 +199,5 @@ def _to_unit_length(rows: Floats) -> None:
     # The largest entry first: its square may overflow or vanish.
     largest = np.abs(rows).max(axis=0, initial=0.0)
     rows /= np.where(largest > 0, largest, 1.0)
-    norms = np.sqrt(np.einsum("ij,ij->j", rows, rows))
+    norms = lengths(rows)
     rows /= np.where(norms > 0, norms, 1.0)

@@ -19,7 +19,7 @@ from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource, open_rows, require
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 
 Floats = NDArray[np.float64]
 Answer = TypeVar("Answer")
@@ -71,12 +71,12 @@ class WeightedDesign(PrivateDesign):
         rows *= factor[:, None]
         rows -= (self.scaling.centre * factor)[:, None]
         # Rows outside the ball are shrunk as they are without weights.
-        rows /= np.fmax(np.sqrt(np.einsum("ij,ij->j", rows, rows)), 1.0)
+        rows /= np.fmax(lengths(rows), 1.0)
         share = np.sqrt(np.clip(weight, declared.lower, declared.upper) / declared.upper)
         rows *= share
         ones = np.ones_like(factor)
         complete = to_lattice(rows, ones, 0 * ones, lattice)
-        least = np.ceil(np.sqrt(np.einsum("ij,ij->j", rows, rows)))
+        least = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), least)
         blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)

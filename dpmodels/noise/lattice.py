@@ -109,6 +109,11 @@ def to_lattice(
     On return every row is a vector of integers of norm at most
     ``lattice.radius``, whatever the input: a longer row is shrunk towards
     zero, and the integer norm, exact in float64 below 2**53, is checked again.
+    The integers are a function of the row alone, whatever stands beside it:
+    each step is one correctly rounded operation on each number, up to the sum
+    of squares. That is exact where it is at most the squared radius, and
+    otherwise larger in any order, which is all it is asked; by how much a
+    longer row is shrunk follows from :func:`lengths`.
     """
     np.multiply(rows, (factor * lattice.steps)[:, None], out=rows)
     np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
@@ -120,8 +125,40 @@ def to_lattice(
         rows[:, ~complete] = 0.0
     longer = norms > limit
     if longer.any():
-        shrink = lattice.radius * (1 - 2.0**-40) / np.sqrt(norms[longer])
-        held = np.trunc(rows[:, longer] * shrink)
+        held = rows[:, longer]
+        held *= lattice.radius * (1 - 2.0**-40) / lengths(held)
+        np.trunc(held, out=held)
         held[:, ~(np.einsum("ij,ij->j", held, held) <= limit)] = 0.0
         rows[:, longer] = held
     return complete
+
+
+def lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the Euclidean norm of each row, the same bits for a row wherever it stands.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (columns, rows)
+        Any numbers.
+
+    Returns
+    -------
+    ndarray, shape (rows,)
+        Infinite where squares overflow; nan where a row has a nan.
+
+    Notes
+    -----
+    Squares are added column by column, one correctly rounded operation on all
+    rows at a time. Sums along an axis, of products too, may take another order
+    where there are few rows, and may be fused in a block but not at its end.
+
+    Examples
+    --------
+    >>> lengths(np.array([[3.0, 0.0], [4.0, -2.0]]))
+    array([5., 2.])
+    """
+    squares = np.zeros(rows.shape[1])
+    with np.errstate(over="ignore"):
+        for column in rows:
+            squares += column * column
+    return np.sqrt(squares)

@@ -1,0 +1,38 @@
+"""Rows on the lattice: each as if it were alone."""
+
+import numpy as np
+import pytest
+
+from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 10, 33])
+def test_a_length_has_the_same_bits_at_any_place(columns):
+    rows = np.random.default_rng(columns).normal(size=(columns, 70))
+    alone = [lengths(rows[:, [i]])[0] for i in range(70)]
+    np.testing.assert_allclose(alone, np.linalg.norm(rows, axis=0), rtol=1e-14)
+    for count in range(1, 34):
+        for start in (0, 1, 5, 70 - count):
+            own = slice(start, start + count)
+            assert lengths(rows[:, own].copy()).tolist() == alone[own]
+            assert lengths(np.asfortranarray(rows[:, own])).tolist() == alone[own]
+
+
+def test_lengths_overflow_and_miss_in_silence():
+    rows = np.array([[1e200, np.nan, np.inf, 0.0], [1.0, 1.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(lengths(rows), [np.inf, np.nan, np.inf, 0.0])
+
+
+def test_a_long_row_is_held_alike_at_any_place():
+    """Of rows far outside, on a lattice whose steps are nearly the last bits."""
+    lattice, columns = Lattice(48, 10), np.ones(10)
+    rows = 1e4 * np.random.default_rng(3).normal(size=(10, 40))
+    alone = np.hstack([held(rows[:, [i]], columns, lattice) for i in range(40)])
+    for count in range(2, 34):
+        assert (held(rows[:, :count], columns, lattice) == alone[:, :count]).all()
+
+
+def held(rows, columns, lattice):
+    own = rows.copy()
+    assert to_lattice(own, columns, 0 * columns, lattice).all()
+    return own
