@@ -113,11 +113,21 @@ class Gradients(Statistic):
             Integers, shape (columns,): a row moves them by a vector of
             Euclidean norm at most ``lattice.radius``; an incomplete row adds
             zero.
+
+        Notes
+        -----
+        That vector is a function of the parameter and the row alone, so that
+        neighbours differ in the vectors of one row, by at most ``lattice.radius``,
+        or of two, by at most twice that, without a margin: what is summed over
+        columns before it is rounded are integers (:meth:`Predictors.seen`), the
+        loss is computed by correctly rounded operations
+        (:mod:`dpmodels.statistics.exponential`), and the norm is held on the
+        integers that are added (:func:`dpmodels.noise.lattice.to_lattice`).
         """
 
         def summed(block: Floats) -> Floats:
-            z = self._predictors.read(block, self._lattice)
-            pulled = z * -self._pull(z, block, parameter)
+            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            pulled = z * -self._pull(linear, block)
             _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
 
@@ -137,7 +147,8 @@ class Gradients(Statistic):
         Returns
         -------
         Statistic
-            Integers, shape (columns, columns).
+            Integers, shape (columns, columns): each row adds the square of an
+            integer vector that follows from it alone, as for :meth:`gradient`.
         """
         return self._products("curvature", parameter, lattice, self._root)
 
@@ -150,11 +161,11 @@ class Gradients(Statistic):
         name: str,
         parameter: Floats,
         lattice: Lattice,
-        weight: Callable[[Floats, Floats, Floats], Floats],
+        weight: Callable[[Floats, Floats], Floats],
     ) -> Statistic:
         def summed(block: Floats) -> Floats:
-            z = self._predictors.read(block, self._lattice)
-            weighted = z * weight(z, block, parameter)
+            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            weighted = z * weight(linear, block)
             _round(weighted, lattice)
             return np.asarray(weighted @ weighted.T)
 
@@ -166,7 +177,8 @@ class Gradients(Statistic):
 
         Notes
         -----
-        How often it is asked depends on the rows, so progress counts none.
+        How often it is asked depends on the rows, so progress counts none. Sums
+        are rounded, and the parameter is not; by how much is for the caller to cover.
         """
 
         def summed(block: Floats) -> Slopes:
@@ -193,18 +205,16 @@ class Gradients(Statistic):
         """Number of rows, complete or not; one pass over them."""
         return sum(count for _, count in self._each(lambda _: None))
 
-    def _pull(self, z: Floats, block: Floats, parameter: Floats) -> Floats:
+    def _pull(self, linear: Floats, block: Floats) -> Floats:
         """Return how hard each row pulls the predictor up, in [-1, 1]."""
-        linear = parameter @ z
         if isinstance(self._loss, Poisson):
             response = self._predictors.response(block, self._lattice)
             return self._loss.pull(linear, response)
         labels = self._predictors.labels(block)
         return np.asarray(labels * self._loss.slope(labels * linear))
 
-    def _root(self, z: Floats, block: Floats, parameter: Floats) -> Floats:
+    def _root(self, linear: Floats, block: Floats) -> Floats:
         """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
-        linear = parameter @ z
         if isinstance(self._loss, Poisson):
             bend = self._loss.bend(linear, self._predictors.response(block, self._lattice))
         else:

@@ -3,7 +3,8 @@
 A row ``(z, y)`` with z in the unit ball and a label of +1 or -1 costs
 ``φ(m)`` at the parameter θ, with the margin ``m = y⟨θ, z⟩``. Its gradient is
 ``-slope(m) y z``, of a fixed sign along z and no longer than 1, and its
-curvature ``bend(m) z zᵀ``.
+curvature ``bend(m) z zᵀ``. Slopes and bends are the same bits for a number
+wherever it stands (:mod:`dpmodels.statistics.exponential`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpmodels.errors import ArgumentError, said
+from dpmodels.statistics.exponential import exp
 from dpmodels.statistics.protocol import Loss
 
 Floats = NDArray[np.float64]
@@ -57,11 +58,12 @@ class Logistic:
 
     def slope(self, margins: Floats) -> Floats:
         """Return the probability of the other label."""
-        return np.asarray(expit(-margins))
+        return np.asarray(1 / (1 + exp(margins)))
 
     def bend(self, margins: Floats) -> Floats:
         """Return the variance of the label."""
-        return np.asarray(expit(-margins) * expit(margins))
+        odds = exp(-np.abs(margins))
+        return np.asarray(odds / (1 + odds) ** 2)
 
 
 @dataclass(frozen=True)
@@ -178,4 +180,4 @@ class Poisson:
         return np.where(held, 0.0, np.minimum(expected, self.upper) / self.clip)
 
     def _expected(self, linear: Floats) -> Floats:
-        return np.exp(np.minimum(linear, math.log(self.upper) + 1.0))
+        return exp(np.minimum(linear, math.log(self.upper) + 1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
 from dpmodels.statistics.statistic import Statistic
+from dpmodels.statistics.turn import Turn, turn
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -81,22 +82,21 @@ class Passes(Statistic):
 
         Notes
         -----
-        T is rounded to integers in units of its own for each line, so that the
-        products with integer rows are exact in float64 in any order. The integer
-        vector a row becomes has a norm of at most ``2**bits`` and is a function of
-        T and that row alone: exact up to 2,048 columns, where no integer on the way
-        exceeds 2**53.
+        T is rounded to integers (:func:`dpmodels.statistics.turn.turn`), so that the
+        products with integer rows are exact in any order; all that follows is done to
+        each row by itself. The integer vector a row becomes has a norm of at most
+        ``2**bits`` and is a function of T and that row alone.
         """
-        turn = _turn(transform, self._lattice)
+        whole = turn(transform, self._lattice)
         basis = self.fingerprint.also({"transform": digest_of(transform)})
-        return reduce(add, (self._moments(design, turn, basis) for design in self._designs))
+        return reduce(add, (self._moments(design, whole, basis) for design in self._designs))
 
-    def _moments(self, design: PrivateDesign, turn: _Turn, basis: Fingerprint) -> Statistic:
+    def _moments(self, design: PrivateDesign, whole: Turn, basis: Fingerprint) -> Statistic:
         size, rows = self._lattice.columns + 1, 0
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
         def product(block: Floats) -> Floats:
-            turned = _turned(block, turn, self._lattice)
+            turned = _turned(block, whole, self._lattice)
             return turned @ turned.T
 
         products = design.blocks(product, self._lattice, count_public=self._count_public)
@@ -109,29 +109,14 @@ class Passes(Statistic):
         return Statistic("moments of transformed rows", exact, rows, basis)
 
 
-class _Turn(NamedTuple):
-    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
-
-    integers: Floats
-    powers: NDArray[np.intp]
-
-
-def _turn(transform: Floats, lattice: Lattice) -> _Turn:
-    """Round a matrix to integers; a line's product with a row on the lattice is below 2**53."""
-    _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
-    powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)
-    return _Turn(np.rint(np.ldexp(transform, powers)), powers)
-
-
-def _turned(block: Floats, turn: _Turn, lattice: Lattice) -> Floats:
+def _turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
     """Transform integer rows and bring them back into the ball and onto the lattice."""
     turned = np.empty_like(block)
     turned[0] = block[0]
     rows = turned[1:]
-    np.matmul(turn.integers, block[1:], out=rows)
-    np.ldexp(rows, -turn.powers, out=rows)
+    whole.times(block[1:], out=rows)
     # Halved until the largest coordinate is below two radii, a row stays outside the ball
-    # where it was, and its squared integer norm is exact.
+    # where it was, and its square does not overflow.
     _, halvings = np.frexp(np.abs(rows).max(axis=0, initial=0.0) / (2 * lattice.radius))
     np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
     columns = np.ones(lattice.columns)

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.turn import turn
 
 Floats = NDArray[np.float64]
 
 # Length of the constant beside terms of length 1: 12 % more noise in the slopes.
 CONSTANT = 0.5
+
+
+class Seen(NamedTuple):
+    """What a block of rows is for a linear predictor.
+
+    Attributes
+    ----------
+    z : ndarray, shape (columns, rows)
+        Each at most 1 long; zeros where incomplete.
+    linear : ndarray, shape (rows,)
+        Its product with a parameter.
+    """
+
+    z: Floats
+    linear: Floats
 
 
 @dataclass(frozen=True)
@@ -59,15 +76,49 @@ class Predictors:
 
     def read(self, block: Floats, lattice: Lattice) -> Floats:
         """Return z, shape (columns, rows), each at most 1 long; zeros where incomplete."""
+        return self._rows(block, self._unit(block, lattice), lattice)
+
+    def seen(self, block: Floats, lattice: Lattice, parameter: Floats) -> Seen:
+        """Return z and its product with a parameter.
+
+        Parameters
+        ----------
+        block : ndarray, shape (terms + 2, rows)
+            Integer rows (1, x, y), as from :meth:`PrivateDesign.blocks`.
+        lattice : Lattice
+            Where they lie.
+        parameter : ndarray, shape (columns,)
+            A function of released values and public facts, finite. Those of the
+            terms are rounded, each by at most ``2**(bits - 52)`` of their length
+            (:func:`dpmodels.statistics.turn.turn`).
+
+        Notes
+        -----
+        Both are functions of the row and the parameter alone. The squared
+        length of a row and its product with the rounded parameter are integers,
+        exact in any order; all that is done to them are correctly rounded
+        operations on each number by itself, the same in blocks of any size.
+        """
+        unit = self._unit(block, lattice)
+        own = parameter[int(self.intercept) :]
+        linear = turn(own[None, :], lattice).times(block[1:-1])[0] * unit
+        if self.intercept:
+            linear += block[0] * (self.constant / lattice.radius * parameter[0])
+        return Seen(self._rows(block, unit, lattice), linear)
+
+    def _unit(self, block: Floats, lattice: Lattice) -> Floats:
+        """Return what integers stand for in each row of z: less where it would be too long."""
+        if not self.terms:
+            return np.zeros(block.shape[1])
+        unit = self.share / (lattice.steps * self.radius)
+        squares = np.einsum("ij,ij->j", block[1:-1], block[1:-1])
+        return np.asarray(unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0))
+
+    def _rows(self, block: Floats, unit: Floats, lattice: Lattice) -> Floats:
         z = np.empty((self.columns, block.shape[1]))
         if self.intercept:
             z[0] = block[0] * (self.constant / lattice.radius)
-        if not self.terms:
-            return z
-        x = z[int(self.intercept) :]
-        np.multiply(block[1:-1], self.share / (lattice.steps * self.radius), out=x)
-        norms = np.sqrt(np.einsum("ij,ij->j", x, x))
-        x *= self.share / np.maximum(norms, self.share)
+        np.multiply(block[1:-1], unit, out=z[int(self.intercept) :])
         return z
 
     def labels(self, block: Floats) -> Floats:

@@ -138,6 +138,43 @@ def test_they_add_over_rows_and_are_the_same_in_any_order():
     assert joined.moments(READ).cross()[0].tolist() == whole.moments(READ).cross()[0].tolist()
 
 
+@pytest.mark.parametrize("loss", [Logistic(), Poisson(20.0, 5.0)])
+def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
+    """Of 10 terms, whose last bits in floating point are many steps of the lattice."""
+    rng = np.random.default_rng(8)
+    names = [f"x{i}" for i in range(10)]
+    book = dp.codebook.uniform(names, (-1, 1)) | BOOK
+    response = "c" if isinstance(loss, Poisson) else "y"
+    row = {name: np.array([rng.uniform(-1, 1)]) for name in names}
+    row |= {"y": np.array(["yes"]), "c": np.array([3.0])}
+    formula = f"{response} ~ {' + '.join(names)}"
+    asked = Asked(formula, row, book, ZCDP(1.0), "range", None, "auto", "replace", None)
+    bound, lattice, out = bind(asked), Lattice(20, 11), Lattice(20, 11)
+    ((block, _),) = bound.design.blocks(np.copy, lattice, count_public=True)
+    own = block[1:-1, 0]
+    theta = np.append(0.5, 2.0**24 * (np.roll(own, 1) - np.roll(own, -1)))
+
+    def gradient(count):
+        data = {name: np.repeat(own, count) for name, own in row.items()}
+        design = bind(asked._replace(data=data)).design
+        rows = Gradients((design,), bound.predictors, loss, lattice, count_public=True)
+        return rows.gradient(theta, out).cross()[0]
+
+    alone = gradient(1)
+    assert alone.any()
+    for count in (2, 3, 4, 7, 8, 15, 16, 17, 33):
+        assert gradient(count).tolist() == (count * alone).tolist()
+
+
+def test_a_parameter_is_rounded_below_what_is_seen():
+    """Against floating point where nothing cancels; 9000 rows, each off by half a step."""
+    rows, bound = gradients(table(9000))
+    theta = np.array([5.0, -40.0, 3.0, 100.0, 0.1])
+    exact = rows.gradient(theta, OUT).cross()[0].astype(float) / OUT.steps
+    np.testing.assert_allclose(exact, rows.slopes(theta, Logistic()).gradient, atol=9000 * 2.0**-20)
+    assert bound.predictors.columns == 5
+
+
 def test_floating_slopes_agree_with_the_exact_sums():
     rows, _ = gradients(table(3000))
     theta = np.array([0.1, 1.0, -0.4, 0.2, 2.0])

@@ -8,9 +8,11 @@ Theorem
     ``1/m² = Σ 1/m_i²``, with its exact (ε, δ) trade-off, or ``1/(2m²)``-zCDP.
 Sensitivity
     A row's gradient is rounded to an integer vector of length at most
-    ``2**bits`` whatever the row and the parameter, and summed exactly: 1 for a
-    row more or fewer, 2 for a row replaced, in units of that length. Residuals
-    of a Poisson regression are held within a public bound first. Curvature and
+    ``2**bits`` whatever the row and the parameter, and summed exactly. The
+    vector follows from that row and the parameter alone, wherever it stands
+    (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a row more
+    or fewer, 2 for a row replaced, in units of that length. Residuals of a
+    Poisson regression are held within a public bound first. Curvature and
     squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
 Noise
     Independent discrete Gaussians on the same integers. A step is the noisy
@@ -19,7 +21,9 @@ Noise
     the last, and half the budget goes to one more gradient there, and to its
     curvature and squared gradients (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
-    exact: integer statistics, integer noise of exact law.
+    exact: integer statistics, integer noise of exact law. Parameters are rounded
+    to integers before they meet a row. Scales are 1e-12 larger than computed, for
+    the rounding of the plan; nothing is left to cover in the statistics.
 Source
     Song, Chaudhuri, Sarwate (2013), "Stochastic gradient descent with
     differentially private updates", GlobalSIP; Bassily, Smith, Thakurta

@@ -1,0 +1,51 @@
+"""Products of rounded matrices with integer rows, against fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpmodels.noise.lattice import MAX_BITS, MIN_BITS, Lattice
+from dpmodels.statistics.turn import turn
+
+
+def extreme_rows(lattice, rng):
+    """Integer rows as long as rows may be: along axes, along all, and at random."""
+    points = rng.normal(size=(lattice.columns, 40))
+    points[:, :2] = 1.0
+    points[:, 2] = np.eye(lattice.columns)[0]
+    return np.trunc(points * (lattice.radius / np.linalg.norm(points, axis=0)))
+
+
+@pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
+@pytest.mark.parametrize("columns", [1, 7, 200])
+@pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 0.1 + 2.0**40, 1e150])
+def test_products_are_exact(bits, columns, size):
+    rng, lattice = np.random.default_rng(columns), Lattice(bits, columns)
+    rows = extreme_rows(lattice, rng)
+    lines = size * np.vstack([np.ones(columns), rng.normal(size=columns)])
+    own = turn(lines, lattice)
+    whole = own.integers @ rows
+    found = own.times(rows)
+    for line in range(2):
+        numbers = [int(number) for number in own.integers[line].tolist()]
+        for row in range(rows.shape[1]):
+            terms = [a * int(b) for a, b in zip(numbers, rows[:, row].tolist(), strict=True)]
+            assert sum(map(abs, terms)) < 2**53
+            assert sum(terms) == whole[line, row]
+    assert (found == np.ldexp(whole, -own.powers)).all()
+
+
+@pytest.mark.parametrize("bits", [MIN_BITS, MAX_BITS])
+def test_no_entry_is_rounded_by_more_than_stated(bits):
+    lines = np.random.default_rng(2).normal(size=(5, 9)) * 10.0 ** np.arange(-4, 5)
+    own = turn(lines, Lattice(bits, 9))
+    for line, integers, (power,) in zip(lines, own.integers, own.powers.tolist(), strict=True):
+        most = Fraction(float(np.linalg.norm(line))) * Fraction(2) ** (bits - 52)
+        for given, whole in zip(line.tolist(), integers.tolist(), strict=True):
+            assert abs(Fraction(given) - Fraction(whole) / Fraction(2) ** power) <= most
+
+
+def test_a_matrix_of_zeros_and_one_without_columns_give_zeros():
+    assert not turn(np.zeros((2, 3)), Lattice(20, 3)).times(np.ones((3, 4))).any()
+    assert turn(np.zeros((1, 0)), Lattice(20, 0)).times(np.ones((0, 4))).tolist() == [[0.0] * 4]
