@@ -11,6 +11,7 @@ pytest.register_assert_rewrite(
     "law_ledger",
     "law_neighbours",
     "law_noise",
+    "law_places",
     "law_plan",
     "law_repeat",
     "law_rows",

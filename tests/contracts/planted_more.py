@@ -1,12 +1,14 @@
-"""Faults of a single step between a row and its norm, each planted with a monkeypatch."""
+"""Faults of a single step between a row and its statistic, each planted with a monkeypatch."""
 
+import math
 from importlib import import_module
 
 import numpy as np
 import pytest
 
+from dpmodels.noise.lattice import lengths
 from dpmodels.statistics import gradient
-from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.predictors import Predictors, Seen
 
 # The package's re-export hides the module of the same name.
 PRIVATE = import_module("dpmodels.design.private")
@@ -35,3 +37,32 @@ def the_norm_of_the_constant_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Predictors, "share", 1.0)
     patch.setattr(gradient, "_round", unheld)
+
+
+def _but_the_last(function, other):
+    """Compute what a register does not hold by other code, as libraries do on some processors."""
+
+    def whole(numbers, *more):
+        found = function(numbers, *more)
+        last = len(found) // 8 * 8
+        found[last:] = other(numbers, *more)[last:]
+        return found
+
+    return whole
+
+
+def a_predictor_is_a_product_of_floats(patch: pytest.MonkeyPatch) -> None:
+    def one_by_one(z, parameter):
+        return np.array([math.fsum(own) for own in z.T * parameter])
+
+    product = _but_the_last(lambda z, parameter: parameter @ z, one_by_one)
+
+    def seen(self, block, lattice, parameter):
+        z = self.read(block, lattice)
+        return Seen(z, product(z, parameter))
+
+    patch.setattr(Predictors, "seen", seen)
+
+
+def lengths_are_added_in_any_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PRIVATE, "lengths", _but_the_last(lengths, lambda rows: lengths(rows[::-1])))

@@ -9,6 +9,7 @@ import law_cards as cards
 import law_ledger as ledger
 import law_neighbours as neighbours
 import law_noise as noise
+import law_places as places
 import law_plan as plan
 import law_repeat as repeat
 import law_rows as rows
@@ -75,6 +76,10 @@ def _of_clipped_rows(case: Case) -> None:
     sums.chunks_and_threads_are_irrelevant(sums.Clipped(12))
 
 
+def _of_unit_rows(case: Case) -> None:
+    places.a_row_is_coded_alike_everywhere("unit")
+
+
 def _quoted(case: Case) -> None:
     def fit() -> list[str]:
         return [repr(case.fit(canary.FORMULA, canary.rare(), canary.BOOK))]
@@ -131,6 +136,7 @@ FAULTS = (
         mechanism="ppca",
     ),
     Fault(row.a_level_of_clipped_rows_forgets_a_band, _of_clipped_rows),
+    Fault(more.lengths_are_added_in_any_order, _of_unit_rows),
     Fault(house.the_ledger_is_not_charged, ledger.the_ledger_records_what_the_plan_costs),
     Fault(house.the_ledger_is_not_charged, ledger.the_ledger_is_charged_before_a_row_is_read),
     Fault(
@@ -176,6 +182,10 @@ FAULTS_OF_FAMILIES = (
     Fault(noisy.the_noise_is_halved, FOLLOWS, mechanism="moments"),
     Fault(family.a_residual_is_not_clipped, NEAR, mechanism="gradients", verb="dp_glm"),
     Fault(more.the_norm_of_the_constant_is_forgotten, NEAR, "replace", mechanism="gradients"),
+    Fault(
+        *(more.a_predictor_is_a_product_of_floats, places.a_row_adds_the_same_everywhere),
+        *("replace", None, "gradients"),
+    ),
     Fault(family.a_gradient_has_no_noise, FOLLOWS, "replace", mechanism="gradients"),
     Fault(family.the_noise_of_gradients_is_halved, FOLLOWS, "replace", mechanism="gradients"),
     Fault(family.the_minimum_is_not_masked, FOLLOWS, "replace", mechanism="objective"),
