@@ -114,6 +114,7 @@ class PrivateDesign:
             Takes integer rows, shape (columns + 1, rows) with at most
             ``lattice.block_rows`` rows. Line 0 is the lattice's radius where
             a row is complete, and 0, like all else in it, where it is not.
+            A row's integers follow from it and public facts alone.
         lattice : Lattice
             The lattice the rows are brought to.
         count_public : bool

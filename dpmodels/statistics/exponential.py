@@ -41,8 +41,8 @@ def exp(exponents: Floats) -> Floats:
 
     Examples
     --------
-    >>> exp(np.array([0.0, 1.0, -1e9])).round(12)
-    array([1.          , 2.718281828459, 0.          ])
+    >>> exp(np.array([0.0, 1.0, -1e9])).round(8)
+    array([1.        , 2.71828183, 0.        ])
     """
     held = np.clip(exponents, -LARGEST, LARGEST)
     whole = np.rint(held / math.log(2))
