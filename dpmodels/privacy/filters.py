@@ -205,10 +205,9 @@ class Filter:
 
     def _most(self, own: ApproxDP, totals: Totals) -> float:
         """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
-        left = own.eps - totals.most
-        if left < 1e-100:
-            return 0.0 if totals.most <= own.eps * _room(totals.charges) else -1.0
-        rest = ApproxDP(left, own.delta * (1 - _ASIDE))
+        if totals.most > own.eps * _room(totals.charges):
+            return -1.0
+        rest = ApproxDP(max(own.eps - totals.most, 1e-100), own.delta * (1 - _ASIDE))
         if totals.gaussian:
             return gaussian_multiplier(rest) ** -2 * (1 + TOLERANCE)
         return _largest_rho(rest) * (1 + _RHO)

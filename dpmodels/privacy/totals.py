@@ -72,8 +72,11 @@ def mu(event: Event) -> float:
 
 
 def rounded_up(total: float, more: float) -> float:
-    """Return a sum, rounded up."""
-    return math.nextafter(total + more, math.inf) if more else total
+    """Return the least number that is no less than a sum."""
+    found = total + more
+    part = found - total
+    lost = (total - (found - part)) + (more - part)
+    return math.nextafter(found, math.inf) if lost > 0 else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
+import copy
+import os
+import pickle
 import threading
 import time
 
 import pytest
 
-from dpmodels.errors import ArgumentError, BudgetError, LedgerError
+from dpmodels.errors import ArgumentError, BudgetError, LedgerError, PrivacyError
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
@@ -277,3 +280,52 @@ def test_a_senseless_ledger_is_refused():
         Ledger(1.0, delta=1.0)
     with pytest.raises(ArgumentError, match=r"^adjacency="):
         Ledger(1.0, adjacency="swap")
+
+
+# --- one ledger, one budget
+
+
+def test_copies_and_pickles_of_a_ledger_are_refused():
+    ledger = Ledger(eps=1.0)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(PrivacyError, match="each copy would spend the whole budget"):
+            duplicate(ledger)
+
+
+def test_a_forked_process_may_not_spend_from_memory():
+    ledger = Ledger(eps=1.0)
+    child = os.fork()
+    if child == 0:
+        try:
+            ledger.charge([PureEvent(0.5)], adjacency="replace")
+        except PrivacyError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+@pytest.mark.parametrize("name", ["guarantee", "adjacency", "entries", "_filter", "other"])
+def test_what_a_ledger_holds_cannot_be_set(name):
+    ledger = Ledger(eps=1.0)
+    with pytest.raises(AttributeError, match="cannot be set"):
+        setattr(ledger, name, PureDP(9.0))
+    assert ledger.guarantee == PureDP(1.0)
+
+
+def test_a_label_with_a_line_break_forges_no_line():
+    ledger = Ledger(eps=1.0)
+    ledger.charge([PureEvent(0.5)], adjacency="replace", label="a\n  2  b  1.0\x1b[31m")
+    assert len(repr(ledger).splitlines()) == 3
+    assert "\x1b" not in repr(ledger)
+
+
+def test_many_distinct_charges_cost_as_much_last_as_first():
+    ledger, times = Ledger(eps=1e6, delta=1e-6), []
+    for number in range(4000):
+        started = time.perf_counter()
+        event = PureEvent(0.1 + number * 1e-5) if number % 2 else GaussianEvent(5 + number * 1e-4)
+        ledger.charge([event], adjacency="replace")
+        times.append(time.perf_counter() - started)
+    assert len(ledger.entries) == 4000
+    # A cost that grew with the number of charges would be seven times the first half's.
+    assert sorted(times[-500:])[250] < 3 * sorted(times[:500])[250]

@@ -1,0 +1,358 @@
+"""A ledger in a file: shared by processes, forgets no charge, refuses what it cannot trust."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import sqlite3
+import time
+from contextlib import closing, suppress
+
+import pytest
+
+from dpmodels.errors import ArgumentError, FrameError, LedgerError
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    GaussianEvent,
+    Ledger,
+    PureEvent,
+    gaussian_multiplier,
+    ledger_file,
+)
+from dpmodels.privacy.lines import hash_of
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "study.ledger"
+
+
+def spend(ledger, eps, label=""):
+    return ledger.charge([PureEvent(eps)], adjacency="replace", label=label)
+
+
+def rows(path, query="SELECT text FROM lines ORDER BY line"):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def change(path, *queries):
+    with closing(sqlite3.connect(path)) as connection:
+        for query in queries:
+            connection.execute(query)
+        connection.commit()
+
+
+# --- what is kept
+
+
+def test_a_charge_outlives_the_ledger_that_made_it(path):
+    first = Ledger.open(path, eps=2.0, delta=1e-6)
+    event = GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))
+    entry = first.charge([event], adjacency="replace", label="pca")
+    again = Ledger.open(path)
+    assert again.entries == first.entries == (entry,)
+    assert again.spent == first.spent
+    assert again.guarantee == ApproxDP(2.0, 1e-6)
+    assert entry.describe() == (
+        f"1.00 of 2.00 eps spent (Gaussian filter); line 1 of study.ledger, {entry.hash[:12]}"
+    )
+    assert again.describe() == (
+        "1.00 of 2.00 eps spent (Gaussian filter); 1 charge in study.ledger, head "
+        f"{entry.hash[:12]}"
+    )
+    with pytest.raises(LedgerError, match="left: 1"):
+        spend(again, 1.5)
+
+
+def test_states_of_a_charge(path):
+    ledger = Ledger.open(path, eps=2.0)
+    one, two, three = (spend(ledger, 0.5, label) for label in "abc")
+    ledger.released(one, "d1")
+    ledger.void(two, "the key was used by another process")
+    assert ledger.unfinished() == (three,)
+    register = Ledger.open(path).register()
+    assert register["state"].tolist() == ["released", "void", "charged"]
+    assert register["digest"].tolist() == ["d1", "", ""]
+    assert register["reason"].tolist()[1].startswith("the key")
+    assert register["total"].tolist() == pytest.approx([0.5, 1.0, 1.5])
+    # What nothing came of is given back.
+    assert ledger.spent.amount == pytest.approx(1.0)
+    for entry in (one, two):
+        with pytest.raises(LedgerError, match="nothing has come of yet"):
+            ledger.released(entry, "d2")
+        with pytest.raises(LedgerError, match="nothing has come of yet"):
+            ledger.void(entry, "no")
+    ledger.verify()
+    spend(ledger, 1.0)
+    with pytest.raises(LedgerError):
+        spend(ledger, 1e-6)
+
+
+def test_a_claim_is_made_once(path):
+    for ledger in (Ledger.open(path, eps=2.0), Ledger(eps=2.0)):
+        words = {"adjacency": "replace", "claims": (("key", "ab"), ("session", "7"))}
+        ledger.charge([PureEvent(0.5)], **words)
+        with pytest.raises(LedgerError, match="the key 'ab' was used"):
+            ledger.charge([PureEvent(0.5)], adjacency="replace", claims=(("key", "ab"),))
+        assert len(ledger.entries) == 1
+        assert ledger.spent.amount == 0.5
+
+
+def test_what_is_exported_verifies_by_itself(path, tmp_path):
+    ledger = Ledger.open(path, eps=2.0)
+    ledger.released(spend(ledger, 0.5, "a\nb"), "d")
+    ledger.export(tmp_path / "lines.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
+    before = ""
+    for line in lines:
+        assert hashlib.sha256(f"{before}\n{line['line']}".encode()).hexdigest() == line["hash"]
+        before = line["hash"]
+    assert ledger.head == before
+    with pytest.raises(FrameError):
+        ledger.export(tmp_path / "lines.jsonl")
+    assert len(repr(ledger).splitlines()) == 3
+
+
+# --- many processes
+
+
+def attempts(path, times, go):
+    ledger = Ledger.open(path)
+    go.wait()
+    for _ in range(times):
+        with suppress(LedgerError):
+            ledger.released(spend(ledger, 0.01), "d")
+
+
+def test_processes_cannot_overspend_together(path):
+    ledger = Ledger.open(path, eps=0.4)
+    go = SPAWN.Event()
+    many = [SPAWN.Process(target=attempts, args=(path, 20, go)) for _ in range(3)]
+    for one in many:
+        one.start()
+    go.set()
+    for one in many:
+        one.join()
+    assert len(ledger.entries) == 40
+    assert ledger.unfinished() == ()
+    assert ledger.spent.amount == pytest.approx(0.4)
+    ledger.verify()
+
+
+def test_a_forked_process_spends_from_the_same_file(path):
+    ledger = Ledger.open(path, eps=1.0)
+    child = os.fork()
+    if child == 0:
+        spend(ledger, 0.25)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert ledger.spent.amount == 0.25
+
+
+# --- bad files
+
+
+def test_a_ledger_that_is_not_there_needs_a_budget(path):
+    with pytest.raises(LedgerError, match="to open a new ledger write its budget"):
+        Ledger.open(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"eps": 3.0, "delta": 1e-6}, "the guarantee eps = 2, delta = 1e-06, and eps = 3"),
+        ({"eps": 2.0}, "the guarantee"),
+        ({"budget": ZCDP(0.1)}, "the guarantee"),
+        ({"adjacency": "add-remove"}, "adjacency replace one row"),
+        ({"pure": 0.5}, "pure 0.0, and 0.5"),
+        ({"rule": "zcdp"}, "rule"),
+    ],
+)
+def test_other_terms_are_refused(path, words, told):
+    Ledger.open(path, eps=2.0, delta=1e-6)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=told):
+        Ledger.open(path, **words)
+    assert path.read_bytes() == before
+    Ledger.open(path, eps=2.0, delta=1e-6, adjacency="replace")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a ledger", b"SQLite format 3\0" + bytes(100)])
+def test_what_is_no_ledger_is_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"not a ledger|damaged"):
+        Ledger.open(path, eps=1.0)
+    assert path.read_bytes() == content
+
+
+def test_another_database_is_refused(path):
+    change(path, "CREATE TABLE lines (line INTEGER, text TEXT, hash TEXT)")
+    with pytest.raises(LedgerError, match="not a ledger"):
+        Ledger.open(path, eps=1.0)
+
+
+def test_a_newer_format_is_refused(path):
+    ledger = Ledger.open(path, eps=1.0)
+    change(path, "PRAGMA user_version = 2")
+    for touch in (lambda: Ledger.open(path), lambda: spend(ledger, 0.1)):
+        with pytest.raises(LedgerError, match="newer version of dpmodels"):
+            touch()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE lines SET text = replace(text, '0.25', '0.05') WHERE line = 1",
+        "UPDATE lines SET text = replace(text, 'ages', 'aged') WHERE line = 1",
+        "UPDATE lines SET text = replace(text, 'replace', 'add-remove') WHERE line = 0",
+        "DELETE FROM lines WHERE line = 1",
+        "DELETE FROM lines WHERE line = 0",
+        "DELETE FROM lines",
+        "UPDATE lines SET text = '{}' WHERE line = 0",
+        "UPDATE lines SET text = '[[' WHERE line = 2",
+        "DROP TABLE lines",
+    ],
+)
+def test_a_changed_line_is_found(path, query):
+    ledger = Ledger.open(path, eps=1.0)
+    spend(ledger, 0.25, "ages")
+    spend(ledger, 0.25)
+    change(path, query)
+    with pytest.raises(LedgerError):
+        Ledger.open(path)
+    if not query.startswith("DROP"):
+        with pytest.raises(LedgerError):
+            ledger.verify()
+
+
+def test_totals_that_do_not_follow_from_the_charges_are_found(path):
+    """By whoever computes the hashes anew, too."""
+    ledger = Ledger.open(path, eps=1.0)
+    spend(ledger, 0.25)
+    (first, _), (text, _) = rows(path, "SELECT text, hash FROM lines ORDER BY line")
+    text = text.replace('"pure":0.25', '"pure":0.05')
+    digest = hash_of(hash_of("", first), text)
+    change(path, f"UPDATE lines SET text = '{text}', hash = '{digest}' WHERE line = 1")
+    with pytest.raises(LedgerError, match="other totals than its charges have"):
+        Ledger.open(path)
+
+
+def test_an_older_copy_put_back_under_an_open_ledger_is_found(path):
+    ledger = Ledger.open(path, eps=1.0)
+    older = path.read_bytes()
+    spend(ledger, 0.5)
+    path.write_bytes(older)
+    with pytest.raises(LedgerError, match="older copy"):
+        spend(ledger, 0.5)
+    path.unlink()
+    with pytest.raises(LedgerError, match="no longer there"):
+        spend(ledger, 0.5)
+
+
+def test_a_locked_file_is_waited_for_and_then_refused(path):
+    ledger = Ledger.open(path, eps=1.0, timeout=0.2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        with pytest.raises(LedgerError, match=r"locked it for 0\.2 seconds.*Nothing was charged"):
+            spend(ledger, 0.1)
+        assert 0.15 < time.monotonic() - started < 5
+        other.execute("ROLLBACK")
+    spend(ledger, 0.1)
+    assert len(ledger.entries) == 1
+
+
+class Failing:
+    """A connection that fails at one kind of statement, as a full or read-only disk would."""
+
+    def __init__(self, connection, at, name, after=False):
+        self.connection, self.at, self.name, self.after = connection, at, name, after
+
+    def __getattr__(self, name):
+        return getattr(self.connection, name)
+
+    def execute(self, query, *words):
+        if query.startswith(self.at):
+            if self.after:
+                self.connection.execute(query, *words)
+            error = sqlite3.OperationalError("made to fail")
+            error.sqlite_errorname = self.name
+            raise error
+        return self.connection.execute(query, *words)
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "told"),
+    [
+        ("INSERT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
+        ("COMMIT", "SQLITE_FULL", "its disk is full. Nothing was charged"),
+        ("COMMIT", "SQLITE_IOERR_FSYNC", "does not answer as it should. Nothing was charged"),
+        ("BEGIN IMMEDIATE", "SQLITE_READONLY", "cannot be written to. Nothing was charged"),
+        ("BEGIN IMMEDIATE", "SQLITE_IOERR", "does not answer as it should. Nothing was charged"),
+    ],
+)
+def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, name, told):
+    ledger, connect = Ledger.open(path, eps=1.0), sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            ledger_file.sqlite3,
+            "connect",
+            lambda *words, **more: Failing(connect(*words, **more), at, name),
+        )
+        with pytest.raises(LedgerError, match=told):
+            spend(ledger, 0.1)
+    assert ledger.entries == ()
+    spend(ledger, 1.0)
+
+
+def test_a_commit_that_fails_after_it_was_made_counts(path, monkeypatch):
+    ledger, connect = Ledger.open(path, eps=1.0), sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            ledger_file.sqlite3,
+            "connect",
+            lambda *words, **more: Failing(connect(*words, **more), "COMMIT", "SQLITE_IOERR", True),
+        )
+        spend(ledger, 0.6)
+    assert ledger.spent.amount == 0.6
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write all")
+def test_a_read_only_file_is_refused(path):
+    Ledger.open(path, eps=1.0)
+    path.chmod(0o444)
+    with pytest.raises(LedgerError, match="cannot be written to"):
+        spend(Ledger.open(path), 0.1)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
+def test_a_file_system_of_a_network_is_refused(path, monkeypatch, kind):
+    monkeypatch.setattr(ledger_file, "_file_system", lambda place: kind)
+    with pytest.raises(LedgerError, match="network file system"):
+        Ledger.open(path, eps=1.0)
+    assert not path.exists()
+
+
+def test_the_file_system_of_a_path_is_that_of_its_longest_mount(path, monkeypatch, tmp_path):
+    mounts = f"/dev/a / ext4 rw 0 0\nhost:/x {tmp_path} nfs4 rw 0 0\nproc /proc proc rw 0 0\n"
+    monkeypatch.setattr(ledger_file.Path, "read_text", lambda self, **words: mounts)
+    assert ledger_file._file_system(path) == "nfs4"
+    assert ledger_file._file_system(tmp_path) == "ext4"
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), "30", True])
+def test_a_timeout_that_is_none(path, timeout):
+    with pytest.raises(ArgumentError, match="timeout="):
+        Ledger.open(path, eps=1.0, timeout=timeout)
+
+
+def test_a_link_leads_to_the_same_ledger(path, tmp_path):
+    first = Ledger.open(path, eps=1.0)
+    (tmp_path / "link.ledger").symlink_to(path)
+    spend(Ledger.open(tmp_path / "link.ledger"), 0.5)
+    assert first.spent.amount == 0.5
