@@ -4,9 +4,9 @@
 *Budgets of eps and delta*: all stages have the whole delta. Stages of Gaussian
 noise share ``1/m**2`` of their common multiplier m, which is their exact
 composition; stages of other noise have their share of eps, and what is left of
-it is that of the Gaussian ones together. A ledger prices such a mixture at no
-more than the sum, as long as the eps of a stage's own releases add up to its
-share; with one release in each of two stages, at 0 to 4 % less.
+it is that of the Gaussian ones together. A ledger that keeps the former for pure
+releases (``pure=``) takes all of them, one by one, as long as the eps of a
+stage's own releases add up to its share.
 
 References
 ----------

@@ -194,12 +194,12 @@ class Filter:
                 return totals.rho, ""
             case own:
                 planned = math.isinf(totals.mu2)
-                mixed = "Gaussian filter" if totals.gaussian else "zCDP filter"
+                mixed = "Gaussian" if totals.gaussian else "zCDP"
                 return min(
-                    (totals.alone, mixed if totals.normal else "sum of eps"),
-                    (totals.summed, "one plan" if planned else "sum of eps"),
+                    (totals.alone, mixed if totals.normal else "summed"),
+                    (totals.summed, "plan" if planned else "summed"),
                     (self._mixed_eps(own, totals), mixed),
-                    (self._stepped_eps(own, totals), "sum of eps"),
+                    (self._stepped_eps(own, totals), "summed"),
                     key=lambda one: one[0],
                 )
 

@@ -50,7 +50,7 @@ class Components:
     >>> cb = dp.codebook(x=(0, 4), y=(-1, 1), z=(0, 9), kind=["a", "b"])
     >>> rows = {"x": [1, 3] * 900, "y": [-0.5, 0.9] * 900, "z": [2, 8] * 900}
     >>> rows["kind"] = ["a", "b"] * 900
-    >>> ledger = dp.Ledger(eps=2.0, delta=1e-6)
+    >>> ledger = dp.Ledger(eps=2.0, delta=1e-6, pure=1.0)
     >>> words = {"eps": 1.0, "delta": 1e-6, "ledger": ledger}
     >>> pca = dp.dp_pca("~ x + y + z", rows, codebook=cb, ncomp=2, **words)
     >>> pcs = pca.components

@@ -75,7 +75,10 @@ def _composition(made: SplitResult) -> str:
     """Say how the stages' eps make up the whole."""
     whole = capacity(made.question.guarantee).amount
     if sum(capacity(own).amount for own in made.divisions[0]) <= whole * (1 + 1e-6):
-        return "Their eps add up to the whole one, of which a ledger takes a little less."
+        return (
+            "Their eps add up to the whole one: open the ledger with pure=, the eps of the stages "
+            "without Gaussian noise."
+        )
     return (
         "Stages of Gaussian noise share 1/m^2 of their joint multiplier m, which is exact: their "
         "eps add up to more than the whole one. Stages of other noise share eps."

@@ -120,7 +120,7 @@ def test_two_stages_under_one_ledger(verb):
     rng = np.random.default_rng(5)
     rows = table(4000)
     rows["label"] = np.where(rows["a"] + rng.normal(0, 1, 4000) > 5, "yes", "no")
-    ledger = dp.Ledger(eps=2.0, delta=1e-6)
+    ledger = dp.Ledger(eps=2.0, delta=1e-6, pure=1.0 if verb is dp.dp_svm else 0.0)
     words = {"eps": 1.0, "delta": 1e-6, "ledger": ledger}
     with dp.simulation(seed=4):
         pca = dp.dp_pca("~ a + b + c", rows, codebook=BOOK, **words)
