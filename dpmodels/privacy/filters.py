@@ -194,7 +194,7 @@ class Filter:
                 return totals.rho, ""
             case own:
                 planned = math.isinf(totals.mu2)
-                mixed = "Gaussian" if totals.gaussian else "zCDP"
+                mixed = "GDP" if totals.gaussian else "zCDP"
                 return min(
                     (totals.alone, mixed if totals.normal else "summed"),
                     (totals.summed, "plan" if planned else "summed"),

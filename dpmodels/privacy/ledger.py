@@ -90,7 +90,7 @@ class Ledger:
     >>> ledger = Ledger(eps=2.0, delta=1e-6)
     >>> entry = ledger.charge([GaussianEvent(5.0)], adjacency="replace", label="pca")
     >>> ledger.describe()
-    '0.834 of 2.00 eps spent (Gaussian)'
+    '0.834 of 2.00 eps spent (GDP)'
     """
 
     __slots__ = ("_adjacency", "_filter", "_store")

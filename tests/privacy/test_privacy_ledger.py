@@ -42,7 +42,7 @@ def test_an_empty_ledger_has_everything_left():
 
 def test_one_fit_spends_its_eps_and_two_compose_to_less_than_the_sum():
     ledger = charged(Ledger(eps=2.0, delta=1e-6), FIT)
-    assert ledger.describe() == "1.00 of 2.00 eps spent (Gaussian)"
+    assert ledger.describe() == "1.00 of 2.00 eps spent (GDP)"
     assert ledger.spent.amount == pytest.approx(1.0, rel=1e-9)
     charged(ledger, FIT)
     assert ledger.spent.amount == pytest.approx(1.4547, abs=1e-4)

@@ -58,10 +58,10 @@ def test_a_charge_outlives_the_ledger_that_made_it(path):
     assert again.spent == first.spent
     assert again.guarantee == ApproxDP(2.0, 1e-6)
     assert entry.describe() == (
-        f"1.00 of 2.00 eps spent (Gaussian); line 1 of study.ledger, {entry.hash[:12]}"
+        f"1.00 of 2.00 eps spent (GDP); line 1 of study.ledger, {entry.hash[:12]}"
     )
     assert again.describe() == (
-        "1.00 of 2.00 eps spent (Gaussian); 1 charge in study.ledger, head "
+        "1.00 of 2.00 eps spent (GDP); 1 charge in study.ledger, head "
         f"{entry.hash[:12]}"
     )
     with pytest.raises(LedgerError, match="left: 1"):
