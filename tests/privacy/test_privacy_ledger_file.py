@@ -61,8 +61,7 @@ def test_a_charge_outlives_the_ledger_that_made_it(path):
         f"1.00 of 2.00 eps spent (GDP); line 1 of study.ledger, {entry.hash[:12]}"
     )
     assert again.describe() == (
-        "1.00 of 2.00 eps spent (GDP); 1 charge in study.ledger, head "
-        f"{entry.hash[:12]}"
+        f"1.00 of 2.00 eps spent (GDP); 1 charge in study.ledger, head {entry.hash[:12]}"
     )
     with pytest.raises(LedgerError, match="left: 1"):
         spend(again, 1.5)
