@@ -1,9 +1,12 @@
 """CSV files: what a line says, whatever the lines around it."""
 
-import csv
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows
@@ -22,22 +25,28 @@ def _cells(tmp_path, content: bytes, name="b", rows=2):
     [
         (b"a,b\n1,2\n3,4\n5,6\n", ["2", "4", "6"]),
         (b"a,b\r\n1,2\r\n3,4", ["2", "4"]),
-        (b"a,b\r1,2\r3,4\r", ["2", "4"]),
+        (b"a,b\r\r\n1,2\r\r\n3,4\r", ["2", "4"]),
+        (b"a,b\n1,2\r3\n3,4\n", ["2\r3", "4"]),
         (b"\xef\xbb\xbfb,a\n1,2\n", ["1"]),
         (b"a,b\n\n1,2\n\n", ["", "2", ""]),
         (b"a,b\n1\n3,4,5,6\n,\n", ["", "4", ""]),
         (b'a,b\n1,"x, ""y"""\n3,4\n', ['x, "y"', "4"]),
-        (b'a,b\n1,"x\ny"\n3,4\n', ["x\ny", "4"]),
+        (b'a,b\n1,"x\ny"\n3,4\n', ["x", "", "4"]),
         (b'a,"b"\n1,"x"\n"3",4\n', ["x", "4"]),
         (b'a,b\n1,6" pipe\n3,4\n', ['6" pipe', "4"]),
         (b'a,b\n1,"x"y\n3,4\n', ["xy", "4"]),
         (b'a,b\n1,"x\n3,4\n5,6\n', ["x", "4", "6"]),
         (b'a,b\n1,"x\n3,"4"\n5,"6"\n', ["x", "4", "6"]),
         (b'a,b\n1,"x\n3,"4, 5"\n', ["x", "4, 5"]),
+        (b'a,b\n1,"x,""y\n3,z"\n', ['x,"y', 'z"']),
         (b'a,b\n1,"x\n3,",5"\n', ["x", ",5"]),
         (b"a,b\n1,\xff\xfe\n3,4\n", ["\ufffd\ufffd", "4"]),
         (b"a,b\n1,\xc3\n3,4\n", ["\ufffd", "4"]),
         (b"a,b\n1,x\x00y\n3,4\n", ["x\x00y", "4"]),
+        (
+            "a,b\n1,x\x0by\x0cz\x1c\x85\u2028\ufeff\n#3,4\n".encode(),
+            ["x\x0by\x0cz\x1c\x85\u2028\ufeff", "4"],
+        ),
         (b"a,b\n 1 , 2 \n", [" 2 "]),
         (b"a,b\n", []),
     ],
@@ -53,11 +62,62 @@ def test_a_stray_quote_with_many_lines_behind_it(tmp_path):
     assert got == [str(k) for k in range(5000)]
 
 
-def test_a_cell_longer_than_the_csv_module_allows(tmp_path):
-    limit = csv.field_size_limit()
-    long = "x" * (2 * limit)
+def test_a_cell_of_any_length(tmp_path):
+    long = "x" * 300_000
     assert _cells(tmp_path, f'a,b\n1,"{long}"\n1,{long}\n2,3\n'.encode()) == [long, long, "3"]
-    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    "odd", [b'1,"abc', b'a""","', b'"' * 99, b"", b"\r", b"\xff", b"1,\xe2\x80"]
+)
+def test_one_line_moves_no_count(tmp_path, odd):
+    lines = [b"1,abc", *[b"1,ok"] * 900, b'1,z"', *[b"0,ok"] * 99]
+    before = _cells(tmp_path, b"\n".join([b"x,note", *lines, b""]), "x", rows=64)
+    after = _cells(tmp_path, b"\n".join([b"x,note", odd, *lines[1:], b""]), "x", rows=64)
+    assert len(before) == len(after) == 1001
+    assert before[1:] == after[1:]
+
+
+PIECES = [b'"', b",", b"1", b"x", b"\r", b"\x00", b"\x0b", b"\x0c", b"#", b"\xff", b"\xe2\x80"]
+PIECES += ["\x85".encode(), "\u2028".encode(), "\ufeff".encode(), b'""', b'","']
+LINE = st.lists(st.sampled_from(PIECES), max_size=9).map(b"".join)
+
+
+@settings(deadline=None)
+@given(st.lists(LINE, min_size=1, max_size=7), LINE, st.data())
+def test_a_line_is_a_row_and_says_nothing_of_another(lines, other, data):
+    at = data.draw(st.integers(0, len(lines) - 1))
+    rows = data.draw(st.integers(1, 4))
+    # Without a last line feed a blank line is the end of the file and no line.
+    end = data.draw(st.sampled_from([b"\n", b""] if lines[-1] and other else [b"\n"]))
+    changed = [*lines[:at], other, *lines[at + 1 :]]
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = (
+            _both_cells(Path(folder), b"\n".join([b"a,b", *own]) + end, rows)
+            for own in (lines, changed)
+        )
+        alone = _both_cells(Path(folder), b"a,b\n" + other + b"\n", rows)
+    assert len(one) == len(two) == len(lines)
+    assert one[:at] + one[at + 1 :] == two[:at] + two[at + 1 :]
+    assert two[at : at + 1] == alone
+
+
+def _both_cells(folder, content, rows):
+    names = ("a", "b")
+    return list(zip(*(_cells(folder, content, name, rows) for name in names), strict=True))
+
+
+def test_many_quotes_take_no_time(tmp_path):
+    # Splitting each again from its first quote would take hours.
+    lines = [b'a""","' * 20_000, *[b'a""","'] * 20_000]
+    assert len(_cells(tmp_path, b"\n".join([b"a,b", *lines, b""]), rows=30_000)) == 20_001
+
+
+def test_lines_that_end_with_carriage_returns_alone(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b\r93117,2\r3,4\r")
+    with pytest.raises(FrameError, match="carriage returns alone") as caught:
+        open_rows(tmp_path / "t.csv")
+    assert "93117" not in str(caught.value)
 
 
 def test_an_empty_file_has_no_columns(tmp_path):

@@ -31,6 +31,7 @@ TEXTS = st.one_of(
         ["F", "1", "1.0", "True", "2", "2.0", "03", "1_0", " 1", "NA", "nan", '"', "\n"]
     ),
 )
+ON_ONE_LINE = TEXTS.filter(lambda text: "\n" not in text)
 OTHERS = st.one_of(
     st.none(),
     st.just(pd.NA),
@@ -134,8 +135,8 @@ def _csv_file(path: Path, cells: list[str], quoting: int) -> Path:
 
 @settings(deadline=None)
 @given(
-    cells=st.lists(TEXTS, min_size=1, max_size=6),
-    odd=TEXTS,
+    cells=st.lists(ON_ONE_LINE, min_size=1, max_size=6),
+    odd=ON_ONE_LINE,
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
 )
 def test_an_odd_row_of_a_csv_file_changes_no_other_row(cells, odd, quoting):
@@ -173,7 +174,7 @@ LINES = st.one_of(
     st.lists(st.sampled_from([b'"', b",", b"a", b"\xff", b"\x00", b" "]), max_size=8).map(b"".join),
     st.just(b"," * 3000),
     st.just(b'1,"' + b"x" * 200_000),
-).filter(lambda line: not set(line) & set(b"\r\n"))
+).filter(lambda line: b"\n" not in line)
 
 
 @settings(deadline=None)
