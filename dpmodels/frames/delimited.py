@@ -47,6 +47,11 @@ class DelimitedRows:
     rereadable: ClassVar[bool] = True
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    @property
     def nrows(self) -> None:
         """Unknown: only reading the file would tell."""
         return None

@@ -1,7 +1,6 @@
 """Which Parquet files a folder, a pattern or a list of paths stands for."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from glob import glob, has_magic
 from os import PathLike, fspath
 from pathlib import Path
@@ -55,6 +54,37 @@ def _shown(path: Path, place: int) -> str:
     return f"{str(Path(*folders, path.name))!r} (file {place} by name)"
 
 
+def require_once(files: Sequence[Path], seen: dict[Hashable, str]) -> None:
+    """Refuse a file that is there twice, under one name or by links under several.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        Files that exist.
+    seen : dict
+        Those that were there before, to which these are added.
+
+    Raises
+    ------
+    FrameError
+        The rows of a file would count twice.
+    """
+    for file, name in zip(files, shown(files), strict=True):
+        identity = _identity(file)
+        if identity in seen:
+            raise FrameError(
+                f"{seen[identity]} and {name} are one file that is listed twice, and its rows "
+                "would count twice: list it once"
+            )
+        seen[identity] = name
+
+
+def _identity(file: Path) -> Hashable:
+    """Give what all names of a file share; where files have no numbers, its path."""
+    status = file.stat()
+    return (status.st_dev, status.st_ino) if status.st_ino else file.resolve()
+
+
 def is_pattern(path: Path) -> bool:
     """Whether a path stands for others: it has a wildcard, and no file is called so."""
     return has_magic(str(path)) and not path.exists()
@@ -101,20 +131,8 @@ def files_of(path: Path) -> tuple[Path, ...]:
 
 
 def files_of_all(items: Sequence[str | PathLike[str]]) -> tuple[Path, ...]:
-    """Give the Parquet files of a list, in its order.
-
-    Raises
-    ------
-    FrameError
-        As from `files_of`; or a file is there twice, whose rows would count twice.
-    """
-    files = tuple(file for item in items for file in files_of(Path(item)))
-    counts = Counter(file.resolve() for file in files)
-    names = zip(files, shown(files), strict=True)
-    twice = next((name for file, name in names if counts[file.resolve()] > 1), None)
-    if twice is not None:
-        raise FrameError(f"{twice} is listed twice and its rows would count twice: list it once")
-    return files
+    """Give the Parquet files of a list, in its order; errors as from `files_of`."""
+    return tuple(file for item in items for file in files_of(Path(item)))
 
 
 def _below(folder: Path) -> tuple[Path, ...]:

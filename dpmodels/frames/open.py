@@ -1,6 +1,6 @@
 """The one door for data: whatever the user has becomes a source of rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.columns import open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.delimited import open_delimited
-from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern
+from dpmodels.frames.delimited import DelimitedRows, open_delimited
+from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
 from dpmodels.frames.native import NativeRows
-from dpmodels.frames.parquet import open_parquet
+from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import RowSource
 from dpmodels.frames.stream import StreamRows
 
@@ -66,7 +66,9 @@ def open_rows(data: object) -> RowSource:
     if table is not None:
         return table
     if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray | memoryview):
-        return StreamRows(data, _open_item)
+        # Of a list nothing has to be waited for, so what is wrong is told at once.
+        sources = _open_items(data)
+        return StreamRows(list(sources) if isinstance(data, list | tuple) else sources)
     raise FrameError(f"data of type {type(data).__name__} cannot be read: give {_ACCEPTED}")
 
 
@@ -122,6 +124,16 @@ def _refuse_lazy(data: object) -> None:
             "data.compute(), data.df()), give an iterable of its computed parts, "
             "or write it to a Parquet file and give the path"
         )
+
+
+def _open_items(items: Iterable[object]) -> Iterator[RowSource]:
+    """Open tables one after the other, no file of them twice."""
+    seen: dict[Hashable, str] = {}
+    for item in items:
+        source = _open_item(item)
+        if isinstance(source, DelimitedRows | ParquetRows):
+            require_once(source.files, seen)
+        yield source
 
 
 def _open_item(item: object) -> RowSource:

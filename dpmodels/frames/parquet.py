@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.ahead import ahead
-from dpmodels.frames.files import folder_cells, shown
+from dpmodels.frames.files import folder_cells, require_once, shown
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
 from dpmodels.frames.unfinished import unfinished
@@ -73,9 +73,10 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     Raises
     ------
     FrameError
-        pyarrow is not installed, a file is no Parquet file, or the files differ in
-        the names of their columns or in what these hold.
+        pyarrow is not installed, a file is there twice or is no Parquet file, or the
+        files differ in the names of their columns.
     """
+    require_once(files, {})
     names = shown(files)
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     for name, footer in zip(names, footers, strict=True):

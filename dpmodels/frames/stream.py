@@ -1,6 +1,6 @@
 """Tables that come one after the other, each of them once."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import ClassVar
 
@@ -17,16 +17,14 @@ class StreamRows:
 
     Parameters
     ----------
-    items : iterable of tables
-        Frames, mappings or structured arrays with the same column names.
-    opener : callable
-        Opens one of them.
+    sources : iterable of RowSource
+        Tables with the same column names.
     """
 
     rereadable: ClassVar[bool] = False
 
-    def __init__(self, items: Iterable[object], opener: Callable[[object], RowSource]) -> None:
-        self._sources: Iterator[RowSource] = map(opener, items)
+    def __init__(self, sources: Iterable[RowSource]) -> None:
+        self._sources: Iterator[RowSource] = iter(sources)
         self._names: tuple[str, ...] | None = None
         self._spent = False
 

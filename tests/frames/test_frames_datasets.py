@@ -1,6 +1,7 @@
 """Many Parquet files as one table."""
 
 import gc
+import os
 import threading
 from pathlib import Path
 
@@ -162,6 +163,48 @@ def test_files_that_differ_are_refused_before_a_row_is_read(tmp_path, columns, s
 def test_what_is_no_set_of_files(folder, data, says):
     with pytest.raises(FrameError, match=says):
         _read(data(folder))
+
+
+LINKS = {"hard": os.link, "symbolic": os.symlink}
+WAYS = {
+    "folder": lambda f: f,
+    "pattern": lambda f: f"{f}/**/[a-z]*.parquet",
+    "list": lambda f: sorted(f.rglob("[a-z]*.parquet")),
+    "folder twice": lambda f: [f, f / "more" / ".."],
+    "paths of an iterable": lambda f: iter(sorted(f.rglob("[a-z]*.parquet"))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_a_file_with_two_names_counts_once(folder, way, link):
+    link(folder / "a.parquet", folder / "more" / "e.parquet")
+    with pytest.raises(FrameError, match="listed twice, and its rows would count twice"):
+        _read(way(folder))
+
+
+def test_a_folder_reached_twice_counts_once(folder):
+    (folder / "again").symlink_to(folder / "more", target_is_directory=True)
+    with pytest.raises(FrameError, match="listed twice"):
+        _read(f"{folder}/**/[a-z]*.parquet")
+
+
+@pytest.mark.parametrize("given", [list, iter], ids=["list", "iterator"])
+def test_a_text_file_with_two_names_counts_once(tmp_path, given):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    os.link(tmp_path / "a.csv", tmp_path / "b.csv")
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert _read(given(paths[:1])).tolist() == [1.0]
+    with pytest.raises(FrameError, match=r"a.csv' and .*b.csv' are one file"):
+        _read(given(paths))
+
+
+def test_what_is_wrong_with_a_list_is_told_before_a_charge(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    ledger = dp.Ledger(eps=2.0)
+    with pytest.raises(FrameError, match="listed twice"):
+        dp.dp_mean("x ~ 1", [tmp_path / "a.csv"] * 2, codebook=BOOK, eps=1.0, ledger=ledger)
+    assert "0 of 2" in ledger.describe()
 
 
 def _spoil(path: Path, group: int, column: int) -> None:
