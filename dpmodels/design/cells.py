@@ -11,7 +11,7 @@ from dpmodels.design.columns import converted, read_rows
 from dpmodels.design.facts import declared_facts, table_facts
 from dpmodels.errors import PrivacyError
 from dpmodels.formula.tally import Placed, Tally
-from dpmodels.frames import RowSource, open_rows, progress, require
+from dpmodels.frames import RowSource, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
@@ -111,5 +111,5 @@ def private_cells(
         From the data and their column names.
     """
     source = open_rows(data)
-    require(source, tuple(codebook))
+    require_declared(source, codebook)
     return PrivateCells(formula, codebook, tallies, source)

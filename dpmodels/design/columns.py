@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Categorical, Codebook
 from dpmodels.formula import Design
-from dpmodels.frames import open_rows, require, to_codes, to_float
+from dpmodels.frames import open_rows, require_declared, to_codes, to_float
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def row_coder(design: Design) -> Callable[[object], Floats]:
 
     def code(data: object) -> Floats:
         source = open_rows(data)
-        require(source, design.variables)
+        require_declared(source, design.codebook)
         blocks = [np.empty((len(design.names), 0))]
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
             columns = converted(design.codebook, chunk)

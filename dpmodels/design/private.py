@@ -18,7 +18,7 @@ from dpmodels.design.facts import declared_facts, scaling_facts
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
-from dpmodels.frames import RowSource, open_rows, progress, require
+from dpmodels.frames import RowSource, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.parts import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
@@ -180,7 +180,7 @@ def private_design(
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     source = open_rows(data)
-    require(source, public.variables)
+    require_declared(source, public.codebook)
     return PrivateDesign(public, scaled, source)
 
 

@@ -18,7 +18,7 @@ from dpmodels.errors import ArgumentError, CodebookError, said
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
-from dpmodels.frames import RowSource, open_rows, require
+from dpmodels.frames import RowSource, open_rows, require_declared
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 
 Floats = NDArray[np.float64]
@@ -141,10 +141,10 @@ def private_regression(
     scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
     public, source = both.joint, open_rows(data)
     if weights is None or declared is None:
-        require(source, public.variables)
+        require_declared(source, public.codebook)
         return PrivateDesign(public, scaled, source)
     public = replace(public, codebook=public.codebook | {weights: declared})
-    require(source, public.variables)
+    require_declared(source, public.codebook)
     return WeightedDesign(public, scaled, source, weights, declared)
 
 

@@ -17,9 +17,18 @@ where the data are theirs.
 """
 
 from dpmodels.frames.convert import to_codes, to_float
+from dpmodels.frames.declared import require_declared
 from dpmodels.frames.open import open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
 from dpmodels.frames.require import require
 
-__all__ = ["RowSource", "open_rows", "progress", "require", "to_codes", "to_float"]
+__all__ = [
+    "RowSource",
+    "open_rows",
+    "progress",
+    "require",
+    "require_declared",
+    "to_codes",
+    "to_float",
+]

@@ -33,27 +33,6 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     return np.concatenate([np.empty(0), *map(_array_cells, column.chunks)])
 
 
-def kind_of(arrow_type: Any) -> str:
-    """Name what cells of an Arrow type are read as.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> kind_of(pa.int8()), kind_of(pa.dictionary(pa.int8(), pa.string())), kind_of(pa.date32())
-    ('numbers', 'text', 'date32[day]')
-    """
-    import pyarrow as pa
-    from pyarrow import types
-
-    if isinstance(arrow_type, pa.BaseExtensionType):
-        return kind_of(arrow_type.storage_type)
-    if types.is_dictionary(arrow_type):
-        return kind_of(arrow_type.value_type)
-    if _is_number(arrow_type):
-        return "numbers"
-    return "text" if _is_text(arrow_type) or _is_bytes(arrow_type) else str(arrow_type)
-
-
 def _array_cells(array: Any) -> NDArray[Any]:
     import pyarrow as pa
     from pyarrow import types
@@ -63,9 +42,9 @@ def _array_cells(array: Any) -> NDArray[Any]:
         return _array_cells(array.storage)
     if types.is_dictionary(kind):
         return _dictionary_cells(array)
-    if _is_text(kind):
+    if is_text(kind):
         return _text_cells(array)
-    if _is_number(kind) or _is_bytes(kind) or types.is_null(kind):
+    if is_number(kind) or is_bytes(kind) or types.is_null(kind):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     return np.full(len(array), MISSING)
 
@@ -87,13 +66,15 @@ def _text_cells(array: Any) -> NDArray[Any]:
     return np.fromiter(texts, object, len(raw))
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether cells of an Arrow type are read as text."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _is_bytes(kind: Any) -> bool:
+def is_bytes(kind: Any) -> bool:
+    """Whether cells of an Arrow type are bytes, which are read as text."""
     from pyarrow import types
 
     return bool(
@@ -104,7 +85,8 @@ def _is_bytes(kind: Any) -> bool:
     )
 
 
-def _is_number(kind: Any) -> bool:
+def is_number(kind: Any) -> bool:
+    """Whether cells of an Arrow type are read as numbers."""
     from pyarrow import types
 
     return bool(

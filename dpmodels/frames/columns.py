@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.blocks import blocks, cut
+from dpmodels.frames.kind import Kind, kind_of
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
 
@@ -32,6 +33,10 @@ class ColumnRows:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self.columns)
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold by its type."""
+        return kind_of(self.columns[name])
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
+from dpmodels.frames.kind import Kind, kind_of_dtype
 from dpmodels.frames.native import NativeRows
 from dpmodels.frames.parts import as_one_of_many
 from dpmodels.frames.progress import steps
@@ -70,6 +71,10 @@ class DaskRows:
     def nrows(self) -> None:
         """Unknown: only reading the rows would tell."""
         return None
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold by the type that Dask states for it."""
+        return kind_of_dtype(self.frame.dtypes[name])
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Refuse: rows are not brought to the client.

@@ -10,6 +10,7 @@ from typing import ClassVar, Final, TextIO
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.kind import ANY, Kind
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
 
@@ -55,6 +56,10 @@ class DelimitedRows:
     def nrows(self) -> None:
         """Unknown: only reading the file would tell."""
         return None
+
+    def kind(self, name: str) -> Kind:
+        """Text, which can be anything."""
+        return ANY
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns, as text."""

@@ -45,6 +45,11 @@ class LevelCodes(dict[str | float | None, int]):
         code = self[cell] = self._numbers.get(value, -1)
         return code
 
+    @property
+    def any_number(self) -> bool:
+        """Whether a number can be one of the levels."""
+        return bool(self._numbers)
+
     def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Look up an array of numbers, shape (n,)."""
         if not self._numbers:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import narwhals.stable.v2 as nw
 
 from dpmodels.frames.blocks import blocks, cut
+from dpmodels.frames.kind import Kind, kind_of
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
 
@@ -35,6 +36,10 @@ class NativeRows:
     def nrows(self) -> int:
         """The number of rows."""
         return int(self.frame.shape[0])
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold by its type."""
+        return kind_of(self._column(self.names.index(name)))
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns."""

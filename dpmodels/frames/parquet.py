@@ -1,6 +1,6 @@
 """Parquet files, read in small batches of the wanted columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.ahead import ahead
 from dpmodels.frames.files import folder_cells, require_once, shown
+from dpmodels.frames.kind import ANY, Kind, kind_of_arrow
 from dpmodels.frames.protocol import Chunk
 from dpmodels.frames.require import require
 from dpmodels.frames.unfinished import unfinished
@@ -33,17 +34,24 @@ class ParquetRows:
         The columns of their schema, then those that the names of their folders hold.
     counts : tuple of int
         The number of rows that each file's metadata states.
+    kinds : mapping of str to Kind
+        What each column can hold in the file where it can hold most.
     """
 
     files: tuple[Path, ...]
     names: tuple[str, ...] = field(repr=False)
     counts: tuple[int, ...] = field(repr=False)
+    kinds: Mapping[str, Kind] = field(repr=False)
     rereadable: ClassVar[bool] = True
 
     @property
     def nrows(self) -> int:
         """The number of rows of all files."""
         return sum(self.counts)
+
+    def kind(self, name: str) -> Kind:
+        """Tell what a column can hold in any of the files: software types each by its cells."""
+        return self.kinds[name]
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns, none across two files."""
@@ -80,47 +88,35 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     names = shown(files)
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     for name, footer in zip(names, footers, strict=True):
-        _require_alike(names[0], footers[0], name, footer)
-    return ParquetRows(files, footers[0].names, tuple(footer.nrows for footer in footers))
+        _require_alike(names[0], footers[0].names, name, footer.names)
+    kinds = {own: max(footer.kinds[own] for footer in footers) for own in footers[0].names}
+    return ParquetRows(files, footers[0].names, tuple(footer.nrows for footer in footers), kinds)
 
 
 class _Footer(NamedTuple):
     names: tuple[str, ...]
-    kinds: dict[str, str]
+    kinds: Mapping[str, Kind]
     nrows: int
 
 
 def _footer(path: Path, name: str) -> _Footer:
     with _opened(path, name) as file:
-        from dpmodels.frames.arrow_cells import kind_of
-
         schema, folders = file.schema_arrow, dict(folder_cells(path))
-        kinds = {own: kind_of(kind) for own, kind in zip(schema.names, schema.types, strict=True)}
-        kinds |= dict.fromkeys(folders, "the name of a folder")
+        kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
+        kinds |= dict.fromkeys(folders, ANY)
         return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows)
 
 
-def _require_alike(first: str, one: _Footer, name: str, other: _Footer) -> None:
-    """Refuse files whose columns differ in name, or in what they are read as.
-
-    Numbers of any width are alike, and so are all ways to store text: software
-    chooses among them by the cells, and none changes what a cell is read as. A
-    column without any cell is like every other.
-    """
-    if (one.names, one.kinds) == (other.names, other.kinds):
+def _require_alike(first: str, names: tuple[str, ...], other: str, others: tuple[str, ...]) -> None:
+    """Refuse files whose columns differ in name."""
+    if names == others:
         return
-    again = "write the files with one schema, or give only those that have it"
-    for column in (*one.names, *other.names):
-        if one.names.count(column) != other.names.count(column):
-            has, lacks = (first, name) if one.names.count(column) else (name, first)
+    for column in (*names, *others):
+        if names.count(column) != others.count(column):
+            has, lacks = (first, other) if names.count(column) else (other, first)
             raise FrameError(
-                f"{has} has a column {column!r} and {lacks} has not, or not as often: {again}"
-            )
-        kinds = {one.kinds[column], other.kinds[column]} - {"null"}
-        if len(kinds) > 1:
-            raise FrameError(
-                f"column {column!r} holds {one.kinds[column]} in {first} and "
-                f"{other.kinds[column]} in {name}: {again}"
+                f"{has} has a column {column!r} and {lacks} has not, or not as often: write the "
+                "files with one schema, or give only those that have it"
             )
 
 

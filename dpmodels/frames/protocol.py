@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from dpmodels.frames.kind import Kind
+
 Chunk = Mapping[str, NDArray[Any]]
 
 
@@ -36,6 +38,15 @@ class RowSource(Protocol):
     @property
     def rereadable(self) -> bool:
         """Whether `chunks` may be called again, for the same rows."""
+        ...
+
+    def kind(self, name: str) -> Kind:
+        """Tell what the column of that name can hold by its type, without a look at a cell.
+
+        Only what the container states counts. Files of text, and iterables, of which a
+        table may be a single row, state nothing: their columns can hold anything. So can
+        the column of several files if that of one of them can.
+        """
         ...
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import ClassVar
 
 from dpmodels.errors import FrameError
+from dpmodels.frames.kind import ANY, Kind
 from dpmodels.frames.protocol import Chunk, RowSource
 from dpmodels.frames.require import require
 
@@ -46,6 +47,10 @@ class StreamRows:
     def nrows(self) -> None:
         """Unknown: only reading the tables would tell."""
         return None
+
+    def kind(self, name: str) -> Kind:
+        """Anything: the tables to come are not known, and the first may be a single row."""
+        return ANY
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns, table after table.

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,6 +152,37 @@ def test_an_odd_row_of_a_csv_file_changes_no_other_row(cells, odd, quoting):
     at = len(cells[:2])
     _assert_equal([np.delete(part, at) for part in plain], [np.delete(p, at) for p in disturbed])
     _assert_equal([part[at : at + 1] for part in disturbed], _both({"x": [odd]}))
+
+
+def _written(folder: Path, cells: list[str]) -> dict[str, object]:
+    """The same texts in containers of all sorts."""
+    table, parts = {"x": cells}, folder / "parts"
+    parts.mkdir()
+    pq.write_table(pa.table(table), folder / "t.parquet")
+    for at, cell in enumerate(cells):
+        # Software gives a part of one row the type of its one cell.
+        value = to_float(_objects([cell])).tolist()[0]
+        kept = repr(value) != cell
+        pq.write_table(pa.table({"x": [cell if kept else value]}), parts / f"{at}.parquet")
+    return {
+        "objects": pd.DataFrame({"x": pd.Series(_objects(cells), dtype=object)}),
+        "pandas text": pd.DataFrame(table, dtype="str"),
+        "polars": pl.DataFrame(table, schema={"x": pl.String}),
+        "dictionary": pa.table({"x": pa.array(cells, pa.string()).dictionary_encode()}),
+        "bytes": {"x": [cell.encode() for cell in cells]},
+        "parquet": folder / "t.parquet",
+        "parts of one row": parts,
+        "csv": _csv_file(folder / "t.csv", cells, csv.QUOTE_ALL),
+    }
+
+
+@settings(deadline=None)
+@given(st.lists(ON_ONE_LINE, min_size=1, max_size=5))
+def test_a_text_is_read_alike_in_every_container(cells):
+    expected = _both({"x": cells})
+    with tempfile.TemporaryDirectory() as folder:
+        for data in _written(Path(folder), cells).values():
+            _assert_equal(_both(data), expected)
 
 
 # What pandas.read_csv reads as numbers, logical values or text according to all rows.

@@ -1,0 +1,118 @@
+"""Columns that can hold no declared value are refused by their type, before a charge."""
+
+import datetime as dt
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import FrameError
+from dpmodels.frames import open_rows, require_declared
+
+DAYS = ["2020-01-01", "2021-06-30"]
+DATES = [dt.date(2020, 1, 1), dt.date(2021, 6, 30)]
+STAMPS = pd.to_datetime(DAYS)
+NUMBER = dp.codebook(x=(0, 100))
+LEVELS = dp.codebook(x=["F", "M"])
+CODES = dp.codebook(x=["1", "2"])
+
+NEITHER = {
+    "numpy dates": {"x": np.array(DAYS, "M8[D]")},
+    "numpy durations": {"x": np.array([1, 2], "m8[s]")},
+    "structured": np.array([(0,), (1,)], dtype=[("x", "M8[s]")]),
+    "pandas": pd.DataFrame({"x": STAMPS}),
+    "pandas, with a zone": pd.DataFrame({"x": STAMPS.tz_localize("UTC")}),
+    "pandas durations": pd.DataFrame({"x": STAMPS - STAMPS[0]}),
+    "pandas periods": pd.DataFrame({"x": STAMPS.to_period("M")}),
+    "pandas intervals": pd.DataFrame({"x": pd.interval_range(0, 2)}),
+    "pandas categories of dates": pd.DataFrame({"x": STAMPS}).astype("category"),
+    "pandas of Arrow": pd.DataFrame({"x": pd.array(DATES, pd.ArrowDtype(pa.date32()))}),
+    "a series": {"x": pd.Series(STAMPS)},
+    "polars": pl.DataFrame({"x": DATES}),
+    "polars lists": pl.DataFrame({"x": [[1], [2, 3]]}),
+    "polars structures": pl.DataFrame({"x": [{"a": 1}, {"a": 2}]}),
+    "polars series": {"x": pl.Series(DATES)},
+    "Arrow": pa.table({"x": DATES}),
+    "Arrow times": pa.table({"x": pa.array([1, 2], pa.time32("s"))}),
+    "Arrow lists": pa.table({"x": [[1], [2, 3]]}),
+    "Arrow dictionary of dates": pa.table({"x": pa.array(DATES).dictionary_encode()}),
+    "Arrow array": {"x": pa.array(DATES)},
+}
+WHOLE = {
+    "numpy": {"x": np.array([1, 2])},
+    "numpy logical": {"x": np.array([True, False])},
+    "pandas": pd.DataFrame({"x": [1, 2]}),
+    "pandas categories": pd.DataFrame({"x": [1, 2]}).astype("category"),
+    "polars": pl.DataFrame({"x": [1, 2]}),
+    "polars logical": pl.DataFrame({"x": [True, False]}),
+    "Arrow": pa.table({"x": [1, 2]}),
+}
+# What other rows made of these types, or what is read cell by cell.
+ANYTHING = {
+    "lists": {"x": DATES},
+    "objects": {"x": np.array(DATES, object)},
+    "object frames": pd.DataFrame({"x": DATES}),
+    "one odd cell": pd.DataFrame({"x": [STAMPS[0], 7.0]}),
+    "floats": {"x": np.array([np.nan, np.nan])},
+    "all missing": pd.DataFrame({"x": [None, None]}),
+    "all missing, converted": pd.DataFrame({"x": [np.nan, np.nan]}).convert_dtypes(),
+    "polars nulls": pl.DataFrame({"x": [None, None]}),
+    "Arrow nulls": pa.table({"x": pa.nulls(2)}),
+    "Arrow text": pa.table({"x": DAYS}),
+    "Arrow bytes": pa.table({"x": [b"1", b"F"]}),
+    "decimals": pa.table({"x": pa.array([1, 2], pa.decimal128(5, 2))}),
+    "categories": pd.DataFrame({"x": ["F", "M"]}, dtype="category"),
+    "a stream": [pd.DataFrame({"x": STAMPS})],
+}
+
+
+@pytest.mark.parametrize("data", NEITHER.values(), ids=NEITHER)
+@pytest.mark.parametrize("book", [NUMBER, LEVELS, CODES], ids=["number", "levels", "codes"])
+def test_a_type_that_holds_neither_numbers_nor_text(data, book):
+    with pytest.raises(FrameError, match="neither numbers nor text, and 'x' is declared as"):
+        require_declared(open_rows(data), book)
+
+
+@pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE)
+def test_whole_numbers_are_no_levels_of_text(data):
+    with pytest.raises(FrameError, match=r"whole numbers alone, .* levels, F \| M: make"):
+        require_declared(open_rows(data), LEVELS)
+    for book in (NUMBER, CODES):
+        require_declared(open_rows(data), book)
+
+
+@pytest.mark.parametrize("data", ANYTHING.values(), ids=ANYTHING)
+def test_what_a_cell_may_decide_is_not_refused(data):
+    for book in (NUMBER, LEVELS, CODES):
+        require_declared(open_rows(data), book)
+
+
+def test_files_of_text_are_not_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("x\n2020-01-01\n")
+    require_declared(open_rows(tmp_path / "t.csv"), NUMBER)
+
+
+@pytest.mark.parametrize("odd", [7.0, "7", "odd", None])
+def test_no_row_of_a_column_of_dates_makes_a_refusal_of_numbers(odd):
+    """Whatever one row is, a frame of numbers is read."""
+    for other in (odd, STAMPS[0], DATES[0], STAMPS[1] - STAMPS[0], [1]):
+        require_declared(open_rows(pd.DataFrame({"x": [1.0, 2.0, other]})), NUMBER)
+
+
+def test_the_ledger_is_not_charged(tmp_path):
+    frame = pd.DataFrame({"x": STAMPS, "y": [1.0, 2.0]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"x": [[1.0]], "y": [1.0]}), tmp_path / "lists.parquet")
+    book = NUMBER | {"y": (0, 1)}
+    scattered = dd.from_pandas(frame, npartitions=1)
+    for data in (frame, tmp_path / "t.parquet", tmp_path / "lists.parquet", scattered):
+        ledger = dp.Ledger(eps=9.0, delta=1e-6)
+        for verb, formula in ((dp.dp_cov, "~ x + y"), (dp.dp_lm, "y ~ x"), (dp.dp_mean, "x ~ 1")):
+            with pytest.raises(FrameError, match="'x' is of type"):
+                verb(formula, data, codebook=book, eps=1.0, ledger=ledger)
+        assert "0 of 9" in ledger.describe()
