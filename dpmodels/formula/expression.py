@@ -19,7 +19,7 @@ from dpmodels.codebook import Categorical, Numeric
 from dpmodels.codebook import Variable as Declared
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
-from dpmodels.formula.syntax import names_in, quoted_name, syntax, text_of
+from dpmodels.formula.syntax import folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
     Columns,
@@ -145,13 +145,27 @@ def _variable(name: str, book: Book) -> Value:
             )
         case Categorical(levels=levels):
             return Category(name, levels, lambda columns: columns[name])
-    known = difflib.get_close_matches(name, list(book), n=1)
-    hint = f"did you mean {known[0]!r}? " if known else ""
-    entry = f"{name}=(lower, upper)" if name.isidentifier() else f"{{{name!r}: (lower, upper)}}"
-    raise UnknownVariable(
-        f"variable {shorten(name)!r} is not in the codebook; {hint}Declare it with public bounds "
-        f'or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+    entry = (
+        f"{name}=(lower, upper)"
+        if name.isidentifier() and name == folded(name)
+        else f"{{{name!r}: (lower, upper)}}"
     )
+    raise UnknownVariable(
+        f"variable {shorten(name)!r} is not in the codebook; {_meant(name, book)}Declare it with "
+        f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+    )
+
+
+def _meant(name: str, book: Book) -> str:
+    """Name a variable that may have been meant, in its code points where it looks alike."""
+    alike = next((known for known in book if folded(known) == folded(name)), None)
+    if alike is not None:
+        return (
+            f"{alike!r} is, which looks alike but is {alike!a} and not {name!a} (Python "
+            "brings keyword arguments to that form). Write that, or Q() of it. "
+        )
+    known = difflib.get_close_matches(name, list(book), n=1)
+    return f"did you mean {known[0]!r}? " if known else ""
 
 
 def _call(node: ast.Call, book: Book) -> Value:

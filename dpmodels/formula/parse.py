@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import keyword
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -127,9 +126,7 @@ def check_size(text: str) -> None:
 
 def quote(name: str) -> str:
     """Return the factor that names a variable: itself, or ``Q("...")``."""
-    # Python reads identifiers in the NFKC form, so other names need quotes.
-    plain = name.isidentifier() and not keyword.iskeyword(name)
-    if plain and unicodedata.normalize("NFKC", name) == name:
+    if name.isidentifier() and not keyword.iskeyword(name):
         return name
     return f"Q({json.dumps(name, ensure_ascii=False)})"
 

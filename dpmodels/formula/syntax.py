@@ -6,6 +6,7 @@ Nothing is evaluated here or anywhere else in the package.
 from __future__ import annotations
 
 import ast
+import unicodedata
 
 from dpmodels.errors import FormulaError, shorten
 
@@ -13,16 +14,40 @@ MAX_CODE = 2_000
 
 
 def syntax(code: str) -> ast.expr:
-    """Parse the text of a factor; nothing is evaluated."""
+    """Parse the text of a factor, with names as they are written; nothing is evaluated."""
     if len(code) > MAX_CODE:
         raise FormulaError(
             f"{shorten(code)!r} in the formula has {len(code):,} characters; one factor has at "
             f"most {MAX_CODE:,}"
         )
+    code = code.strip()
     try:
-        return ast.parse(code.strip(), mode="eval").body
+        tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         raise FormulaError(f"{shorten(code)!r} in the formula is not an expression") from None
+    if not code.isascii():
+        _restore_names(tree, code.encode())
+    return tree
+
+
+def _restore_names(tree: ast.expr, code: bytes) -> None:
+    """Undo that Python brings names to their NFKC form, in which different ones may be one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            written = code[node.col_offset : node.end_col_offset].decode(errors="replace")
+            if folded(written) == node.id:
+                node.id = written
+
+
+def folded(name: str) -> str:
+    r"""Return a name as Python reads it where it is an identifier or a keyword argument.
+
+    Examples
+    --------
+    >>> folded("\N{LATIN SMALL LIGATURE FI}t")
+    'fit'
+    """
+    return unicodedata.normalize("NFKC", name)
 
 
 def variables_in(code: str) -> tuple[str, ...]:

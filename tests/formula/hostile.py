@@ -119,7 +119,7 @@ UNKNOWN = [
     ("~ __builtins__", "'__builtins__'"),
     ("~ np", "'np'"),
     ("~ \u0445", "'\u0445'"),  # Cyrillic, looks like x
-    ("~ \u2124", "'Z'"),  # read in its NFKC form
+    ("~ \u2124", "'\u2124'"),  # Python reads it as Z
     ("~ I(x + \u0251)", "'\u0251'"),
     ("~ frobnicate(x)", "'frobnicate'"),
     ("~ Log(x)", "'Log'"),

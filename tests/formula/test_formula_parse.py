@@ -2,10 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import FormulaError
+from dpmodels.errors import FormulaError, UnknownVariable
 from dpmodels.formula import design
 from dpmodels.formula.parse import parse, quote
 
@@ -83,7 +84,7 @@ def test_names_that_are_no_identifiers_are_quoted():
         'Q("with \\"quotes\\"")',
         'Q("tab\\there")',
         "naïve",
-        'Q("ﬁ")',
+        "ﬁ",
         'Q("back\\\\slash")',
     )
     assert public.variables == names
@@ -96,6 +97,36 @@ def test_a_quoted_name_is_the_variable_however_it_is_quoted():
     assert predictors('~ Q("x") + x', book) == ["x"]
     assert predictors("~ Q('a b'):x - x:Q(\"a b\")", book) == []
     assert design("~ log(Q('a b') + 1)", book).names == ("log(Q('a b') + 1)",)
+
+
+MICRO, MU = "\u00b5", "\u03bc"
+
+
+def test_names_are_exact():
+    """Python's parser takes both for one; a formula asks for what it says."""
+    book = dp.codebook({MICRO: (0, 1), MU: (5, 9)}, x=(0, 1))
+    for name, lower in ((MICRO, 0.0), (MU, 5.0)):
+        for written in (name, f"Q('{name}')", f"I({name})", f"x + ({name})"):
+            public = design(f"~ {written}", book)
+            assert public.variables[0] == name
+            assert public.lower[-1] == lower
+        assert predictors(f"~ {name} + Q('{name}')", book) == [name]
+    assert design(f"~ {MICRO} + log({MU})", book).variables == (MICRO, MU)
+    columns = {MICRO: np.array([0.25]), MU: np.array([7.0]), "x": np.array([0.5])}
+    out = np.empty((1, 1))
+    design(f"~ I({MU} - x - {MICRO})", book).evaluate(columns, out)
+    assert out[0, 0] == 6.25
+
+
+def test_a_name_in_other_characters_is_told_apart():
+    with pytest.raises(UnknownVariable, match=r"'\\u03bc' and not '\\xb5'") as caught:
+        design(f"~ {MICRO}", dp.codebook({MU: (0, 1)}))
+    assert f"dp.codebook({{'{MICRO}': (lower, upper)}})" in str(caught.value)
+
+
+def test_functions_are_called_by_their_own_names():
+    with pytest.raises(FormulaError, match="not allowed"):
+        design("~ \uff4c\uff4f\uff47(x)", dp.codebook(x=(1, 2)))
 
 
 def test_a_variable_may_share_its_name_with_a_function_or_a_contrast():
