@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 from os import PathLike
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -26,6 +27,8 @@ Level = str | int | float | bool
 
 # Of a codebook's file.
 MOST_BYTES = 64 * 2**20
+_EXACT: Final = 2**53
+"""From here on whole numbers have no place each in double precision."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ class Categorical:
     ------
     CodebookError
         If there are fewer than two levels, a level occurs twice or is not a
-        plain value.
+        plain value, or two levels cannot be told apart where software makes
+        floating-point numbers of them: ``1`` and ``"01"``, or whole numbers from
+        2**53 up that are one in float64.
 
     Examples
     --------
@@ -105,6 +110,7 @@ class Categorical:
         texts = {str(level) for level in self.levels}
         if min(len(set(self.levels)), len(texts)) < len(self.levels):
             raise CodebookError(f"levels {listed} repeat a value; list each level once")
+        _check_numbers(self.levels, listed)
         if len(self.levels) < 2:
             raise CodebookError(
                 f"levels {listed}: a category needs at least two levels; "
@@ -142,18 +148,61 @@ def _level(declared: Any) -> Level:
             'declare levels as a list, for example ["F", "M"]'
         )
     if isinstance(level, str):
-        _check_texts(level)
+        _check_writable("level", level)
+    elif _as_float(level) != level:
+        raise CodebookError(
+            f"level {shorten(repr(level))} is no number of double precision, in which numbers "
+            "are compared: declare the levels as strings, and give the column as text"
+        )
     return level
+
+
+def _as_float(level: Level) -> float:
+    """Return the number that a level is or spells, nan if it is none."""
+    try:
+        return float(level)
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def _check_numbers(levels: tuple[Level, ...], listed: str) -> None:
+    """Refuse levels that are one where they are read as numbers.
+
+    Text that spells small numbers is left alone, as "1" and "01": cells of text match it
+    exactly, and whole numbers below 2**53 have one text each that Python prints.
+    """
+    first: dict[float, Level] = {}
+    for level in levels:
+        value = _as_float(level)
+        other = first.setdefault(value, level) if value == value else level
+        both_text = isinstance(level, str) and isinstance(other, str)
+        if other is not level and not (both_text and abs(value) < _EXACT):
+            raise CodebookError(
+                f"levels {listed}: {other!r} and {level!r} are one number in double precision, in "
+                'which numbers are compared: tell them apart by a letter, for example "id 1"'
+            )
+
+
+def _check_writable(what: str, text: str) -> None:
+    """Refuse half of a surrogate pair, which no table could print and no file hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise CodebookError(
+            f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is no character: "
+            "write it with whole characters, and read files as UTF-8"
+        ) from None
+    try:
+        require_text(text, what)
+    except FrameError as error:
+        raise CodebookError(str(error)) from None
 
 
 def _check_texts(*texts: object) -> None:
     for text in texts:
         if not isinstance(text, str):
             raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")
-        try:
-            require_text(text, "a name, level, label or unit")
-        except FrameError as error:
-            raise CodebookError(str(error)) from None
+        _check_writable("label or unit", text)
 
 
 def _variable(name: str, declared: Any) -> Variable:
@@ -218,7 +267,7 @@ class Codebook(Mapping[str, Variable]):
         for name in declared:
             if not isinstance(name, str) or not name.strip():
                 raise CodebookError(f"variable name {name!r} is not a non-empty string")
-            _check_texts(name)
+            _check_writable("variable name", name)
         self._variables = {name: _variable(name, value) for name, value in declared.items()}
 
     @classmethod

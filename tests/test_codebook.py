@@ -211,6 +211,7 @@ def test_the_html_table_is_escaped():
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 NAMES = TEXTS.filter(str.strip)
 BOUNDS = st.one_of(st.integers(-(2**60), 2**60), st.floats(allow_nan=False, allow_infinity=False))
+WHOLE = st.one_of(st.integers(-(2**53), 2**53), st.sampled_from([2**60, -(2**70)]))
 RANGES = st.lists(BOUNDS, min_size=2, max_size=2).filter(lambda two: float(two[0]) != float(two[1]))
 NUMERICS = st.builds(
     lambda bounds, label, unit: Numeric(*sorted(map(float, bounds)), label, unit),
@@ -218,13 +219,22 @@ NUMERICS = st.builds(
     TEXTS,
     TEXTS,
 )
+
+
+def _number(level):
+    try:
+        return float(level)
+    except ValueError:
+        return level
+
+
 CATEGORICALS = st.builds(
     Categorical,
     st.lists(
-        st.one_of(TEXTS, st.integers(), st.floats(allow_nan=False), st.booleans()),
+        st.one_of(TEXTS, WHOLE, st.floats(allow_nan=False), st.booleans()),
         min_size=2,
         max_size=5,
-        unique_by=(str, lambda level: level),
+        unique_by=(str, _number),
     ),
     TEXTS,
 )
