@@ -23,7 +23,11 @@ class Holds(IntEnum):
 
 
 class Kind(NamedTuple):
-    """What a column can hold, and the name of its type for messages."""
+    """What a column can hold, and the name of its type for messages.
+
+    Not named are the types inside the type: the fields of a structure may have been
+    keys in a row.
+    """
 
     holds: Holds
     name: str = ""
@@ -67,7 +71,7 @@ def kind_of_dtype(dtype: Any) -> Kind:
     """
     if isinstance(dtype, np.dtype):
         holds = Holds.NOTHING if dtype.kind in _NEITHER else Holds.ANYTHING
-        return Kind(Holds.WHOLE if dtype.kind in "biu" else holds, str(dtype))
+        return Kind(Holds.WHOLE if dtype.kind in "biu" else holds, dtype.name)
     pandas = nw.dependencies.get_pandas()
     if pandas is None:
         return ANY
@@ -100,7 +104,7 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
         return Kind(Holds.WHOLE, str(arrow_type))
     readable = (is_number, is_text, is_bytes, types.is_null)
     known = any(able(arrow_type) for able in readable)
-    return Kind(Holds.ANYTHING if known else Holds.NOTHING, str(arrow_type))
+    return Kind(Holds.ANYTHING if known else Holds.NOTHING, str(arrow_type).split("<")[0])
 
 
 def _of_polars(dtype: Any) -> Kind:
@@ -109,4 +113,4 @@ def _of_polars(dtype: Any) -> Kind:
     if dtype.is_integer() or dtype == pl.Boolean:
         return Kind(Holds.WHOLE, str(dtype))
     neither = dtype.is_temporal() or dtype.is_nested()
-    return Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype))
+    return Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype.base_type()))

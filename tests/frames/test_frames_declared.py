@@ -78,6 +78,14 @@ def test_a_type_that_holds_neither_numbers_nor_text(data, book):
         require_declared(open_rows(data), book)
 
 
+def test_no_key_of_a_row_is_told():
+    rows = [{"quokka": 1}, {"rottnest": [2]}]
+    for data in (pa.table({"x": rows}), pl.DataFrame({"x": rows}), pa.table({"x": [rows, rows]})):
+        with pytest.raises(FrameError, match=r"is of type (struct|Struct|list), which") as caught:
+            require_declared(open_rows(data), NUMBER)
+        assert "quokka" not in str(caught.value)
+
+
 @pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE)
 def test_whole_numbers_are_no_levels_of_text(data):
     with pytest.raises(FrameError, match=r"whole numbers alone, .* levels, F \| M: make"):
