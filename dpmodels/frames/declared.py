@@ -1,6 +1,7 @@
 """What the codebook declares, held against the columns of a table and their types."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from dpmodels.codebook import Categorical, Variable
 from dpmodels.errors import FrameError, shorten
@@ -48,19 +49,21 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     require(source, tuple(declared))
     for name, variable in declared.items():
         kind = source.kind(name)
-        if kind.holds is Holds.ANYTHING:
-            continue
-        levels = variable.levels if isinstance(variable, Categorical) else None
-        if kind.holds is Holds.WHOLE and (levels is None or LevelCodes(levels).any_number):
-            continue
-        holds = "neither numbers nor text" if kind.holds is Holds.NOTHING else "whole numbers alone"
-        was = "a number" if levels is None else "levels"
-        write = (
-            "make numbers of it, such as days or years since a date"
-            if levels is None
-            else "make a column of text of it that holds the levels, or declare its own levels"
-        )
-        raise FrameError(
-            f"column {name!r} is of type {kind.name}, which holds {holds}, and {name!r} is "
-            f"declared as {was}, {shorten(variable.describe(), 200)}: {write}"
-        )
+        numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number
+        if kind.holds is Holds.NOTHING or (kind.holds is Holds.WHOLE and not numbers):
+            raise FrameError(
+                f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
+                f"{name!r} is declared as {_instead(variable, kind.holds)}"
+            )
+
+
+_HELD: Final = {Holds.NOTHING: "neither numbers nor text", Holds.WHOLE: "whole numbers alone"}
+
+
+def _instead(variable: Variable, holds: Holds) -> str:
+    """Say what was declared and what to write."""
+    public = shorten(variable.describe(), 200)
+    if not isinstance(variable, Categorical):
+        return f"a number, {public}: make numbers of it, such as days or years since a date"
+    or_declare = ", or declare levels that are numbers" if holds is Holds.WHOLE else ""
+    return f"levels, {public}: make a column of text of it that holds them{or_declare}"
