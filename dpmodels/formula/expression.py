@@ -161,8 +161,8 @@ def _meant(name: str, book: Book) -> str:
     alike = next((known for known in book if folded(known) == folded(name)), None)
     if alike is not None:
         return (
-            f"{alike!r} is, which looks alike but is {alike!a} and not {name!a} (Python "
-            "brings keyword arguments to that form). Write that, or Q() of it. "
+            f"{alike!r} is, which looks alike but is {alike!a} and not {name!a} (as Python "
+            "spells keyword arguments): write the one that the data have. "
         )
     known = difflib.get_close_matches(name, list(book), n=1)
     return f"did you mean {known[0]!r}? " if known else ""
