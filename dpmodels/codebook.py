@@ -13,22 +13,18 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Real
 from os import PathLike
-from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.labels import plain
+from dpmodels.levels import Level, as_number, require_distinct
 from dpmodels.outside import parse, read_bytes, require_text
 from dpmodels.writing import write_whole
 
-Level = str | int | float | bool
-
 # Of a codebook's file.
 MOST_BYTES = 64 * 2**20
-_EXACT: Final = 2**53
-"""From here on whole numbers have no place each in double precision."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class Categorical:
         texts = {str(level) for level in self.levels}
         if min(len(set(self.levels)), len(texts)) < len(self.levels):
             raise CodebookError(f"levels {listed} repeat a value; list each level once")
-        _check_numbers(self.levels, listed)
+        require_distinct(self.levels, listed)
         if len(self.levels) < 2:
             raise CodebookError(
                 f"levels {listed}: a category needs at least two levels; "
@@ -149,7 +145,7 @@ def _level(declared: Any) -> Level:
         )
     if isinstance(level, str):
         _check_writable("level", level)
-    elif _as_float(level) != level:
+    elif as_number(level) != level:
         raise CodebookError(
             f"level {shorten(repr(level))} is no number of double precision, in which numbers "
             "are compared: declare the levels as strings, and give the column as text"
@@ -157,43 +153,16 @@ def _level(declared: Any) -> Level:
     return level
 
 
-def _as_float(level: Level) -> float:
-    """Return the number that a level is or spells, nan if it is none."""
-    try:
-        return float(level)
-    except (ValueError, OverflowError):
-        return math.nan
-
-
-def _check_numbers(levels: tuple[Level, ...], listed: str) -> None:
-    """Refuse levels that are one where they are read as numbers.
-
-    Text that spells small numbers is left alone, as "1" and "01": cells of text match it
-    exactly, and whole numbers below 2**53 have one text each that Python prints.
-    """
-    first: dict[float, Level] = {}
-    for level in levels:
-        value = _as_float(level)
-        other = first.setdefault(value, level) if value == value else level
-        both_text = isinstance(level, str) and isinstance(other, str)
-        if other is not level and not (both_text and abs(value) < _EXACT):
-            raise CodebookError(
-                f"levels {listed}: {other!r} and {level!r} are one number in double precision, in "
-                'which numbers are compared: tell them apart by a letter, for example "id 1"'
-            )
-
-
 def _check_writable(what: str, text: str) -> None:
     """Refuse half of a surrogate pair, which no table could print and no file hold."""
     try:
         text.encode()
+        require_text(text, what)
     except UnicodeEncodeError:
         raise CodebookError(
             f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is no character: "
             "write it with whole characters, and read files as UTF-8"
         ) from None
-    try:
-        require_text(text, what)
     except FrameError as error:
         raise CodebookError(str(error)) from None
 

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Level
 from dpmodels.errors import FormulaError, shorten
+from dpmodels.levels import Level
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, NDArray[np.float64]]

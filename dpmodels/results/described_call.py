@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpmodels.codebook import Codebook, Level
+from dpmodels.codebook import Codebook
+from dpmodels.levels import Level
 
 
 @dataclass(frozen=True)
