@@ -91,7 +91,7 @@ def cross(
     words = {"denoise": asked.denoise, **(options or {})}
     rows = together(own.nrows for own in designs) if relation.n_public else None
     known = frozenset(table) if automatic is None else automatic
-    mechanism, why = held.mechanism(asked.mechanism, "gauss")
+    mechanism, why = held.mechanism(asked.mechanism, "gauss", asked.guarantee)
     strategy, reason = choose(mechanism, table, known, facts, asked.guarantee, rows, words)
     if asked.scale == "sd" and type(strategy) in SUBSPACE.values():
         raise ArgumentError(

@@ -59,7 +59,7 @@ def describe(verb: str, both: Sides, tallies: tuple[Tally, ...], wanted: Wanted)
         divided=any(tally.degree for tally in tallies),
         adjacency=relation,
     )
-    mechanism, why = held.mechanism(wanted.mechanism, "gaussian")
+    mechanism, why = held.mechanism(wanted.mechanism, "gaussian", wanted.guarantee)
     strategy, reason = choose_means(mechanism, facts, wanted.guarantee)
     plan = strategy.plan(facts, wanted.guarantee)
     held.check(strategy, plan)

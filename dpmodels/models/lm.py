@@ -130,8 +130,9 @@ def dp_lm(
     rows = gathered(data, sites, protocol, PROTOCOLS)
     asked = _bind(formula, rows, codebook, weights, row_norm)
     facts = Facts(len(asked.design.public.names), relation, centred=True)
-    auto = isinstance(mechanism, str) and mechanism == "auto"
-    name, reason = ("moments", ALWAYS) if auto else (mechanism, "")
+    name, reason = asked.held.mechanism(mechanism, "moments", guarantee)
+    if isinstance(name, str) and name == "auto":
+        name, reason = "moments", ALWAYS
     strategy = choose(name, REGRESSION, frozenset(REGRESSION), facts, guarantee, None, {}).strategy
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(

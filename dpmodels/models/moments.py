@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Asked, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP, resolve_budget
 from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsResult
 from dpmodels.sites import PROTOCOLS, DPdisPCA, SiteProtocol, gathered, parties
@@ -98,11 +98,17 @@ def dp_moments(
         )
     rows = gathered(data, sites, protocol, PROTOCOLS)
     _require_law(rows)
+    guarantee = resolve_budget(eps, delta, budget)
+    if isinstance(guarantee, PureDP):
+        raise BudgetError(
+            f"{guarantee.describe()}: dp_moments adds Gaussian noise, which has no pure guarantee: "
+            "write delta=1e-6, or budget=dp.ZCDP(rho)"
+        )
     asked = Asked(
         formula=formula,
         data=rows,
         codebook=codebook,
-        guarantee=resolve_budget(eps, delta, budget),
+        guarantee=guarantee,
         center=True,
         scale="range",
         row_norm=row_norm,

@@ -210,8 +210,8 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
     if isinstance(guarantee, PureDP):
         raise BudgetError(
             f"{guarantee.describe()}, delta = 0 is asked of a Gaussian mechanism, which has no "
-            "pure guarantee: write delta=1e-6, or budget=dp.ZCDP(rho), or a mechanism that needs "
-            "no delta, such as mechanism='laplace'."
+            "pure guarantee: write delta=1e-6, or budget=dp.ZCDP(rho); mechanism='auto' takes one "
+            "that needs no delta where there is one."
         )
     if isinstance(guarantee, ApproxDP):
         least = _solved(guarantee.eps, guarantee.delta)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from dpmodels.errors import ArgumentError, FrameError, PrivacyError, said
+from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
 from dpmodels.noise import source
-from dpmodels.privacy import Charge
+from dpmodels.privacy import Charge, Guarantee, PureDP
 from dpmodels.released import digest
 from dpmodels.sites.protocol import SiteProtocol
 
@@ -56,12 +56,25 @@ class Parties:
                 raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
         return tuple(bound)
 
-    def mechanism(self, asked: object, gaussian: str) -> tuple[object, str]:
-        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise."""
-        automatic = isinstance(asked, str) and asked == "auto"
-        if self.protocol is None or not self.protocol.passes_noise or not automatic:
+    def mechanism(self, asked: object, gaussian: str, guarantee: Guarantee) -> tuple[object, str]:
+        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise.
+
+        Raises
+        ------
+        BudgetError
+            If sites add the noise and the guarantee is pure.
+        """
+        if self.protocol is None or not self.protocol.passes_noise:
             return asked, ""
         name = self.protocol.trust.name
+        if isinstance(guarantee, PureDP):
+            raise BudgetError(
+                f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
+                f"{guarantee.describe()}: write delta=1e-6, or budget=dp.ZCDP(rho), or "
+                "protocol='pooled', where one trusted aggregator takes any mechanism"
+            )
+        if not (isinstance(asked, str) and asked == "auto"):
+            return asked, ""
         return gaussian, f"under protocol {name} the sites add Gaussian noise themselves."
 
     def check(self, strategy: Any, plan: Any) -> None:

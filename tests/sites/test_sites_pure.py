@@ -1,0 +1,79 @@
+"""A pure guarantee where noise is Gaussian: what is refused says what works, and it does."""
+
+import re
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import BudgetError, DPModelsError
+from dpmodels.sites import PROTOCOLS
+
+BOOK = dp.codebook(age=(0, 100), income=(0, 9), sex=["F", "M"])
+ROWS = {"age": np.full(60, 30.0), "income": np.arange(60) % 9.0, "sex": ["F", "M"] * 30}
+FORMULAS = {
+    "dp_pca": "~ age + income",
+    "dp_cov": "~ age + income",
+    "dp_moments": "~ age + income",
+    "dp_lm": "income ~ age",
+    "dp_mean": "income ~ sex",
+    "dp_var": "income ~ sex",
+    "dp_hist": "age ~ sex",
+    "dp_table": "~ sex",
+    "dp_summary": "~ age + sex",
+}
+ADDING = [name for name, kind in PROTOCOLS.items() if kind().passes_noise]
+# What a message may tell to write, as the words of the next call.
+ADVICE = {
+    "delta=1e-6": {"delta": 1e-6},
+    "budget=dp.ZCDP(rho)": {"eps": None, "budget": dp.ZCDP(0.1)},
+    "protocol='pooled'": {"protocol": "pooled"},
+    "mechanism='auto'": {"mechanism": "auto"},
+}
+
+
+def ask(verb, **words):
+    return getattr(dp, verb)(FORMULAS[verb], **({"codebook": BOOK, "eps": 1.0} | words))
+
+
+def advised(message):
+    """The words that a message tells to write; it knows no others."""
+    told = re.findall(r"\w+=(?:dp\.)?['\w.-]+(?:\(\w+\))?", message.partition("write")[2])
+    return [ADVICE[one] for one in told]
+
+
+def refused(verb, **words):
+    with pytest.raises(BudgetError, match="Gaussian") as raised:
+        ask(verb, **words)
+    return advised(str(raised.value))
+
+
+@pytest.mark.parametrize("protocol", ADDING)
+@pytest.mark.parametrize("verb", FORMULAS)
+def test_what_a_protocol_advises_works(verb, protocol):
+    words = {"sites": dict.fromkeys("ABC", ROWS), "protocol": protocol}
+    try:
+        ask(verb, **words, delta=1e-6)
+    except DPModelsError:
+        pytest.skip("the protocol is not for this verb, whatever the guarantee")
+    told = refused(verb, **words)
+    assert len(told) >= 2
+    for more in told:
+        assert ask(verb, **(words | more)).release.rows == 180
+
+
+GAUSSIANS = {
+    "dp_pca": "gauss",
+    "dp_cov": "gauss",
+    "dp_lm": "adassp",
+    **dict.fromkeys(("dp_mean", "dp_var", "dp_hist", "dp_table", "dp_summary"), "gaussian"),
+}
+
+
+@pytest.mark.parametrize("verb", FORMULAS)
+def test_what_a_mechanism_advises_works(verb):
+    words = {"data": ROWS} | ({"mechanism": GAUSSIANS[verb]} if verb in GAUSSIANS else {})
+    told = refused(verb, **words)
+    assert len(told) >= 2
+    for more in told:
+        assert ask(verb, **(words | more)).release.rows == 60
