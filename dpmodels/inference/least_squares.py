@@ -42,7 +42,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from dpmodels.inference.profiled import as_chi_squared
-from dpmodels.postprocess.solve import NormalEquations, least_squares
+from dpmodels.postprocess.solve import ROUNDING, NormalEquations, least_squares
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +59,8 @@ WEAK, FIRM = 0.5, 3.29
 SOBER = 4.0
 # Of a covariance's largest eigenvalue: less cannot be told from 0 in floating point.
 _SINGULAR = 1e-15
+# Not 0, and not a number that anything else comes near.
+_LEAST = 1e-300
 _TURNS = 50
 _SETTLED = 1e-7
 
@@ -172,7 +174,7 @@ class LeastSquares:
         # Of g, the part that no choice of the free parameters takes away.
         steps = np.linalg.qr(root @ own.regressors @ directions)[0]
         rest = root @ g - steps @ (steps.T @ (root @ g))
-        basis = np.column_stack([rest / np.linalg.norm(rest), steps])
+        basis = np.column_stack([rest / max(float(np.linalg.norm(rest)), _LEAST), steps])
         place = basis.T @ (root @ g)
         across = np.linalg.solve(root, basis @ null_space(place[None, :]))
         roots = np.linalg.eigvalsh(across.T @ self.distance(theta).bends @ across)
@@ -187,10 +189,25 @@ class LeastSquares:
         return theta, value
 
     @cached_property
-    def covariance(self) -> Floats:
-        """The delta form ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters)."""
-        inverse = np.linalg.pinv(self.equations.gram)
-        return np.asarray(inverse @ self.score_covariance(self._starts[1]) @ inverse)
+    def root(self) -> Floats:
+        """A root ``G⁻¹ √Ω`` of the delta form ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters).
+
+        Sums of its squares are variances, which no rounding makes negative.
+        Eigenvalues of G and Ω that cannot be told from 0 are taken for as
+        large as could be.
+        """
+        gram, axes = np.linalg.eigh(self.equations.gram)
+        least = ROUNDING * float(np.abs(gram).max()) + _LEAST
+        inverse = axes / np.copysign(np.maximum(np.abs(gram), least), gram)
+        values, vectors = np.linalg.eigh(self.score_covariance(self._starts[1]))
+        score = vectors * np.sqrt(np.maximum(values, _SINGULAR * values[-1]))
+        # Not the inverse as a matrix, whose large entries would swallow the small ones.
+        return np.asarray(inverse @ (axes.T @ score))
+
+    def sd(self, direction: Floats) -> float:
+        """Return the sd of ``direction · θ`` in the delta form, no less than its rounding."""
+        rounding = ROUNDING * float(np.abs(direction) @ np.abs(self._starts[1]))
+        return math.hypot(float(np.linalg.norm(direction @ self.root)), rounding)
 
     @property
     def clear(self) -> bool:
@@ -207,10 +224,13 @@ class LeastSquares:
             Linearly independent.
         values : ndarray, shape (conditions,)
         """
+        lengths = np.linalg.norm(conditions, axis=1)
+        conditions, values = conditions / lengths[:, None], values / lengths
         if self.clear:
             off = conditions @ self._starts[0] - values
-            spread = conditions @ self.covariance @ conditions.T
-            return float(off @ np.linalg.solve(spread, off))
+            sds = np.array([self.sd(one) for one in conditions])
+            away = np.linalg.pinv(conditions @ self.root / sds[:, None]) @ (off / sds)
+            return float(away @ away)
         free, lift = null_space(conditions), np.linalg.pinv(conditions)
         starts = (start - lift @ (conditions @ start - values) for start in self._starts)
         return self._least(free, starts)[1]
@@ -240,17 +260,21 @@ class LeastSquares:
             has no end on one side.
         """
         width = float(ndtri((1 + level) / 2))
-        sd = math.sqrt(float(direction @ self.covariance @ direction))
         if self.clear:
-            middle = float(direction @ self._starts[0])
-            return middle - width * sd, middle + width * sd
-        lower, upper = (self._end(sign * direction, width, sd) for sign in (-1, 1))
+            middle, half = float(direction @ self._starts[0]), width * self.sd(direction)
+            return middle - half, middle + half
+        length = float(np.linalg.norm(direction))
+        unit = direction / length
+        sd = self.sd(unit)
+        lower, upper = (length * self._end(sign * unit, width, sd) for sign in (-1, 1))
         return (-lower, upper) if math.isfinite(lower + upper) else (-math.inf, math.inf)
 
     def _end(self, direction: Floats, width: float, step: float) -> float:
-        """Return the largest value of ``direction · θ`` that is not refused, uphill."""
+        """Return the largest value of ``direction · θ`` that is not refused, uphill.
+
+        The direction has length 1.
+        """
         free = null_space(direction[None, :])
-        lift = direction / float(direction @ direction)
         found: dict[float, tuple[Floats, float]] = {}
 
         def excess(value: float, *, among: bool = False) -> float:
@@ -261,7 +285,7 @@ class LeastSquares:
                     # Between points where Q is least already, it is near the line.
                     share = (value - one) / (others[0] - one)
                     starts = [starts[0] + share * (found[others[0]][0] - starts[0])]
-                moved = (start + lift * (value - float(direction @ start)) for start in starts)
+                moved = (start + direction * (value - float(direction @ start)) for start in starts)
                 theta, least = self._least(free, moved)
                 found[value] = theta, math.sqrt(max(least, 0.0)) - width
             return found[value][1]
@@ -274,6 +298,8 @@ class LeastSquares:
         firm = FIRM - width if self.equations.strength < WEAK else 0.0
         if excess(most) < max(firm, 0.0):
             return math.inf
+        # A step that the sum swallows would be taken for ever.
+        step = max(step, ROUNDING * abs(begin))
         value = begin + width * step / 2
         while excess(value) < 0:
             known, value = value, begin + 1.6 * (value - begin)

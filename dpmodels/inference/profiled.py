@@ -26,7 +26,6 @@ Multivariate Statistical Theory." Wiley, section 9.5.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,19 +72,16 @@ def as_chi_squared(value: float, gaps: Floats, conditions: int) -> float:
     roots = value + near
     middle = math.sqrt(value)
     top = min(math.sqrt(float(roots.min())), math.hypot(middle, _BEYOND))
-    ends = np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)
-    below, above = (
-        sum(_mass(float(a), float(b), value, roots, conditions) for a, b in pairwise(one))
-        for one in ends
-    )
-    # Both are in units of the density's exponential at `value`.
-    tail = above / (above + below)
+    ends = np.concatenate([np.linspace(0.0, middle, 3), np.linspace(middle, top, 4)[1:]])
+    half = np.diff(ends)[:, None] / 2
+    z = ends[:-1, None] + half * (1 + _NODES)
+    mass = (half * _WEIGHTS * _density(z, value, roots, conditions)).sum(axis=1)
+    tail = float(mass[2:].sum() / mass.sum())
     return max(value, float(chdtri(conditions, tail))) if tail > 0 else _REFUSED
 
 
-def _mass(lower: float, upper: float, value: float, roots: Floats, conditions: int) -> float:
-    """Integrate the density over the root of y, times ``exp(value/2)``."""
-    z = (lower + upper) / 2 + (upper - lower) / 2 * _NODES
-    shape = np.log1p(-np.minimum(z[:, None] ** 2 / roots, 1 - 1e-15)).sum(axis=1) / 2
+def _density(z: Floats, value: float, roots: Floats, conditions: int) -> Floats:
+    """Return the density of the root of y, in units of the largest."""
+    shape = np.log1p(-np.minimum(z[..., None] ** 2 / roots, 1 - 1e-15)).sum(axis=-1) / 2
     power = xlogy(conditions - 1.0, z) + shape - (z**2 - value) / 2
-    return float((upper - lower) / 2 * (_WEIGHTS @ np.exp(power)))
+    return np.asarray(np.exp(power - power.max()))

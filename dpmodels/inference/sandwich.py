@@ -32,19 +32,31 @@ class Sandwich:
     ----------
     estimate : ndarray, shape (columns,)
         In units of the ball.
-    noise : ndarray, shape (columns, columns)
-        Covariance of what separates it from the rows' own estimate.
-    sampling : ndarray, shape (columns, columns)
-        Covariance of what separates that from the population's.
+    noise_root : ndarray, shape (columns, 2 columns)
+        Root ``R`` of the covariance ``R Rᵀ`` of what separates it from the
+        rows' own estimate: sums of its squares are variances, which no
+        rounding makes negative.
+    sampling_root : ndarray, shape (columns, columns)
+        Root of the covariance of what separates that from the population's.
     robust : float
         Share of the squared gradients in the sandwich's filling, in [0, 1];
         the rest is the curvature, which they equal where the model is right.
     """
 
     estimate: Floats
-    noise: Floats
-    sampling: Floats
+    noise_root: Floats
+    sampling_root: Floats
     robust: float
+
+    @property
+    def noise(self) -> Floats:
+        """Covariance of what separates the estimate from the rows' own."""
+        return np.asarray(self.noise_root @ self.noise_root.T)
+
+    @property
+    def sampling(self) -> Floats:
+        """Covariance of what separates the rows' own estimate from the population's."""
+        return np.asarray(self.sampling_root @ self.sampling_root.T)
 
 
 def sandwich(release: CoefficientsRelease) -> Sandwich | None:
@@ -69,13 +81,21 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     step = newton_step(release.gradient, bought.bread, bought.bread_noise.off)
     if step is None:
         return None
-    inverse = np.linalg.inv(bought.bread)
+    values, vectors = np.linalg.eigh(bought.bread)
     inside = release.gradient_sd**2 * np.eye(columns) + _moved(bought.bread_noise, step)
-    noise = inverse @ inside @ inverse + release.coefficient_sd**2 * np.eye(columns)
+    noise = np.hstack([_solved(values, vectors, inside), release.coefficient_sd * np.eye(columns)])
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
-    robust = max(0.0, 1 - edge / float(np.linalg.eigvalsh(bought.bread)[0]))
+    robust = max(0.0, 1 - edge / float(values[0]))
     filling = robust * nearest_psd(bought.meat) + (1 - robust) * bought.bread
-    return Sandwich(release.coefficients + step, noise, inverse @ filling @ inverse, robust)
+    sampling = _solved(values, vectors, filling)
+    return Sandwich(release.coefficients + step, noise, sampling, robust)
+
+
+def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:
+    """Return ``H⁻¹ R``, R a root of the covariance, H of the eigenvalues and eigenvectors given."""
+    squares, axes = np.linalg.eigh(covariance)
+    root = axes * np.sqrt(np.maximum(squares, 0.0))
+    return np.asarray((vectors / values) @ (vectors.T @ root))
 
 
 def _moved(noise: MomentNoise, vector: Floats) -> Floats:

@@ -34,4 +34,4 @@ def student_factor(freedom: Floats, tail: float) -> Floats:
     >>> np.round(student_factor(np.array([1.0, 10.0, 1000.0]), 0.025), 3)
     array([6.483, 1.137, 1.001])
     """
-    return np.asarray(stdtrit(freedom, tail) / ndtri(tail))
+    return np.asarray(stdtrit(np.minimum(freedom, 1e300), tail) / ndtri(tail))

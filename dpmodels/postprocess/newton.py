@@ -11,6 +11,8 @@ Floats = NDArray[np.float64]
 
 # Curvature below so many times the edge of its own noise is not inverted.
 CLEAR = 1.0
+# Nor below this share of the largest: it may be the rounding of that.
+RESOLVED = 1e-13
 
 
 def newton_step(gradient: Floats, curvature: Floats, off: float) -> Floats | None:
@@ -30,7 +32,7 @@ def newton_step(gradient: Floats, curvature: Floats, off: float) -> Floats | Non
     ndarray or None
         ``-curvature⁻¹ gradient``; None where the smallest eigenvalue of the
         curvature is below :data:`CLEAR` times the edge of its noise,
-        ``2 off √columns``.
+        ``2 off √columns``, or below :data:`RESOLVED` times the largest.
 
     Examples
     --------
@@ -39,6 +41,7 @@ def newton_step(gradient: Floats, curvature: Floats, off: float) -> Floats | Non
     array([0.05, 0.2 ])
     """
     edge = 2 * off * math.sqrt(len(gradient))
-    if np.linalg.eigvalsh(curvature)[0] <= CLEAR * edge:
+    values = np.linalg.eigvalsh(curvature)
+    if values[0] <= max(CLEAR * edge, RESOLVED * values[-1]):
         return None
     return np.asarray(-np.linalg.solve(curvature, gradient))

@@ -15,6 +15,10 @@ Floats = NDArray[np.float64]
 
 # The least eigenvalue that is divided by, in edges of its noise.
 FLOOR = 1.0
+# Of the largest moment: sums of products of 64-bit numbers are known no closer.
+ROUNDING = 2.0**-44
+# Of the largest eigenvalue: a smaller one is taken for 0.
+_NOTHING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,11 @@ def normal_equations(
     shift : ndarray, shape (terms + 1,) or None
         Of a model without intercept: where the columns' origin lies from
         their own, in scaled units; None stands for a model with one.
+
+    Notes
+    -----
+    However quiet the noise, a moment is known to the rounding of floating
+    point numbers at best: that is the least noise that is reckoned with.
     """
     size = len(second) + 1
     moments, variance = np.empty((size, size)), np.empty((size, size))
@@ -167,6 +176,10 @@ def normal_equations(
     moments[1:, 1:] = second * row_norm**2
     variance[1:, 1:] = (noise.off * row_norm**2) ** 2
     np.fill_diagonal(variance[1:, 1:], (noise.diagonal * row_norm**2) ** 2)
+    unit = np.concatenate([[1.0], np.full(size - 1, row_norm)])
+    units = np.outer(unit, unit)
+    largest = max(float(np.abs(moments / units).max()), 1.0)
+    variance = np.maximum(variance, (ROUNDING * largest * units) ** 2)
     columns = np.eye(size)
     if shift is None:
         return NormalEquations(moments, variance, columns[:, :-1], columns[:, -1], True)
@@ -186,5 +199,7 @@ def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
         added, so that what noise alone would make large is kept small;
         ``-inf`` for the equations as they are.
     """
-    lifted = equations.gram + np.diag(equations.lift(floor))
-    return np.asarray(np.linalg.pinv(lifted) @ equations.cross)
+    values, axes = np.linalg.eigh(equations.gram + np.diag(equations.lift(floor)))
+    kept = np.abs(values) > _NOTHING * np.abs(values).max()
+    axes = axes[:, kept]
+    return np.asarray((axes / values[kept]) @ (axes.T @ equations.cross))

@@ -158,7 +158,8 @@ def gaussian_eps(delta: float, multiplier: float) -> float:
 
     if excess(mu / 2) <= 0:
         return 0.0
-    return mu * (mu / 2 - float(brentq(excess, -_EXTREME, mu / 2, xtol=1e-300, rtol=1e-15)))
+    ends = -_EXTREME, mu / 2
+    return mu * (mu / 2 - float(brentq(excess, *ends, xtol=1e-300, rtol=1e-15, maxiter=2_000)))
 
 
 def _solved(eps: float, delta: float) -> float:

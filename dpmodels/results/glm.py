@@ -82,19 +82,19 @@ class GLMResult(Held):
     @property
     def bse(self) -> pd.Series[float]:
         """Standard errors for the population: sampling and privacy noise."""
-        return self._series(np.sqrt(np.diag(self.cov_params())), "bse")
+        return self._series(np.hypot(self.bse_noise, self.bse_sampling), "bse")
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone."""
         own = self._clear("bse_noise")
-        return self._series(np.sqrt(np.diag(self._covariance(own.noise))), "bse_noise")
+        return self._series(self._sds(own.noise_root), "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors that there would be without privacy noise."""
         own = self._clear("bse_sampling")
-        return self._series(np.sqrt(np.diag(self._covariance(own.sampling))), "bse_sampling")
+        return self._series(self._sds(own.sampling_root), "bse_sampling")
 
     @property
     def tvalues(self) -> pd.Series[float]:
@@ -125,7 +125,8 @@ class GLMResult(Held):
             Where no curvature was bought, or its noise swamps it.
         """
         own = self._clear("cov_params()")
-        return self._frame(self._covariance(own.noise + own.sampling))
+        root = self.call.matrix @ np.hstack([own.noise_root, own.sampling_root])
+        return self._frame(root @ root.T)
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's coefficients: noise and sampling.
@@ -348,8 +349,8 @@ class GLMResult(Held):
             raise NotAvailable(f"{name} is not available: {self.why_not}")
         return self.sandwich
 
-    def _covariance(self, ball: Floats) -> Floats:
-        return np.asarray(self.call.matrix @ ball @ self.call.matrix.T)
+    def _sds(self, root: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(self.call.matrix @ root, axis=1))
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)

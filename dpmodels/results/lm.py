@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.released import MomentsRelease
 from dpmodels.results import lm_frames
 from dpmodels.results.arguments import checked_level
@@ -94,25 +95,24 @@ class LMResult(Held):
     @property
     def bse(self) -> pd.Series[float]:
         """Standard errors, sampling and noise; infinite where not identified."""
-        return self._bse(np.diag(self.linear.covariance(self.linear.full_law)), "bse")
+        return self._bse(self._sds(self.linear.full_law), "bse")
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone; infinite where not identified."""
-        return self._bse(np.diag(self.linear.covariance(self.linear.noise_law)), "bse_noise")
+        return self._bse(self._sds(self.linear.noise_law), "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        both, noise = (
-            np.diag(self.linear.covariance(law))
-            for law in (self.linear.full_law, self.linear.noise_law)
-        )
-        return self._bse(np.maximum(both - noise, 0.0), "bse_sampling")
+        both, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
+        return self._bse(np.sqrt(np.maximum(both**2 - noise**2, 0.0)), "bse_sampling")
 
-    def _bse(self, variances: Floats, name: str) -> pd.Series[float]:
-        known = np.where(self.identified.to_numpy(), np.sqrt(variances), np.inf)
-        return self._series(known, name)
+    def _sds(self, law: LeastSquares) -> Floats:
+        return self.linear.sds(law, np.eye(len(self.linear.names)))
+
+    def _bse(self, sds: Floats, name: str) -> pd.Series[float]:
+        return self._series(np.where(self.identified.to_numpy(), sds, np.inf), name)
 
     @property
     def tvalues(self) -> pd.Series[float]:
@@ -138,11 +138,7 @@ class LMResult(Held):
         NotAvailable
             Where a coefficient is not identified: it has none.
         """
-        if not self.identified.all():
-            raise NotAvailable(
-                "cov_params() is not available: not all coefficients are identified at this "
-                "budget; conf_int() says which"
-            )
+        lm_frames.require_identified(self)
         names = list(self.linear.names)
         return pd.DataFrame(
             self.linear.covariance(self.linear.full_law), index=names, columns=names

@@ -140,8 +140,13 @@ class LinearFit:
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
+        root = self.to_units[0] @ law.root
+        return np.asarray(root @ root.T)
+
+    def sds(self, law: LeastSquares, directions: Floats) -> Floats:
+        """Return the sds of combinations of the parameters, one a row, in the delta form."""
         matrix, _ = self.to_units
-        return np.asarray(matrix @ law.covariance @ matrix.T)
+        return np.array([law.sd(one) for one in directions @ matrix])
 
     def interval(self, law: LeastSquares, direction: Floats, level: float) -> tuple[float, float]:
         """Return the interval of ``direction · params``, infinite where nothing is identified."""

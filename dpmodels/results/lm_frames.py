@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.results.header import release_row
 from dpmodels.results.lm_fit import LinearFit
 
@@ -83,12 +83,21 @@ def slopes_test(fit: LMResult) -> tuple[float, float, float]:
     return statistic, float(slopes), float(chdtrc(slopes, statistic))
 
 
+def require_identified(fit: LMResult) -> None:
+    """Refuse what needs a standard error of every coefficient."""
+    if not fit.identified.all():
+        raise NotAvailable(
+            "cov_params() and get_prediction() are not available: not all coefficients are "
+            "identified at this budget; conf_int() says which"
+        )
+
+
 def prediction(fit: LMResult, rows: Floats, level: float) -> pd.DataFrame:
     """Return means of rows of regressors, shape (parameters, rows), with intervals."""
-    mean = fit.linear.params @ rows
-    variance = np.einsum("ij,ij->j", rows, fit.cov_params().to_numpy() @ rows)
-    width = float(ndtri((1 + level) / 2))
-    se, spread = np.sqrt(variance), np.sqrt(variance + fit.scale)
+    require_identified(fit)
+    own = fit.linear
+    mean, se = own.params @ rows, own.sds(own.full_law, rows.T)
+    width, spread = float(ndtri((1 + level) / 2)), np.hypot(se, math.sqrt(fit.scale))
     table = {
         "mean": mean,
         "mean_se": se,
@@ -103,13 +112,13 @@ def prediction(fit: LMResult, rows: Floats, level: float) -> pd.DataFrame:
 def t_test(fit: LinearFit, constraints: object, level: float) -> pd.DataFrame:
     """Return one row a combination."""
     matrix, values, labels = read_constraints(fit, constraints)
-    covariance, rows = fit.covariance(fit.full_law), []
-    for own, value in zip(matrix, values, strict=True):
+    sds, rows = fit.sds(fit.full_law, matrix), []
+    for own, value, known in zip(matrix, values, sds.tolist(), strict=True):
         coef = float(own @ fit.params)
         least = fit.distance(fit.full_law, own[None, :], np.array([value]))
         z = math.copysign(math.sqrt(max(least, 0.0)), coef - value)
         lower, upper = fit.interval(fit.full_law, own, level)
-        sd = math.sqrt(float(own @ covariance @ own)) if math.isfinite(upper - lower) else math.inf
+        sd = known if math.isfinite(upper - lower) else math.inf
         rows.append((coef, value, sd, z, 2 * float(ndtr(-abs(z))), lower, upper))
     heads = ["coef", "value", "std_err", "z", "pvalue", "lower", "upper"]
     return pd.DataFrame(rows, index=pd.Index(labels), columns=heads)

@@ -7,6 +7,8 @@ from dpmodels.inference import read_spectrum
 from dpmodels.postprocess import correlation, covariance, eigen
 from dpmodels.released import MomentNoise
 
+pytestmark = pytest.mark.kernels
+
 ROWS, SIZE = 4_000, 4
 SPECTRUM = np.array([0.9, 0.4, 0.2, 0.1])
 MEAN = np.array([0.6, -0.4, 0.3, 0.0])

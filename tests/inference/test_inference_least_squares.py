@@ -10,6 +10,8 @@ from dpmodels.inference.least_squares import MANY, LeastSquares
 from dpmodels.postprocess.solve import NormalEquations, least_squares
 from dpmodels.released import MomentNoise
 
+pytestmark = pytest.mark.kernels
+
 NOISE = MomentNoise(count=5.0, mean=8.0, diagonal=10.0, off=10 / math.sqrt(2))
 TERMS = 3
 

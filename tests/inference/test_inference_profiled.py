@@ -47,3 +47,9 @@ def test_it_rises_with_the_distance_and_falls_with_the_gaps(conditions):
 def test_what_is_no_minimum_is_left_alone():
     assert as_chi_squared(4.0, np.array([-1.0, 5.0]), 1) == 4.0
     assert as_chi_squared(1e4, np.array([3.0]), 1) == 1e4
+
+
+def test_many_conditions_overflow_nothing():
+    with np.errstate(all="raise", under="ignore"):
+        one = as_chi_squared(450.0, np.array([30.0, 200.0]), 300)
+    assert 450.0 <= one <= 500.0

@@ -10,6 +10,8 @@ from dpmodels.inference.sandwich import sandwich
 from dpmodels.privacy import PureDP, PureEvent, adjacency
 from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease, MomentNoise
 
+pytestmark = pytest.mark.kernels
+
 CARD = Card("objective", "", "", "", "idealised", "")
 QUIET = MomentNoise(math.nan, math.nan, 0.0, 0.0)
 RNG = np.random.default_rng(0)
@@ -93,3 +95,22 @@ def test_noisy_squared_gradients_give_way_to_the_curvature():
     np.testing.assert_allclose(own.sampling, np.linalg.inv(BREAD))
     some = sandwich(release(meat_noise=noise(4.0)))
     assert 0 < some.robust < 1
+
+
+def test_equal_columns_have_no_inverse():
+    """However quiet the noise: their least eigenvalue is the rounding of the largest."""
+    pair = BREAD.copy()
+    pair[1], pair[:, 1] = pair[0], pair[:, 0]
+    pair[1, 1] = pair[0, 0] * (1 + 2.0**-50)
+    quiet = release(noise(1e-30), noise(1e-30), gradient_sd=1.0)
+    assert sandwich(replace(quiet, curvature=replace(quiet.curvature, bread=pair))) is None
+
+
+def test_variances_are_sums_of_squares():
+    """Along the way that columns nearly equal leave open, and across it."""
+    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    bread = turn @ np.diag([1e12, 1e6, 1.0]) @ turn.T
+    quiet = release(noise(1e-9), noise(1e-9), gradient_sd=1.0)
+    own = sandwich(replace(quiet, curvature=replace(quiet.curvature, bread=(bread + bread.T) / 2)))
+    lengths = np.linalg.norm(turn[:, 0] @ own.noise_root)
+    assert lengths == pytest.approx(1e-12, rel=0.1)

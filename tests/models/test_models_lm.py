@@ -20,6 +20,8 @@ from dpmodels.errors import (
     NotAvailable,
 )
 
+pytestmark = pytest.mark.kernels
+
 BOOK = dp.codebook(
     y=(0, 10), x=(-1, 1), z=(0, 5), g=["a", "b", "c"], s=["F", "M"], w=(0, 4), v=(-1, 1)
 )

@@ -8,6 +8,8 @@ import pytest
 from dpmodels.postprocess.solve import least_squares, normal_equations
 from dpmodels.released import MomentNoise
 
+pytestmark = pytest.mark.kernels
+
 NOISE = MomentNoise(count=2.0, mean=1.5, diagonal=1.0, off=math.sqrt(0.5))
 ROWS = np.random.default_rng(5).uniform(-1, 1, (400, 4)) / 2
 
@@ -100,3 +102,14 @@ def test_strength_tells_identified_designs_from_others():
     assert asked(MomentNoise(50, 50, 50, 50)).strength < 1
     alone = asked(NOISE, ROWS[:, 3:])
     assert alone.strength == pytest.approx(400 / 4)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1e-6, 1e6])
+def test_no_moment_is_known_beyond_the_rounding_of_all(norm):
+    silent = asked(MomentNoise(0.0, 0.0, 0.0, 0.0), norm=norm)
+    usual = asked(norm=norm)
+    unit = np.array([1.0, *[norm] * 4])
+    assert np.sqrt(silent.variance) == pytest.approx(2.0**-44 * 400 * np.outer(unit, unit))
+    assert 0 < silent.edge < 1e-9 * usual.edge
+    assert np.isfinite(silent.strength)
+    assert usual.variance[0, 0] == 4.0

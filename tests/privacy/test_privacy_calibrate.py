@@ -188,3 +188,8 @@ def test_calibration_takes_milliseconds():
         gaussian_multiplier(guarantee)
         times.append(time.perf_counter() - started)
     assert sorted(times)[10] < 0.02
+
+
+@pytest.mark.parametrize("multiplier", [1e-20, 1e-40, 1e-90])
+def test_an_eps_beyond_any_use_is_found_all_the_same(multiplier):
+    assert gaussian_eps(1e-6, multiplier) == pytest.approx(0.5 / multiplier**2, rel=1e-9)

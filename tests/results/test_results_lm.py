@@ -14,6 +14,8 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable, PrivacyError
 
+pytestmark = pytest.mark.kernels
+
 BOOK = dp.codebook(wage=(0, 100), educ=(0, 20), exper=(0, 50), sex=["F", "M"], w=(0, 2))
 FORMULA = "wage ~ educ + exper + sex"
 HUGE = {"eps": 1e9, "delta": 1e-6}

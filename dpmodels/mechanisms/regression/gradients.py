@@ -51,6 +51,7 @@ from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
+from dpmodels.postprocess.newton import RESOLVED
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
@@ -86,7 +87,9 @@ class Start(NamedTuple):
     def step(self, gradient: Floats) -> Floats:
         """Return a step that moves the linear predictor by at most 1 in the mean square."""
         step = -np.linalg.solve(self.shape, gradient)
-        return np.asarray(step / max(1.0, math.sqrt(step @ self.moment @ step)))
+        # Rounding may make the least of positive forms negative.
+        square = max(float(step @ self.moment @ step), 1.0)
+        return np.asarray(step / math.sqrt(square))
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,7 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Start:
     noisy = noised_moments(exact, own, entropy)
     second, sums, cross = _predictor_moments(noisy, facts)
     identity, count = np.eye(facts.columns), max(noisy.count, 1)
-    second = nearest_psd(second) + 2 * noisy.noise.off * identity
+    second = nearest_psd(second) + 2 * max(noisy.noise.off, RESOLVED * count) * identity
     point = np.zeros(facts.columns)
     if not isinstance(facts.loss, Poisson):
         start = Start(point, second / 4 + ridge * identity, second / count)
