@@ -1,0 +1,185 @@
+"""Results of released numbers that no table is made for: they give numbers, or say why not."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from shown import NO_NUMBER, parts
+
+import dpmodels as dp
+from dpmodels.errors import NotAvailable
+from dpmodels.released import (
+    CoefficientsRelease,
+    CountsRelease,
+    MomentNoise,
+    MomentsRelease,
+    QuantilesRelease,
+    SubspaceRelease,
+)
+
+pytestmark = pytest.mark.kernels
+
+ROWS = 500
+BOOK = dp.codebook(a=(-1, 1), b=(0, 5), y=(0, 10), s=["F", "M"], g=["u", "v", "w"], k=(0, 9))
+BOTH, PURE = {"eps": 1.0, "delta": 1e-6}, {"eps": 1.0}
+ORIGIN = {"center": False, "eigenvals": "private", "ncomp": 2}
+ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pca": ("dp_pca", "~ a + b + y", BOTH),
+    "correlations": ("dp_pca", "~ a + b + y", BOTH | {"scale": "sd"}),
+    "origin": ("dp_pca", "~ a + b + y", BOTH | {"center": False}),
+    "separate": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "separate"}),
+    "coinpress": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "coinpress"}),
+    "ppca": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "ppca"} | ORIGIN),
+    "cov": ("dp_cov", "~ a + b + y", BOTH),
+    "moments": ("dp_moments", "~ a + b", BOTH),
+    "lm": ("dp_lm", "y ~ a + b", BOTH),
+    "lm without constant": ("dp_lm", "y ~ 0 + a + b", PURE),
+    "adassp": ("dp_lm", "y ~ a", BOTH | {"mechanism": "adassp"}),
+    "objective": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "objective"}),
+    "gradients": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "gradients"}),
+    "svm": ("dp_svm", "s ~ a + b", BOTH),
+    "mean": ("dp_mean", "b ~ g", BOTH),
+    "mean of all": ("dp_mean", "~ b", PURE),
+    "var": ("dp_var", "b ~ g", PURE),
+    "hist": ("dp_hist", "~ b", BOTH),
+    "table": ("dp_table", "~ s + g", PURE),
+    "summary": ("dp_summary", "s ~ a + g", BOTH),
+    "ttest": ("dp_ttest", "b ~ s", PURE),
+    "quantile": ("dp_quantile", "b ~ s", PURE | {"level": 0.95}),
+}
+
+
+@cache
+def fitted(name, adjacency):
+    rng = np.random.default_rng(0)
+    data = {column: rng.uniform(*ends, ROWS) for column, ends in (("a", (-1, 1)), ("b", (0, 5)))}
+    data |= {"s": rng.choice(["F", "M"], ROWS), "g": rng.choice(["u", "v", "w"], ROWS)}
+    data["y"] = np.clip(5 + 2 * data["a"] - data["b"] + rng.normal(size=ROWS), 0, 10)
+    verb, formula, words = ASKED[name]
+    with dp.simulation(seed=3):
+        return getattr(dp, verb)(formula, data, codebook=BOOK, adjacency=adjacency, **words)
+
+
+def scaled(noise, factor):
+    own = (noise.count, noise.mean, noise.diagonal, noise.off)
+    return MomentNoise(*(factor * sd for sd in own))
+
+
+def matrices(matrix) -> Iterator[np.ndarray]:
+    """Zero, negative, tiny, huge, of rank one, of equal eigenvalues, with columns equal or void."""
+    size = len(matrix)
+    whole = np.ones((size, size))
+    yield from (0 * matrix, -matrix, matrix * 1e-200, matrix * 1e14, whole, ROWS * np.eye(size))
+    yield ROWS * (np.eye(size) + 1e-13 * whole)
+    equal = matrix.copy()
+    equal[0], equal[:, 0] = equal[-1], equal[:, -1]
+    equal[0, 0] = equal[-1, -1]
+    near = equal.copy()
+    near[0, 0] *= 1 + 1e-15
+    void = matrix.copy()
+    void[0] = void[:, 0] = 0
+    below = matrix.copy()
+    below[0, 0] *= -1
+    yield from (equal, near, void, below)
+
+
+def of_moments(release) -> Iterator[Any]:
+    for factor in FACTORS:
+        louder = replace(release, noise=scaled(release.noise, factor))
+        for one in matrices(release.second):
+            made = louder if release.estimate is None else replace(louder, estimate=one)
+            yield from (replace(made, second=one, count=count) for count in (0.0, release.count))
+        yield from (replace(louder, count=count) for count in (-1e9, 1.0, 1e15))
+        if release.total is not None:
+            yield from (replace(louder, total=release.total * by) for by in (0.0, 1e14, 1e-200))
+
+
+def of_coefficients(release) -> Iterator[Any]:
+    for by in (0.0, -1e14, 1e-200):
+        yield replace(release, coefficients=release.coefficients * by)
+    own = release.curvature
+    for factor in FACTORS if own is not None else ():
+        noise = scaled(own.bread_noise, factor), scaled(own.meat_noise, factor)
+        louder = replace(own, bread_noise=noise[0], meat_noise=noise[1])
+        for one in matrices(own.bread):
+            for more in ({"bread": one}, {"meat": one}, {"bread": one, "meat": one}):
+                yield replace(release, curvature=replace(louder, **more))
+
+
+def of_counts(release) -> Iterator[Any]:
+    values = release.values
+    signs, alone = np.resize([1.0, -1.0], len(values)), np.eye(len(values)) * ROWS
+    made = (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9)
+    for factor in FACTORS:
+        louder = replace(release, noise_sd=release.noise_sd * factor, step=release.step * factor)
+        for one in (*made, alone[0], alone[-1], np.full(len(values), ROWS / len(values))):
+            yield replace(louder, values=one)
+
+
+def of_quantiles(release) -> Iterator[Any]:
+    own = release.values
+    for one in (0 * own, 0 * own + 1, own * np.nan, own[:, ::-1]):
+        for count in (-1e9, 0.0, 1e15):
+            yield replace(release, values=one, counts=0 * release.counts + count)
+
+
+def of_directions(release) -> Iterator[Any]:
+    for by in (0.0, -1.0, 1e14, 1e-200):
+        for count in (-1e9, 0.0, 1e15):
+            yield replace(release, variances=release.variances * by, count=count)
+
+
+FACTORS = (1e-14, 1.0, 1e14)
+# The same release with numbers that noise could have made, and some that it could not.
+HOSTILE = {
+    MomentsRelease: of_moments,
+    CoefficientsRelease: of_coefficients,
+    CountsRelease: of_counts,
+    QuantilesRelease: of_quantiles,
+    SubspaceRelease: of_directions,
+}
+
+
+def say_everything(fit):
+    for _ in parts(fit):
+        pass
+    for text in (fit.summary().as_text(), fit.summary().as_html()):
+        assert not NO_NUMBER.search(text)
+    if hasattr(fit, "t_test"):
+        fit.t_test("a = 0") if "b" not in fit.params else fit.t_test("a = b, a + b = 1")
+        fit.wald_test(np.eye(len(fit.params)))
+    for name in ("get_prediction", "predict", "decision_function", "transform"):
+        if hasattr(fit, name):
+            with suppress(NotAvailable):
+                getattr(fit, name)({"a": [0.1], "b": [1.0], "y": [3.0]})
+    plt.close("all")
+
+
+def tried(name, adjacency, every):
+    fit, made = fitted(name, adjacency), 0
+    for place, release in enumerate(HOSTILE[type(fit.release)](fit.release)):
+        if place % every:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            say_everything(replace(fit, release=release))
+        made += 1
+    assert made
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_hostile_numbers_make_no_error_and_no_warning(name):
+    tried(name, "replace", 13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("name", ASKED)
+def test_all_hostile_numbers_make_no_error_and_no_warning(name, adjacency, reduced):
+    tried(name, adjacency, 5 if reduced else 1)
