@@ -1,6 +1,6 @@
 """The exhibit of budgets chosen after answers, against its law.
 
-Noise is drawn in a simulation of a fixed seed; for another one the false-alarm rate is at most 1e-6.
+Noise is drawn in a simulation of a fixed seed; for another one false alarms are 1e-6 at most.
 """
 
 import math
