@@ -394,6 +394,7 @@ class Ledger:
             last = chain.last()
             after, body = totals_of(last), {**what, "charge": entry.number}
             if what["kind"] == VOID:
+                chain.free(entry.number)
                 after = replayed(self._filter, [*(line.body for line in chain.lines()), body])
             charges = last.body["charges"]
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)

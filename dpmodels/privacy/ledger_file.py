@@ -43,7 +43,7 @@ CREATE TABLE lines (
 ) STRICT;
 CREATE INDEX charges ON lines (charge);
 CREATE TABLE claims (
-    kind TEXT NOT NULL, value TEXT NOT NULL, line INTEGER NOT NULL, PRIMARY KEY (kind, value)
+    kind TEXT NOT NULL, value TEXT NOT NULL, charge INTEGER NOT NULL, PRIMARY KEY (kind, value)
 ) STRICT;
 """
 _CLAIM: Final = "INSERT INTO claims VALUES (?, ?, ?)"
@@ -201,14 +201,16 @@ class _Open:
         """Return the lines about a charge, first to last."""
         return self._some("WHERE charge = ? ORDER BY line", charge)
 
+    def free(self, charge: int) -> None:
+        """Take back what a charge has claimed."""
+        self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
+
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone."""
         number = self.place_and_hash()[0] + 1
         for kind, value in claims:
             try:
-                self._connection.execute(
-                    "INSERT INTO claims VALUES (?, ?, ?)", (kind, value, number)
-                )
+                self._connection.execute(_CLAIM, (kind, value, charge))
             except sqlite3.IntegrityError:
                 raise LedgerError(claimed(kind, value)) from None
         self._connection.execute(_ADD, (number, charge, line.text, line.hash))

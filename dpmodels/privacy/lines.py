@@ -116,6 +116,8 @@ class Entry:
         Name of the ledger's file; empty for one in memory.
     hash : str
         Of the line.
+    claims : tuple of (str, str)
+        What it uses up, by kind and name.
     """
 
     number: int
@@ -125,6 +127,7 @@ class Entry:
     filter: Filter
     place: str = ""
     hash: str = ""
+    claims: tuple[tuple[str, str], ...] = ()
 
     @property
     def spent_after(self) -> Spent:
@@ -149,6 +152,7 @@ def entry_of(line: Line, own: Filter, place: str) -> Entry:
         filter=own,
         place=place,
         hash=line.hash,
+        claims=tuple((kind, value) for kind, value in body["claims"]),
     )
 
 

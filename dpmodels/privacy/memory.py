@@ -26,7 +26,7 @@ class Memory:
     def __init__(self, opening: Line) -> None:
         self._lines = [opening]
         self._about: dict[int, list[Line]] = {}
-        self._claims: set[Claim] = set()
+        self._claims: dict[Claim, int] = {}
         self._lock = Lock()
         self._process = os.getpid()
 
@@ -65,12 +65,16 @@ class Memory:
         """Return the lines about a charge, first to last."""
         return self._about.get(charge, [])
 
+    def free(self, charge: int) -> None:
+        """Take back what a charge has claimed."""
+        self._claims = {claim: own for claim, own in self._claims.items() if own != charge}
+
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone."""
-        taken = self._claims.intersection(claims)
+        taken = self._claims.keys() & set(claims)
         if taken:
             raise LedgerError(claimed(*sorted(taken)[0]))
-        self._claims.update(claims)
+        self._claims.update(dict.fromkeys(claims, charge))
         self._about.setdefault(charge, []).append(line)
         self._lines.append(line)
 

@@ -26,6 +26,10 @@ class Chain(Protocol):
         """Return the lines about a charge, first to last."""
         ...
 
+    def free(self, charge: int) -> None:
+        """Take back what a charge has claimed."""
+        ...
+
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone.
 

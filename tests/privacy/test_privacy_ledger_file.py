@@ -97,8 +97,10 @@ def test_a_claim_is_made_once(path):
         ledger.charge([PureEvent(0.5)], **words)
         with pytest.raises(LedgerError, match="the key 'ab' was used"):
             ledger.charge([PureEvent(0.5)], adjacency="replace", claims=(("key", "ab"),))
-        assert len(ledger.entries) == 1
+        (entry,) = ledger.entries
         assert ledger.spent.amount == 0.5
+        ledger.void(entry, "the disk was full")
+        assert ledger.charge([PureEvent(0.5)], **words).claims == words["claims"]
 
 
 def test_what_is_exported_verifies_by_itself(path, tmp_path):
