@@ -4,12 +4,12 @@ Nothing of such a file is used before all of it has the declared shape. A
 shape is written in Python's own types:
 
 ``str``, ``bool``, ``int``, ``float``, ``None``
-    A text without control characters, a truth value, a whole number of at most
-    15 digits, a number that is nan or at most 1e300, null.
+    A text without control characters, a truth value, a whole number of 64 bits, a
+    number that is finite or nan, null.
 ``X | None``, ``Literal["a", "b"]``
     One of these.
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``
-    A list, a list of two, an object of any names.
+    A list, a list of two, an object of any names; ``[X]`` is a list too.
 ``{"name": X}``, a dataclass
     An object of exactly these names, or of the names of the fields.
 a function of the plain value
@@ -22,6 +22,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -39,7 +40,7 @@ Shape = Any
 MOST_MARKS: Final = 5_000_000
 _DEEPEST: Final = 50
 _LONGEST_INT: Final = 1000
-_LARGEST: Final[dict[Any, float]] = {int: 1e15, float: 1e300}
+_LARGEST: Final[dict[Any, float]] = {int: 2**63 - 1, float: sys.float_info.max}
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _NAMES: Final[dict[Any, str]] = {
@@ -124,7 +125,7 @@ def conform(shape: Shape, plain: Any, where: str) -> Any:
     plain : object
         As :func:`parse` returns it.
     where : str
-        Its place in the file, for the error.
+        Its place in the file, for the error; empty for all of it.
 
     Raises
     ------
@@ -142,6 +143,8 @@ def conform(shape: Shape, plain: Any, where: str) -> Any:
     """
     if isinstance(shape, Mapping):
         return _named(shape, plain, where)
+    if isinstance(shape, list):
+        return _many((*shape, ...), plain, where)
     if shape in _NAMES or shape is None:
         return _scalar(NoneType if shape is None else shape, plain, where)
     if isinstance(shape, type) and is_dataclass(shape):
@@ -175,6 +178,23 @@ def require_text(text: str, where: str) -> str:
     return text
 
 
+def amount(plain: object) -> float:
+    """Read a number that is not negative, or nan; a shape for :func:`conform`."""
+    if type(plain) not in (int, float) or plain < 0 or plain > _LARGEST[float]:  # type: ignore[operator]
+        raise FrameError("expected a finite number from 0 up")
+    return plain  # type: ignore[return-value]
+
+
+def tagged(kinds: Mapping[str, type[Any]]) -> Callable[[object], Any]:
+    """Return the shape of a list of two: the name of a dataclass, and its fields."""
+
+    def read(plain: object) -> Any:
+        name, own = conform(tuple[str, dict[str, float]], plain, "a name and fields")
+        return conform(kinds[_literal(tuple(kinds), name, "the name")], own, name)
+
+    return read
+
+
 def _scalar(shape: Any, plain: Any, where: str) -> Any:
     found = type(plain)
     if found is not shape and (found, shape) != (int, float):
@@ -186,14 +206,17 @@ def _scalar(shape: Any, plain: Any, where: str) -> Any:
 
 def _named(shape: Mapping[str, Shape], plain: Any, where: str) -> dict[str, Any]:
     if not isinstance(plain, dict):
-        raise FrameError(f"{where}: expected an object, found {_found(plain)}")
+        raise FrameError(f"{where or 'it'}: expected an object, found {_found(plain)}")
     for name in shape:
         if name not in plain:
-            raise FrameError(f"{where} lacks {name!r}")
+            raise FrameError(f"{where or 'it'} lacks {name!r}")
     for name in plain:
         if name not in shape:
-            raise FrameError(f"{where} has {shorten(ascii(name))}, which is not known there")
-    return {name: conform(own, plain[name], f"{where}.{name}") for name, own in shape.items()}
+            raise FrameError(
+                f"{where or 'it'} has {shorten(ascii(name))}, which is not known there"
+            )
+    places = {name: f"{where}.{name}".lstrip(".") for name in shape}
+    return {name: conform(own, plain[name], places[name]) for name, own in shape.items()}
 
 
 def _many(parts: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:

@@ -92,16 +92,27 @@ def dp_hist(
     Frozen({'age': 4})
     """
     both = sides(formula, codebook)
+    tally, ends, variable = bins(both, breaks)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    described = describe("dp_hist", both, (tally,), wanted)
+    return HistResult(*described, breaks=np.array(ends), variable=variable)
+
+
+def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
+    """Return the table of a histogram, the ends of its bins, and what is counted.
+
+    Raises
+    ------
+    FormulaError, ArgumentError
+        If the formula is not of one number, or `breaks` are no ends.
+    """
     _check_number(both)
     number, factors = one_measured(both, "dp_hist")
     ends = _ends(breaks, number)
     cut = FUNCTIONS["cut"](number.code, [number, Constant("breaks", ends)], {})
     assert isinstance(cut, Category)
-    tally = Tally((*factors, replace(cut, levels=_names(ends))))
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    described = describe("dp_hist", both, (tally,), wanted)
-    return HistResult(*described, breaks=np.array(ends), variable=number.code)
+    return Tally((*factors, replace(cut, levels=_names(ends)))), ends, number.code
 
 
 def _check_number(both: Sides) -> None:

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import row_coder
-from dpmodels.errors import FrameError
+from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.formula import design
 from dpmodels.formula.response import two_sided
+from dpmodels.models.loaded import (
+    require_coefficients,
+    require_columns,
+    require_intercept,
+    require_tables,
+)
 from dpmodels.results import (
     CovResult,
     MomentsResult,
@@ -38,9 +44,10 @@ from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_store import LM, read_lm
 from dpmodels.results.mean import MeanResult
+from dpmodels.results.netcdf import Saved
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.store import COV, MOMENTS, PCA, Saved
+from dpmodels.results.store import COV, MOMENTS, PCA
 from dpmodels.results.subspace_store import SUBSPACE, read_subspace
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
@@ -57,6 +64,7 @@ Described = (
     | OverviewResult
 )
 Coefficients = GLMResult | SVMResult
+Coder = Callable[[object], NDArray[np.float64]]
 Components = PCAResult | SubspaceResult
 Result = Components | CovResult | MomentsResult | LMResult | Coefficients | Described
 
@@ -77,7 +85,14 @@ def load(path: str | PathLike[str]) -> Result:
     Raises
     ------
     FrameError
-        If the file is missing or was not written by ``save``.
+        If the file is missing, was not written by ``save``, was changed, or
+        says what does not go together; the message names the first fault.
+
+    Notes
+    -----
+    A digest in the file shows damage and careless change. It is no signature:
+    who can change a file can write the digest too. What a file says of privacy
+    is as true as whoever it comes from.
 
     Examples
     --------
@@ -93,58 +108,65 @@ def load(path: str | PathLike[str]) -> Result:
     >>> str(again.summary()) == str(fit.summary())
     True
     """
-    saved = open_saved(path)
-    if saved.format not in READERS:
-        known = ", ".join(map(repr, READERS))
-        raise FrameError(
-            f"{str(path)!r} has the format {saved.format!r}; this version reads {known}"
-        )
-    return READERS[saved.format](saved)
+    saved = open_saved(path, READERS)
+    try:
+        return READERS[saved.format](saved)
+    except DPModelsError as error:
+        raise FrameError(f"{str(path)!r} is no result that can be used: {error}") from None
 
 
-def _coder(call: MomentsCall) -> Callable[[object], NDArray[np.float64]]:
-    return row_coder(design(call.formula, call.codebook))
+def _moments_coder(call: MomentsCall) -> Coder:
+    """Return the coder of a formula's rows, once the columns are known to be the formula's."""
+    own = design(call.formula, call.codebook)
+    require_columns(call, own)
+    return row_coder(own)
 
 
 def _pca(saved: Saved) -> PCAResult:
     call, release = read_moments(saved)
-    return PCAResult(call, release, _coder(call))
+    return PCAResult(call, release, _moments_coder(call))
 
 
 def _subspace(saved: Saved) -> SubspaceResult:
     call, release = read_subspace(saved)
-    return SubspaceResult(call, release, _coder(call))
+    return SubspaceResult(call, release, _moments_coder(call))
 
 
 def _cov(saved: Saved) -> CovResult:
     call, release = read_moments(saved)
-    return CovResult(call, release, _coder(call))
+    return CovResult(call, release, _moments_coder(call))
 
 
 def _moments(saved: Saved) -> MomentsResult:
-    return MomentsResult(*read_moments(saved), row_coder)
+    call, release = read_moments(saved)
+    require_columns(call, design(call.formula, call.codebook))
+    return MomentsResult(call, release, row_coder)
 
 
 def _lm(saved: Saved) -> LMResult:
     call, release, model = read_lm(saved)
     apart = () if model.weights is None else (model.weights,)
-    terms = two_sided(call.formula, call.codebook, apart=apart).terms
-    return LMResult(call, release, model, row_coder(terms) if terms.names else None)
+    both = two_sided(call.formula, call.codebook, apart=apart)
+    require_columns(call, both.joint)
+    require_intercept(model.intercept, both)
+    return LMResult(call, release, model, row_coder(both.terms) if both.terms.names else None)
 
 
 def _coefficients(kind: Callable[..., Coefficients], saved: Saved) -> Coefficients:
     call, release = read_coefficients(saved)
-    terms = two_sided(call.formula, call.codebook).terms
+    terms = require_coefficients(call)
     return kind(call, release, row_coder(terms) if terms.names else None)
 
 
 def _hist(saved: Saved) -> HistResult:
     call, release, own = read_described(saved)
+    require_tables(saved.format, call, own)
     return HistResult(call, release, np.array(own["breaks"]), own["variable"])
 
 
 def _described(kind: Callable[..., Described], saved: Saved) -> Described:
     call, release, own = read_described(saved)
+    require_tables(saved.format, call, own)
     return kind(call, release, **own)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.sides import grouping, sides
+from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
@@ -81,6 +81,21 @@ def dp_summary(
     (('age', 'income', 'sex'), 2)
     """
     both = sides(formula, codebook)
+    tallies = tables(both)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    described = describe("dp_summary", both, tallies, wanted)
+    return OverviewResult(*described, strata=len(both.left))
+
+
+def tables(both: Sides) -> tuple[Tally, ...]:
+    """Return a table for each variable of the right-hand side.
+
+    Raises
+    ------
+    FormulaError
+        If there is none, or one of them is on both sides.
+    """
     if not both.right:
         raise FormulaError(
             f"formula {shorten(both.text)!r} has nothing on its right-hand side to describe; "
@@ -93,11 +108,7 @@ def dp_summary(
             "grouped by it or described; leave it out on one side"
         )
     strata = tuple(map(grouping, both.left))
-    tallies = tuple(_tally(value, strata) for value in both.right)
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    described = describe("dp_summary", both, tallies, wanted)
-    return OverviewResult(*described, strata=len(strata))
+    return tuple(_tally(value, strata) for value in both.right)
 
 
 def _tally(value: Varying, strata: tuple[Category, ...]) -> Tally:

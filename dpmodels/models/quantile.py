@@ -109,13 +109,13 @@ def dp_quantile(
     """
     both = sides(formula, codebook)
     number, factors = one_measured(both, "dp_quantile")
-    asked = _probs(probs)
+    asked = checked_probs(probs)
     if level is not None:
         checked_level(level)
     guarantee, relation = resolve_budget(eps, delta, budget), neighbours(adjacency)
     check_ledger(ledger)
     grouped = Tally(factors, number)
-    grid = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+    grid = cells_of(grouped)
     tally = Tally((*factors, _grid(number, grid)))
     private = private_cells(both.text, data, both.codebook, (tally,))
     facts = QuantileFacts(asked, grouped.cells, grid, level, relation)
@@ -133,6 +133,11 @@ def dp_quantile(
     return QuantileResult(call, release, asked, level, grid)
 
 
+def cells_of(grouped: Tally) -> int:
+    """Return how many cells the grid of a range has, for all groups together not too many."""
+    return max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+
+
 def _grid(number: Real, grid: int) -> Category:
     """Cut a number's public range into equal cells."""
 
@@ -142,7 +147,14 @@ def _grid(number: Real, grid: int) -> Category:
     return Category(number.code, tuple(range(grid)), cells)
 
 
-def _probs(probs: object) -> tuple[float, ...]:
+def checked_probs(probs: object) -> tuple[float, ...]:
+    """Return increasing numbers from 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not.
+    """
     given = [probs] if isinstance(probs, Number) else probs
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")

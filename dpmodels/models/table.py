@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.sides import grouping, sides
+from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
@@ -86,12 +86,23 @@ def dp_table(
     (Frozen({'sex': 2, 'region': 3}), Frozen({'sex': 2}))
     """
     both = sides(formula, codebook)
+    tally = counted(both)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
+    return TableResult(*describe("dp_table", both, (tally,), wanted))
+
+
+def counted(both: Sides) -> Tally:
+    """Return the table of a right-hand side.
+
+    Raises
+    ------
+    FormulaError
+        If there is none, or something on the left.
+    """
     if both.left or not both.right:
         raise FormulaError(
             f"formula {shorten(both.text)!r}: dp_table counts the levels of the right-hand side "
             "alone; write '~ a + b'"
         )
-    tally = Tally(tuple(map(grouping, both.right)))
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    return TableResult(*describe("dp_table", both, (tally,), wanted))
+    return Tally(tuple(map(grouping, both.right)))

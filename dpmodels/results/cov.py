@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -304,11 +303,10 @@ class CovResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.store import COV, write_moments
+    def _file(self) -> bytes:
+        from dpmodels.results.store import COV, moments_bytes
 
-        write_moments(self.call, self.release, path, COV)
+        return moments_bytes(self.call, self.release, COV)
 
     @property
     def scores(self) -> NoReturn:

@@ -1,30 +1,65 @@
-"""Descriptions in netCDF files: counts or quantiles, and what was asked."""
+"""Descriptions in files: counts or quantiles, and what was asked."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict
-from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Level
+from dpmodels.errors import FrameError
+from dpmodels.outside import Shape, amount, conform, fields_of
 from dpmodels.released import CountsRelease, QuantilesRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.store import Saved, terms, write_file
+from dpmodels.results.netcdf import Saved
+from dpmodels.results.store import read_facts, result_bytes, take
 
 MEAN, VAR, TTEST = "dpmodels.mean/1", "dpmodels.var/1", "dpmodels.ttest/1"
 QUANTILE, HIST = "dpmodels.quantile/1", "dpmodels.hist/1"
 TABLE, OVERVIEW = "dpmodels.table/1", "dpmodels.overview/1"
 
-Dimensions = tuple[str, ...]
+# What each result is made of besides its call and release.
+OWN: Mapping[str, Mapping[str, Shape]] = {
+    TTEST: {"mu": float},
+    QUANTILE: {"probs": tuple[float, ...], "level": float | None, "grid": int},
+    HIST: {"breaks": tuple[float, ...], "variable": str},
+    OVERVIEW: {"strata": int},
+}
 
-_COUNTS: dict[str, Dimensions] = {"values": ("part",)}
-_QUANTILES: dict[str, Dimensions] = {
+
+def _level(plain: object) -> Level:
+    """Read a level of a category; of which kinds there are, the codebook says."""
+    if not isinstance(plain, Level):
+        raise FrameError("expected a text, a number or a truth value")
+    return plain
+
+
+def _table(plain: object) -> TableFacts:
+    shape = {**fields_of(TableFacts), "levels": [[_level]]}
+    own = TableFacts(**conform(shape, plain, ""))
+    if own.degree < 0 or not own.lower <= own.upper or 0 in own.shape:
+        raise FrameError("no table of levels and of a number's range")
+    return own
+
+
+_CALL: Mapping[str, Shape] = {
+    **fields_of(DescribedCall, "formula", "ledger", "reason"),
+    "tables": [_table],
+}
+_COUNTS: Mapping[str, Shape] = {
+    "law": Literal["laplace", "gaussian"],
+    "paired": bool,
+    "noise_sd": amount,
+    "step": amount,
+}
+_QUANTILES: Mapping[str, Shape] = {"count_sd": amount}
+_DIMENSIONS = {
     "values": ("group", "prob", "place"),
     "drawn": ("group", "prob"),
     "counts": ("group",),
     "concentration": ("prob",),
 }
-_COUNTS_WORDS, _QUANTILES_WORDS = ("law", "noise_sd", "step", "paired"), ("count_sd",)
 
 
 class Description(NamedTuple):
@@ -45,31 +80,23 @@ class Description(NamedTuple):
     own: dict[str, Any]
 
 
-def write_described(
-    path: str | PathLike[str],
-    written: str,
-    call: DescribedCall,
-    release: CountsRelease | QuantilesRelease,
-    **own: Any,
-) -> None:
-    """Write a description; what is read back prints the same tables.
+def described_bytes(
+    written: str, call: DescribedCall, release: CountsRelease | QuantilesRelease, **own: Any
+) -> bytes:
+    """Return the file of a description; what is read back prints the same tables.
 
     Parameters
     ----------
-    path : path
-        Where to write.
     written : str
         The format, such as ``MEAN``.
     call, release : DescribedCall, CountsRelease or QuantilesRelease
         What was asked and released.
     **own
-        What else the result is made of: numbers, strings and sequences of
-        them.
+        What else the result is made of, as in ``OWN``.
     """
     counted = isinstance(release, CountsRelease)
-    dimensions = _COUNTS if counted else _QUANTILES
-    words = _COUNTS_WORDS if counted else _QUANTILES_WORDS
-    arrays = {name: (places, getattr(release, name)) for name, places in dimensions.items()}
+    dimensions = {"values": ("part",)} if counted else _DIMENSIONS
+    words = _COUNTS if counted else _QUANTILES
     asked = {
         "formula": call.formula,
         "codebook": call.codebook.to_dict(),
@@ -77,29 +104,29 @@ def write_described(
         "ledger": call.ledger,
         "reason": call.reason,
     }
+    arrays = {name: (places, getattr(release, name)) for name, places in dimensions.items()}
     plain = {name: getattr(release, name) for name in words}
-    write_file(asked, release, {**plain, "own": own}, arrays, path, written)
+    return result_bytes(asked, release, {**plain, "own": own}, arrays, written)
 
 
 def read_described(saved: Saved) -> Description:
-    """Read what :func:`write_described` wrote."""
-    asked, plain = saved.facts["call"], saved.facts["release"]
-    call = DescribedCall(
-        formula=asked["formula"],
-        codebook=Codebook.from_dict(asked["codebook"]),
-        tables=tuple(map(_table, asked["tables"])),
-        ledger=asked["ledger"],
-        reason=asked["reason"],
-    )
-    own = {name: tuple(v) if isinstance(v, list) else v for name, v in plain["own"].items()}
-    counted = "law" in plain
-    words = _COUNTS_WORDS if counted else _QUANTILES_WORDS
-    arrays = {name: saved.arrays[name] for name in (_COUNTS if counted else _QUANTILES)}
-    kind: type[Any] = CountsRelease if counted else QuantilesRelease
-    release = kind(**arrays, **{name: plain[name] for name in words}, **terms(saved))
-    return Description(call, release, own)
-
-
-def _table(plain: dict[str, Any]) -> TableFacts:
-    levels = tuple(map(tuple, plain["levels"]))
-    return TableFacts(**{**plain, "factors": tuple(plain["factors"]), "levels": levels})
+    """Read what :func:`described_bytes` wrote."""
+    counted = saved.format != QUANTILE
+    words = _COUNTS if counted else _QUANTILES
+    shapes = {**words, "own": OWN.get(saved.format, {})}
+    asked, terms = read_facts(saved, _CALL, shapes, shared=counted)
+    call, own = DescribedCall(**asked), terms.pop("own")
+    if counted:
+        size = sum(table.size for table in call.tables)
+        if terms["paired"] and size != 4:
+            raise FrameError("release.paired: expected false but for the mean of one number")
+        return Description(call, CountsRelease(**terms, **take(saved, {"values": (size,)})), own)
+    if len(call.tables) != 1:
+        raise FrameError("call.tables: expected one")
+    k, cells = len(own["probs"]), call.tables[0].cells
+    dims = {"group": cells, "prob": k, "place": 3}
+    sizes = {name: tuple(dims[place] for place in places) for name, places in _DIMENSIONS.items()}
+    arrays = take(saved, sizes, holes=("values", "drawn"))
+    if not (arrays["concentration"] > 0).all() or not math.isfinite(terms["count_sd"]):
+        raise FrameError("array 'concentration', release.count_sd: expected positive numbers")
+    return Description(call, QuantilesRelease(**terms, **arrays), own)

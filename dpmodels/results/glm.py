@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -295,11 +294,10 @@ class GLMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.coefficients_store import GLM, write_coefficients
+    def _file(self) -> bytes:
+        from dpmodels.results.coefficients_store import GLM, coefficients_bytes
 
-        write_coefficients(self.call, self.release, path, GLM)
+        return coefficients_bytes(self.call, self.release, GLM)
 
     @property
     def score(self) -> NoReturn:

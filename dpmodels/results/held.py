@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpmodels.errors import PrivacyError
 from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
@@ -23,6 +25,9 @@ class Held:
         def summary(self) -> Summary:
             """Return the printed report."""
 
+        def _file(self) -> bytes:
+            """Return what :meth:`save` writes."""
+
     @property
     def simulated(self) -> bool:
         """True if released inside ``dp.simulation``: then nothing here is private."""
@@ -33,6 +38,29 @@ class Held:
     def nobs(self) -> float:
         """Number of rows: the public one, nan where it is private."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the released values and public facts to a netCDF file, for ``dp.load``.
+
+        Parameters
+        ----------
+        path : path
+            Where to write: the whole file or, should that fail, nothing.
+        overwrite : bool, default False
+            Whether a file that is there already may be replaced. A link never is.
+
+        Raises
+        ------
+        ArgumentError, FrameError
+            If it cannot be written. What was there is whole then, and this
+            result still in memory.
+
+        Notes
+        -----
+        A digest in the file shows damage and careless change. It is no
+        signature: who can change the file can write the digest too.
+        """
+        write_whole(path, self._file(), overwrite=overwrite)
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

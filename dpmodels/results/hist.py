@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,12 +125,11 @@ class HistResult(Held):
 
         return Summary(hist_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import HIST, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import HIST, described_bytes
 
         own = {"breaks": self.breaks.tolist(), "variable": self.variable}
-        write_described(path, HIST, self.call, self.release, **own)
+        return described_bytes(HIST, self.call, self.release, **own)
 
     def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
         """Draw the bins with their noise intervals.

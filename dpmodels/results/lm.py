@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -368,11 +367,10 @@ class LMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.lm_store import write_lm
+    def _file(self) -> bytes:
+        from dpmodels.results.lm_store import lm_bytes
 
-        write_lm(self.call, self.release, self.model, path)
+        return lm_bytes(self.call, self.release, self.model)
 
     @property
     def fittedvalues(self) -> NoReturn:

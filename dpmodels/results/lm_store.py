@@ -1,33 +1,31 @@
-"""Linear regressions in netCDF files."""
+"""Linear regressions in files."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from os import PathLike
 
+from dpmodels.codebook import Numeric
+from dpmodels.errors import FrameError
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm_fit import LinearModel
-from dpmodels.results.store import Saved, read_moments, write_saved
+from dpmodels.results.netcdf import Saved
+from dpmodels.results.store import moments_bytes, moments_of
 
 LM = "dpmodels.lm/1"
 
 
-def write_lm(
-    call: MomentsCall, release: MomentsRelease, model: LinearModel, path: str | PathLike[str]
-) -> None:
-    """Write a regression; what is read back prints the same tables."""
-    arrays = {
-        "second": (("variable", "variable_"), release.second),
-        "total": ("variable", release.total),
-    }
-    if release.estimate is not None:
-        arrays["estimate"] = (("variable", "variable_"), release.estimate)
-    own = {"count": release.count, "noise": asdict(release.noise), "model": asdict(model)}
-    write_saved(call, release, own, arrays, path, LM)
+def lm_bytes(call: MomentsCall, release: MomentsRelease, model: LinearModel) -> bytes:
+    """Return the file of a regression; what is read back prints the same tables."""
+    return moments_bytes(call, release, LM, model=asdict(model))
 
 
 def read_lm(saved: Saved) -> tuple[MomentsCall, MomentsRelease, LinearModel]:
-    """Read what :func:`write_lm` wrote."""
-    call, release = read_moments(saved)
-    return call, release, LinearModel(**saved.facts["release"]["model"])
+    """Read what :func:`lm_bytes` wrote."""
+    call, release, own = moments_of(saved, {"model": LinearModel})
+    model: LinearModel = own["model"]
+    if release.total is None:
+        raise FrameError("array 'total' is missing: a regression is made of it")
+    if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
+        raise FrameError("release.model.weights: expected a number of the codebook")
+    return call, release, model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -169,11 +168,10 @@ class MeanResult(Held):
 
         return Summary(mean_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import MEAN, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import MEAN, described_bytes
 
-        write_described(path, MEAN, self.call, self.release)
+        return described_bytes(MEAN, self.call, self.release)
 
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,11 +118,10 @@ class OverviewResult(Held):
 
         return Summary(overview_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import OVERVIEW, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import OVERVIEW, described_bytes
 
-        write_described(path, OVERVIEW, self.call, self.release, strata=self.strata)
+        return described_bytes(OVERVIEW, self.call, self.release, strata=self.strata)
 
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()

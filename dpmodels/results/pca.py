@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -359,11 +358,10 @@ class PCAResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.store import PCA, write_moments
+    def _file(self) -> bytes:
+        from dpmodels.results.store import PCA, moments_bytes
 
-        write_moments(self.call, self.release, path, PCA)
+        return moments_bytes(self.call, self.release, PCA)
 
     @property
     def scores(self) -> NoReturn:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -160,12 +159,11 @@ class QuantileResult(Held):
 
         return Summary(quantile_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import QUANTILE, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import QUANTILE, described_bytes
 
         own = {"probs": self.probs, "level": self.level, "grid": self.grid}
-        write_described(path, QUANTILE, self.call, self.release, **own)
+        return described_bytes(QUANTILE, self.call, self.release, **own)
 
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()

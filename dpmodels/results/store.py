@@ -1,21 +1,24 @@
-"""Results in netCDF files: released values and public facts, no rows."""
+"""Results in files: released values and public facts, no rows.
+
+What is read is checked against what the file says it is, so that a result
+that was loaded can be used like the one that was saved.
+"""
 
 from __future__ import annotations
 
-import json
+import sys
+from collections.abc import Mapping
 from dataclasses import asdict
-from os import PathLike
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
+from dpmodels.outside import Shape, amount, conform, fields_of, tagged
 from dpmodels.privacy import (
     ZCDP,
+    Adjacency,
     ApproxDP,
     BoundedRangeEvent,
     GaussianEvent,
@@ -26,8 +29,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import AnyRelease, Card, MomentNoise, MomentsRelease, Release, Shared
 from dpmodels.results.call import MomentsCall
-
-Floats = NDArray[np.float64]
+from dpmodels.results.netcdf import Arrays, Saved, file_bytes
 
 PCA, COV, MOMENTS = "dpmodels.pca/1", "dpmodels.cov/1", "dpmodels.moments/1"
 
@@ -35,58 +37,54 @@ _GUARANTEES = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
 _EVENTS = {
     kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
 }
-_WORDS = (
-    *("formula", "names", "row_norm", "worst_case", "unit_rows", "center", "scale"),
-    *("denoise", "ncomp", "ledger", "reason", "part_of"),
-)
+_LONGEST = 1e150
 _ARRAYS = ("lower", "upper", "origin", "divisor")
+CALL: Mapping[str, Shape] = {
+    **fields_of(MomentsCall, "formula", "names", "unit_rows", "center", "ncomp"),
+    **fields_of(MomentsCall, "ledger", "reason", "part_of"),
+    "row_norm": amount,
+    "worst_case": amount,
+    "scale": Literal["range", "sd"] | None,
+    "denoise": Literal["auto", "invariant", "spiked", "psd"] | None,
+}
 
 
-class Saved(NamedTuple):
-    """A file that ``save`` wrote, as it stands there."""
+_TERMS: Mapping[str, Shape] = {
+    "rows": int | None,
+    "card": Card,
+    "guarantee": tagged(_GUARANTEES),
+    "adjacency": adjacency,
+    "events": [tagged(_EVENTS)],
+    "simulated": bool,
+    "shared": Shared | None,
+}
 
-    format: str
-    facts: dict[str, Any]
-    arrays: dict[Any, Floats]
 
-
-def write_moments(
-    call: MomentsCall, release: MomentsRelease, path: str | PathLike[str], written: str
-) -> None:
-    """Write a result of the format given; what is read back prints the same tables."""
+def moments_bytes(call: MomentsCall, release: MomentsRelease, written: str, **more: Any) -> bytes:
+    """Return a file of the format given; what is read back prints the same tables."""
     arrays: dict[str, Any] = {"second": (("variable", "variable_"), release.second)}
     if release.total is not None:
-        arrays["total"] = ("variable", release.total)
+        arrays["total"] = (("variable",), release.total)
     if release.estimate is not None:
         arrays["estimate"] = (("variable", "variable_"), release.estimate)
-    own = {"count": release.count, "noise": asdict(release.noise)}
-    write_saved(call, release, own, arrays, path, written)
+    own = {"count": release.count, "noise": asdict(release.noise), **more}
+    return call_bytes(call, release, own, arrays, written)
 
 
-def write_saved(
-    call: MomentsCall,
-    release: Release,
-    own: dict[str, Any],
-    arrays: dict[str, Any],
-    path: str | PathLike[str],
-    written: str,
-) -> None:
-    """Write a call and the terms of a release, with the numbers and arrays of its own."""
-    words = {name: getattr(call, name) for name in _WORDS}
-    declared = {name: ("variable", getattr(call, name)) for name in _ARRAYS}
+def call_bytes(
+    call: MomentsCall, release: Release, own: dict[str, Any], arrays: Arrays, written: str
+) -> bytes:
+    """Return a file of a call and a release, with the numbers and arrays of its own."""
+    words = {name: getattr(call, name) for name in CALL}
+    declared = {name: (("variable",), getattr(call, name)) for name in _ARRAYS}
     asked = {**words, "codebook": call.codebook.to_dict()}
-    write_file(asked, release, own, {**declared, **arrays}, path, written)
+    return result_bytes(asked, release, own, {**declared, **arrays}, written)
 
 
-def write_file(
-    asked: dict[str, Any],
-    release: AnyRelease,
-    own: dict[str, Any],
-    arrays: dict[str, Any],
-    path: str | PathLike[str],
-    written: str,
-) -> None:
-    """Write what was asked and the terms of a release, with what else is given.
+def result_bytes(
+    asked: dict[str, Any], release: AnyRelease, own: dict[str, Any], arrays: Arrays, written: str
+) -> bytes:
+    """Return a file of what was asked and the terms of a release, with what else is given.
 
     Parameters
     ----------
@@ -94,15 +92,13 @@ def write_file(
         Plain values: of the call, and of this kind of release.
     release : AnyRelease
         Whose terms are written.
-    arrays : dict
+    arrays : mapping
         Arrays with the names of their dimensions.
-    path : path
-        Where to write.
     written : str
         The format.
     """
     shared = getattr(release, "shared", None)
-    plain = {
+    facts = {
         "call": asked,
         "release": {
             **own,
@@ -115,70 +111,117 @@ def write_file(
             "shared": None if shared is None else asdict(shared),
         },
     }
-    attributes = {"format": written, "facts": json.dumps(plain)}
-    xr.Dataset(arrays, attrs=attributes).to_netcdf(Path(path), engine="scipy")
+    return file_bytes(written, facts, arrays)
 
 
-def open_saved(path: str | PathLike[str]) -> Saved:
-    """Open a file of any format.
+def read_facts(
+    saved: Saved, call: Mapping[str, Shape], own: Mapping[str, Shape], *, shared: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what was asked and the terms of the release, of the shapes given.
+
+    Parameters
+    ----------
+    saved : Saved
+        The file.
+    call, own : mapping
+        Shapes of the fields of the call but for the codebook, and of those of
+        this kind of release.
+    shared : bool
+        Whether sites may have made it.
 
     Raises
     ------
     FrameError
-        If the file is missing or is not such a file.
+        The message names the first difference.
     """
-    try:
-        with xr.open_dataset(Path(path), engine="scipy") as opened:
-            dataset = opened.load()
-        written = str(dataset.attrs["format"])
-        plain = json.loads(dataset.attrs["facts"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FrameError(
-            f"{str(path)!r} cannot be read as a saved result ({type(error).__name__}); expected a "
-            "file written by fit.save(path)"
-        ) from None
-    arrays = {name: np.asarray(dataset[name].values, dtype=np.float64) for name in dataset}
-    return Saved(written, plain, arrays)
+    shape = {"call": {**call, "codebook": Codebook.from_dict}, "release": {**_TERMS, **own}}
+    facts = conform(shape, saved.facts, "")
+    terms = facts["release"]
+    relation: Adjacency = terms["adjacency"]
+    if (terms["rows"] is not None) != relation.n_public or not 0 <= (terms["rows"] or 0) <= 2**53:
+        raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
+    joint = terms["shared"]
+    if joint is not None and (not shared or min(joint.numbers, joint.size) < 0):
+        raise FrameError("release.shared: not of sites of such a release")
+    return facts["call"], terms if shared else {k: v for k, v in terms.items() if k != "shared"}
+
+
+def take(
+    saved: Saved, shapes: Mapping[str, tuple[int, ...]], holes: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the arrays of a file, which has these and no more, all of finite numbers.
+
+    Parameters
+    ----------
+    saved : Saved
+        The file.
+    shapes : mapping
+        What the facts imply.
+    holes : tuple of str
+        Arrays that may have nan.
+    """
+    for name in sorted(shapes.keys() ^ saved.arrays.keys()):
+        raise FrameError(f"array {name!a} is missing, or not of such a result")
+    for name, shape in shapes.items():
+        own = saved.arrays[name]
+        if own.shape != shape:
+            raise FrameError(f"array {name!r}: expected the shape {shape}, found {own.shape}")
+        # Their squares have to be finite too, unless they are declarations.
+        fine = np.abs(own) <= (sys.float_info.max if name in _ARRAYS else _LONGEST)
+        if not (fine | np.isnan(own) if name in holes else fine).all():
+            raise FrameError(f"array {name!r} has numbers that are not finite")
+    return dict(saved.arrays)
+
+
+def require_noise(noise: MomentNoise, where: str) -> None:
+    """Refuse standard deviations that are negative."""
+    for name, own in asdict(noise).items():
+        if own < 0:
+            raise FrameError(f"{where}.{name}: expected a number that is not negative")
 
 
 def read_moments(saved: Saved) -> tuple[MomentsCall, MomentsRelease]:
-    """Read what :func:`write_moments` wrote."""
-    plain, arrays = saved.facts["release"], saved.arrays
+    """Read what :func:`moments_bytes` wrote."""
+    call, release, _ = moments_of(saved, {})
+    return call, release
+
+
+def moments_of(
+    saved: Saved, more: Mapping[str, Shape]
+) -> tuple[MomentsCall, MomentsRelease, dict[str, Any]]:
+    """Read what :func:`moments_bytes` wrote, and what else it was given."""
+    asked, terms = read_facts(saved, CALL, {"count": float, "noise": MomentNoise, **more})
+    require_noise(terms["noise"], "release.noise")
+    n = len(asked["names"])
+    shapes: dict[str, tuple[int, ...]] = {"second": (n, n), "total": (n,), "estimate": (n, n)}
+    given = {name: own for name, own in shapes.items() if name == "second" or name in saved.arrays}
+    call, arrays = read_call(saved, asked, given)
+    if "total" in arrays and not np.isfinite(terms["noise"].mean):
+        raise FrameError("release.noise.mean: expected a number, since sums were released")
+    if call.center and "total" not in arrays:
+        raise FrameError("array 'total' is missing: call.center says that the mean was taken off")
+    own = {name: terms.pop(name) for name in more}
     release = MomentsRelease(
-        count=plain["count"],
+        **terms,
         total=arrays.get("total"),
         second=arrays["second"],
-        noise=MomentNoise(**plain["noise"]),
         estimate=arrays.get("estimate"),
-        **terms(saved),
     )
-    return asked(saved), release
+    return call, release, own
 
 
-def asked(saved: Saved) -> MomentsCall:
-    """Read what was asked."""
-    plain: dict[str, Any] = saved.facts["call"] | {name: saved.arrays[name] for name in _ARRAYS}
-    plain["codebook"] = Codebook.from_dict(plain["codebook"])
-    plain["names"] = tuple(plain["names"])
-    return MomentsCall(**plain)
-
-
-def terms(saved: Saved) -> dict[str, Any]:
-    """Read the fields that every release has."""
-    plain = saved.facts["release"]
-    kind, words = plain["guarantee"]
-    shared = plain.get("shared")
-    own = {} if shared is None else {"shared": _shared(shared)}
-    return {
-        **own,
-        "rows": plain["rows"],
-        "card": Card(**plain["card"]),
-        "guarantee": _GUARANTEES[kind](**words),
-        "adjacency": adjacency(plain["adjacency"]),
-        "events": tuple(_EVENTS[name](**own) for name, own in plain["events"]),
-        "simulated": plain["simulated"],
-    }
-
-
-def _shared(plain: dict[str, Any]) -> Shared:
-    return Shared(**{**plain, "sites": tuple(plain["sites"])})
+def read_call(
+    saved: Saved, asked: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[MomentsCall, dict[str, Any]]:
+    """Return the call, and the arrays besides its own, of the shapes given."""
+    n = len(asked["names"])
+    arrays = take(saved, {**dict.fromkeys(_ARRAYS, (n,)), **shapes})
+    call = MomentsCall(**asked, **{name: arrays.pop(name) for name in _ARRAYS})
+    if not 1 <= call.ncomp <= n:
+        raise FrameError(f"call.ncomp: expected a number from 1 to {n}")
+    if not (call.divisor > 0).all() or not (call.lower <= call.upper).all():
+        raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
+    with np.errstate(all="ignore"):
+        if not (np.abs(call.box) <= _LONGEST).all():
+            raise FrameError("arrays 'origin', 'divisor': scaled columns are not finite")
+    return call, arrays

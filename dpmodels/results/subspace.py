@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -252,11 +251,10 @@ class SubspaceResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.subspace_store import write_subspace
+    def _file(self) -> bytes:
+        from dpmodels.results.subspace_store import subspace_bytes
 
-        write_subspace(self.call, self.release, path)
+        return subspace_bytes(self.call, self.release)
 
     @property
     def scores(self) -> NoReturn:

@@ -1,35 +1,39 @@
-"""A released space in a netCDF file."""
+"""A released space in a file."""
 
 from __future__ import annotations
 
-from os import PathLike
+import math
 from typing import Any
 
+from dpmodels.errors import FrameError
+from dpmodels.outside import amount, fields_of
 from dpmodels.released import SubspaceRelease
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.store import Saved, asked, terms, write_saved
+from dpmodels.results.netcdf import Saved
+from dpmodels.results.store import CALL, call_bytes, read_call, read_facts
 
 SUBSPACE = "dpmodels.subspace/1"
 
 _NUMBERS = ("variance_sd", "count", "ordered", "limit", "expected_loss")
 
 
-def write_subspace(call: MomentsCall, release: SubspaceRelease, path: str | PathLike[str]) -> None:
-    """Write a fit; what is read back prints the same tables."""
+def subspace_bytes(call: MomentsCall, release: SubspaceRelease) -> bytes:
+    """Return the file of a fit; what is read back prints the same tables."""
     arrays: dict[str, Any] = {"frame": (("variable", "component"), release.frame)}
     if release.variances is not None:
-        arrays["variances"] = ("component", release.variances)
+        arrays["variances"] = (("component",), release.variances)
     own = {name: getattr(release, name) for name in _NUMBERS}
-    write_saved(call, release, own, arrays, path, SUBSPACE)
+    return call_bytes(call, release, own, arrays, SUBSPACE)
 
 
 def read_subspace(saved: Saved) -> tuple[MomentsCall, SubspaceRelease]:
-    """Read what :func:`write_subspace` wrote."""
-    plain, arrays = saved.facts["release"], saved.arrays
-    release = SubspaceRelease(
-        frame=arrays["frame"],
-        variances=arrays.get("variances"),
-        **{name: plain[name] for name in _NUMBERS},
-        **terms(saved),
-    )
-    return asked(saved), release
+    """Read what :func:`subspace_bytes` wrote."""
+    own = {**fields_of(SubspaceRelease, *_NUMBERS), "variance_sd": amount}
+    asked, terms = read_facts(saved, CALL, own)
+    shapes: dict[str, tuple[int, ...]] = {"frame": (len(asked["names"]), asked["ncomp"])}
+    if "variances" in saved.arrays:
+        shapes["variances"] = (asked["ncomp"],)
+        if math.isnan(terms["variance_sd"]) or math.isnan(terms["count"]):
+            raise FrameError("release: variances were bought, without a number of rows or noise")
+    call, arrays = read_call(saved, asked, shapes)
+    return call, SubspaceRelease(**terms, **{"variances": None, **arrays})

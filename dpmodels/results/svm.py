@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -118,11 +117,10 @@ class SVMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.coefficients_store import SVM, write_coefficients
+    def _file(self) -> bytes:
+        from dpmodels.results.coefficients_store import SVM, coefficients_bytes
 
-        write_coefficients(self.call, self.release, path, SVM)
+        return coefficients_bytes(self.call, self.release, SVM)
 
     def conf_int(self, level: float = 0.95) -> NoReturn:
         """Not available: the round part of the loss decides them, and was not released."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,11 +243,10 @@ class TableResult(Held):
 
         return Summary(table_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import TABLE, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import TABLE, described_bytes
 
-        write_described(path, TABLE, self.call, self.release)
+        return described_bytes(TABLE, self.call, self.release)
 
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()

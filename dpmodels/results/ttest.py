@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -152,11 +151,10 @@ class TTestResult(Held):
 
         return Summary(ttest_report(self))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the released values and public facts to a netCDF file."""
-        from dpmodels.results.described_store import TTEST, write_described
+    def _file(self) -> bytes:
+        from dpmodels.results.described_store import TTEST, described_bytes
 
-        write_described(path, TTEST, self.call, self.release, mu=self.mu)
+        return described_bytes(TTEST, self.call, self.release, mu=self.mu)
 
     def __repr__(self) -> str:
         return f"<TTestResult {self.call.formula!r}: {self.release.guarantee.describe()}>"

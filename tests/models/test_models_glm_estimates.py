@@ -21,7 +21,7 @@ from dpmodels.models.glm import dp_glm
 from dpmodels.privacy import ZCDP
 from dpmodels.results.coefficients_store import GLM, read_coefficients
 from dpmodels.results.glm import GLMResult
-from dpmodels.results.store import open_saved
+from dpmodels.results.netcdf import open_saved
 
 ALARM = 1e-6
 

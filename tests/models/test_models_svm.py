@@ -19,7 +19,7 @@ from dpmodels.errors import (
 from dpmodels.models.svm import dp_svm
 from dpmodels.privacy import ZCDP
 from dpmodels.results.coefficients_store import SVM, read_coefficients
-from dpmodels.results.store import open_saved
+from dpmodels.results.netcdf import open_saved
 from dpmodels.results.svm import SVMResult
 
 BOOK = dp.codebook(x=(-1, 1), z=(0, 4), label=["left", "right"], t=["p", "q", "r"])

@@ -17,7 +17,7 @@ from dpmodels.mechanisms import PPCA
 from dpmodels.privacy import ApproxDP, BoundedRangeEvent, GaussianEvent, PureDP, adjacency
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import MomentsCall, SubspaceResult
-from dpmodels.results.store import open_saved
+from dpmodels.results.netcdf import open_saved
 from dpmodels.results.subspace_store import SUBSPACE, read_subspace
 
 NAMES = tuple(f"x{i}" for i in range(5))
