@@ -60,6 +60,7 @@ from dpmodels.models import flower as flower
 from dpmodels.models.site_answers import QUESTIONS, SiteAnswers
 from dpmodels.models.site_files import Combined, Path, combine, site_release, stated_terms
 from dpmodels.models.site_questions import ask_sites
+from dpmodels.outside import parse
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.sites.outgoing import Sent
 
@@ -276,8 +277,8 @@ def _plain(message: Message) -> dict[str, Any]:
         return {"failure": message.error.reason or "Flower gave no reason"}
     records: Any = message.content
     try:
-        plain = json.loads(records[_RECORD]["json"])
-    except (KeyError, TypeError, ValueError):
+        plain = parse(records[_RECORD]["json"].encode())
+    except (KeyError, TypeError, ValueError, AttributeError):
         return {}
     return plain if isinstance(plain, dict) else {}
 

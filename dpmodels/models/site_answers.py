@@ -14,8 +14,9 @@ from dpmodels.errors import ArgumentError, DPModelsError
 from dpmodels.models.site_files import KEYED, Path, keys_of, seat_of
 from dpmodels.sites.key_file import take_seat, write_card
 from dpmodels.sites.keys import public_bytes
-from dpmodels.sites.letter import difference, require_free
+from dpmodels.sites.letter import difference
 from dpmodels.sites.outgoing import Sent
+from dpmodels.sites.posting import finish, require_places
 
 TERMS, LETTER = "terms", "letter"
 QUESTIONS = (TERMS, LETTER)
@@ -103,12 +104,14 @@ class SiteAnswers:
         session = self.terms["session"]
         if asked.get("session") != session:
             return self._refusal(f"its session is {session!r}, another one than was asked for")
+        if self.key is not None:
+            finish(self.key, self.site, self.path, self.terms)
         if self.path.exists():
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "
                 "its letter is kept at the site, for dp.combine"
             )
-        require_free(self.path)
+        require_places(self.path, self.key)
         if question == TERMS:
             return {"terms": {**self.terms, "keys": self._known_keys()}}
         handed = asked.get("keys")

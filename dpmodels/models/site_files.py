@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from os import PathLike
@@ -17,8 +18,10 @@ from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
 from dpmodels.models.pca import dp_pca
+from dpmodels.models.site_words import WORDS, read_words, require_words
 from dpmodels.models.table import dp_table
 from dpmodels.models.var import dp_var
+from dpmodels.outside import conform, tagged
 from dpmodels.privacy import (
     ZCDP,
     AdjacencyName,
@@ -37,9 +40,10 @@ from dpmodels.results.table import TableResult
 from dpmodels.results.var import VarResult
 from dpmodels.sites import Parties, SecureSum
 from dpmodels.sites.incoming import Incoming
-from dpmodels.sites.key_file import Seat, take_seat, use_up
-from dpmodels.sites.letter import read_letter, require_free, require_same_terms, write_letter
+from dpmodels.sites.key_file import Seat, take_seat
+from dpmodels.sites.letter import STATED, read_letter, require_same_terms
 from dpmodels.sites.outgoing import SENT, Outgoing, Sent, protocol_terms
+from dpmodels.sites.posting import finish, post, require_places
 
 Path = str | PathLike[str]
 Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | LMResult
@@ -55,17 +59,6 @@ VERBS: Mapping[str, Any] = {
     "hist": dp_hist,
     "table": dp_table,
     "summary": dp_summary,
-}
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "pca": ("ncomp", "center", "scale", "row_norm", "denoise"),
-    "cov": ("center", "scale", "row_norm", "denoise"),
-    "moments": ("row_norm", "denoise"),
-    "lm": ("weights", "row_norm"),
-    "mean": (),
-    "var": (),
-    "hist": ("breaks",),
-    "table": (),
-    "summary": (),
 }
 KEYED = ("cape", "secure_sum")
 _GUARANTEES = {kind.__name__: kind for kind in (ApproxDP, ZCDP)}
@@ -132,6 +125,14 @@ def site_release(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Notes
+    -----
+    The letter is on the disk before the key is used up, and gets its name
+    after. If the process dies in between, the same call again finds the letter
+    under its temporary name and gives it its own; it reads no row and charges
+    nothing. What a key was used for is recorded beside it, in a file with
+    ``.used`` added. Of several processes with one key, one writes a letter.
+
     Examples
     --------
     >>> import os, tempfile
@@ -147,7 +148,6 @@ def site_release(
     >>> fit.release.shared.sites, fit.nobs
     (('X', 'Y'), 396)
     """
-    require_free(path)
     chosen, guarantee, terms = stated_terms(
         formula,
         site=site,
@@ -159,6 +159,9 @@ def site_release(
         adjacency=adjacency,
         words=words,
     )
+    if key is not None and finish(key, site, path, terms):
+        return Place(path)
+    require_places(path, key)
     seat = seat_of(chosen, site, key, cards)
     terms["keys"] = keys_of(seat)
     outgoing = Outgoing(chosen, terms, site, seat)
@@ -172,9 +175,7 @@ def site_release(
         **words,
     )
     assert outgoing.letter is not None
-    if key is not None:
-        use_up(key, site)
-    write_letter(outgoing.letter, path)
+    post(outgoing.letter, path, key)
     return Place(path)
 
 
@@ -242,12 +243,11 @@ def combine(files: Sequence[Path]) -> Combined:
     protocol.seats(sites)
     book = Codebook.from_dict(terms["codebook"])
     nothing: dict[str, list[float]] = {name: [] for name in book}
-    kind, own = terms["guarantee"]
     result: Any = VERBS[terms["verb"]](
         terms["formula"],
         Parties(("",), (nothing,), Incoming(protocol, tuple(letters))),
         codebook=book,
-        budget=_GUARANTEES[kind](**own),
+        budget=conform(tagged(_GUARANTEES), terms["guarantee"], "terms.guarantee"),
         adjacency=terms["adjacency"],
         **terms["words"],
     )
@@ -276,7 +276,8 @@ def stated_terms(
         The terms are plain values.
     """
     chosen = _protocol(protocol)
-    _check(verb, words, site, session, budget)
+    _check(verb, site, session, budget)
+    require_words(verb, words)
     terms = {
         "verb": verb,
         "formula": formula,
@@ -287,6 +288,9 @@ def stated_terms(
         "protocol": protocol_terms(chosen),
         "session": session,
     }
+    # What the others could not read is said here, before it is paid for.
+    read = json.loads(json.dumps({**terms, "keys": {site: ""}}))
+    conform(STATED, read, "what the site states")
     return chosen, budget, terms
 
 
@@ -333,29 +337,14 @@ def _require_all(terms: Mapping[str, Any], sites: tuple[str, ...]) -> None:
         raise FrameError(f"site {strange[0]!r} is none of the sites that agreed on keys")
 
 
-def _check(verb: object, words: Mapping[str, Any], site: object, session: object, own: Any) -> None:
+def _check(verb: object, site: object, session: object, own: Any) -> None:
     if not isinstance(verb, str) or verb not in VERBS:
         raise ArgumentError(f"verb={said(verb)}: expected one of {', '.join(map(repr, VERBS))}")
-    strange = [word for word in words if word not in WORDS[verb]]
-    if strange:
-        known = ", ".join(WORDS[verb]) or "none"
-        raise ArgumentError(f"{strange[0]}= is no word of verb {verb!r} here; expected: {known}")
-    if not all(map(_is_plain, words.values())):
-        raise ArgumentError(
-            "the words of a site's file are texts, numbers, lists of numbers, True, False or None"
-        )
     for name, given in (("site", site), ("session", session)):
         if not isinstance(given, str) or not given:
             raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
     if type(own).__name__ not in _GUARANTEES:
         raise ArgumentError("sites add Gaussian noise: write delta=1e-6, or budget=dp.ZCDP(rho)")
-
-
-def _is_plain(value: object) -> bool:
-    many = value if isinstance(value, list | tuple) else ()
-    return isinstance(value, str | int | float | list | tuple | None) and all(
-        isinstance(one, int | float) for one in many
-    )
 
 
 def _protocol(protocol: object) -> Sent:
@@ -371,9 +360,9 @@ def _protocol(protocol: object) -> Sent:
 def _named(terms: Mapping[str, Any]) -> Sent:
     """Return the protocol of a file, and refuse what this version does not know."""
     words = dict(terms["protocol"])
-    name = words.pop("name")
-    known = name in SENT and terms["verb"] in VERBS and terms["guarantee"][0] in _GUARANTEES
-    if not known or not set(terms["words"]) <= set(WORDS[terms["verb"]]):
+    name, verb = words.pop("name", None), terms["verb"]
+    if name not in SENT or verb not in VERBS or not set(terms["words"]) <= set(WORDS[verb]):
         raise FrameError("the files are of a verb, words or a protocol that this version lacks")
-    made: Sent = SENT[name](**words)
+    read_words(terms["words"], "terms.words")
+    made: Sent = conform(SENT[name], words, "terms.protocol")
     return made

@@ -9,10 +9,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dpmodels.errors import FrameError, shorten
+from dpmodels.labels import plain as printed
 from dpmodels.models.protocol import Post
 from dpmodels.models.site_answers import LETTER, TERMS
 from dpmodels.models.site_files import KEYED
-from dpmodels.sites.letter import difference, read_letter
+from dpmodels.outside import conform
+from dpmodels.sites.letter import STATED, difference, read_letter
+from dpmodels.writing import require_target, write_whole
 
 Terms = dict[str, Any]
 _PAUSE: Final = 0.2
@@ -52,9 +55,11 @@ def ask_sites(
     taken = [str(file) for file in files.values() if file.exists()]
     if taken:
         raise FrameError(f"{taken[0]!r} is there already; give a folder without letters")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files.values():
+        require_target(file)
     at, stated = _meet(post, sites, session, until)
     terms = agreed_terms(stated)
-    folder.mkdir(parents=True, exist_ok=True)
     post.send(LETTER, dict.fromkeys(at, terms), max(until - time.monotonic(), 1.0))
     failed = _receive(post, at, terms, files, until)
     if failed:
@@ -116,11 +121,11 @@ def _meet(
             silent.discard(node)
             site: Any = said.get("site")
             if "failure" in said:
-                failure = f" (a node: {shorten(str(said['failure']), 200)})"
+                failure = f" (a node: {_quoted(said['failure'], 200)})"
             elif site not in sites:
                 continue
             elif "terms" not in said:
-                why = said.get("refusal", "it did not say what was asked")
+                why = _quoted(said.get("refusal", "it did not say what was asked"), 300)
                 raise FrameError(f"site {site!r} refuses: {why}; {_UNTOUCHED}")
             elif not _are_terms(said["terms"]):
                 raise FrameError(f"site {site!r} uses another version of dpmodels; {_UNTOUCHED}")
@@ -137,9 +142,17 @@ def _meet(
 
 
 def _are_terms(plain: Any) -> bool:
-    """Tell whether terms have the parts that are looked at one by one."""
-    parts = [plain.get(name) if isinstance(plain, dict) else None for name in ("protocol", "keys")]
-    return all(isinstance(part, dict) for part in parts) and "name" in plain["protocol"]
+    """Tell whether terms are of the shape that all state."""
+    try:
+        conform(STATED, plain, "")
+    except FrameError:
+        return False
+    return "name" in plain["protocol"]
+
+
+def _quoted(text: object, most: int) -> str:
+    """Return what a node wrote, as it can be printed."""
+    return shorten(printed(str(text)), most)
 
 
 def _receive(
@@ -154,7 +167,7 @@ def _receive(
             site = waiting.pop(node)
             if "letter" not in said:
                 why = said.get("refusal") or said.get("failure") or "it did not send a letter"
-                failed[site] = shorten(str(why), 300)
+                failed[site] = _quoted(why, 300)
                 continue
             wrong = _store(str(said["letter"]), site, terms, files[site])
             if wrong:
@@ -165,9 +178,8 @@ def _receive(
 
 def _store(text: str, site: str, terms: Terms, file: Path) -> str:
     """Keep a letter; say what is wrong with it, nothing where it is as agreed."""
-    with file.open("x", encoding="utf-8") as kept:
-        kept.write(text)
     try:
+        write_whole(file, text.encode(errors="replace"))
         letter = read_letter(file)
     except FrameError as error:
         return str(error)

@@ -90,7 +90,8 @@ class Incoming:
         roots, terms = [], []
         for letter, count in zip(self.letters, rows, strict=True):
             values = _read(letter, "floats", (1 + centred + columns * kept,))
-            if not np.isfinite(values).all():
+            # Their squares have to be finite too.
+            if not (np.abs(values) <= 1e150).all():
                 raise FrameError(f"site {letter.site!r} sent numbers that are not finite")
             total = values[1 : 1 + centred] if centred else None
             root = values[1 + centred :].reshape(columns, kept)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.outside import conform, fields_of, parse, read_bytes, require_text
 from dpmodels.sites.keys import pair_key, public_bytes
-from dpmodels.sites.letter import require_free
+from dpmodels.writing import discard, require_target, write_whole
 
 KEY, CARD = "dpmodels.site_key/1", "dpmodels.site_card/1"
-KEY_BYTES = 32
+USED = "dpmodels.site_key_used/1"
+MOST_BYTES = 2**16
+_HEX = re.compile("[0-9a-f]{64}")
 
 
 class Seat(NamedTuple):
@@ -38,6 +43,26 @@ class Seat(NamedTuple):
     public: tuple[bytes, ...]
     place: int
     private: X25519PrivateKey
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a key was used for: one letter, and where it is until it is visible.
+
+    Attributes
+    ----------
+    site : str
+        Whose key it was.
+    letter, partial : str
+        Names of the letter's file and of the temporary one, in one folder.
+    sha256 : str
+        The letter's digest.
+    """
+
+    site: str
+    letter: str
+    partial: str
+    sha256: str
 
 
 def site_key(site: str, path: str | PathLike[str]) -> Path:
@@ -72,20 +97,25 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
     """
     if not isinstance(site, str) or not site:
         raise ArgumentError("site=: expected the site's name, a text that is not empty")
+    require_text(site, "site")
     place = Path(path)
     card = place.with_name(place.name + ".card")
-    require_free(place)
-    require_free(card)
+    for own in (place, card, used_record(place)):
+        require_target(own)
     private = X25519PrivateKey.generate()
-    secret = {"format": KEY, "site": site, "private": private.private_bytes_raw().hex()}
     write_card(card, site, public_bytes(private).hex())
-    _create(place, secret, 0o600)
+    try:
+        _write_key(place, site, private.private_bytes_raw().hex())
+    except FrameError:
+        discard(card)
+        raise
     return card
 
 
 def write_card(path: Path, site: str, public: str) -> None:
     """Write a site's public card, `public` being 64 hexadecimal digits."""
-    _create(path, {"format": CARD, "site": site, "public": public}, 0o644)
+    own = {"format": CARD, "site": site, "public": public}
+    write_whole(path, json.dumps(own).encode())
 
 
 def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]) -> Seat:
@@ -100,12 +130,16 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
     plain = _read(key, KEY)
     if plain.get("site") != site:
         raise FrameError(f"{str(key)!r} is the key of another site than site={site!r}")
-    if "private" not in plain:
+    if "private" not in plain or os.path.lexists(used_record(key)):
         raise FrameError(
             f"{str(key)!r} was used: a key is for one release, for two would share their masks; "
             "make a new one with dp.site_key and send its card to the other sites"
         )
-    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(plain["private"]))
+    try:
+        own = conform({"format": str, "site": str, "private": _digits}, plain, "")
+    except FrameError as error:
+        raise FrameError(f"{str(key)!r} lacks a part of a key ({error})") from None
+    private = X25519PrivateKey.from_private_bytes(bytes.fromhex(own["private"]))
     known = {site: public_bytes(private)}
     for card in cards:
         named, public = _read_card(card)
@@ -119,40 +153,75 @@ def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLik
     return Seat(names, tuple(known[name] for name in names), names.index(site), private)
 
 
-def use_up(key: str | PathLike[str], site: str) -> None:
-    """Take the secret out of a key file, before anything masked by it is written."""
-    place = Path(key)
-    partial = place.with_name(place.name + ".used")
-    partial.write_text(json.dumps({"format": KEY, "site": site}), encoding="utf-8")
-    os.replace(partial, place)
+def used_record(key: str | PathLike[str]) -> Path:
+    """Return where it is recorded what a key was used for: beside the key, by its true name."""
+    place = Path(os.path.realpath(key))
+    return place.with_name(place.name + ".used")
 
 
-def _create(path: Path, plain: dict[str, str], mode: int) -> None:
+def use_up(key: str | PathLike[str], used: Used) -> None:
+    """Claim a key for one letter; of several processes one is let through.
+
+    The record is the claim: it is there whole, or not at all, and never replaced.
+
+    Raises
+    ------
+    FrameError
+        If the key was claimed before, or the record cannot be written.
+    """
+    plain = {"format": USED, **asdict(used)}
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
-        raise FrameError(f"{str(path)!r} is there already; give a new name") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(plain, file)
+        write_whole(used_record(key), json.dumps(plain).encode(), private=True)
+    except FrameError as error:
+        raise FrameError(f"the key was not claimed, and no letter was written: {error}") from None
+
+
+def wipe(key: str | PathLike[str], site: str) -> None:
+    """Take the secret out of the file of a key that is used up."""
+    _write_key(Path(os.path.realpath(key)), site, None)
+
+
+def read_used(key: str | PathLike[str]) -> Used | None:
+    """Return what a key was used for; None where it was not, or that is not known."""
+    try:
+        own = conform({"format": str, **fields_of(Used)}, _read(used_record(key), USED), "")
+    except FrameError:
+        return None
+    return Used(**{name: own[name] for name in fields_of(Used)})
+
+
+def _write_key(place: Path, site: str, private: str | None) -> None:
+    own = {"format": KEY, "site": site} | ({} if private is None else {"private": private})
+    write_whole(place, json.dumps(own).encode(), overwrite=private is None, private=True)
 
 
 def _read_card(path: str | PathLike[str]) -> tuple[str, bytes]:
-    own = _read(path, CARD)
+    plain = _read(path, CARD)
     try:
-        site, public = own["site"], bytes.fromhex(own["public"])
-    except (KeyError, TypeError, ValueError):
-        site, public = "", b""
-    if not site or len(public) != KEY_BYTES:
-        raise FrameError(f"{str(path)!r} lacks a part of a card; ask for it again")
-    return site, public
+        own = conform({"format": str, "site": str, "public": _digits}, plain, "")
+    except FrameError as error:
+        raise FrameError(
+            f"{str(path)!r} lacks a part of a card ({error}); ask for it again"
+        ) from None
+    if not own["site"]:
+        raise FrameError(f"{str(path)!r} lacks a part of a card (no name); ask for it again")
+    return own["site"], bytes.fromhex(own["public"])
 
 
-def _read(path: str | PathLike[str], written: str) -> dict[str, str]:
+def _digits(plain: object) -> str:
+    if not isinstance(plain, str) or not _HEX.fullmatch(plain):
+        raise FrameError("expected 64 hexadecimal digits")
+    return plain
+
+
+def _read(path: str | PathLike[str], written: str) -> dict[str, Any]:
+    why = "it is of another format"
     try:
-        plain: dict[str, str] = json.loads(Path(path).read_text(encoding="utf-8"))
-        fits = plain["format"] == written
-    except (OSError, ValueError, KeyError, TypeError):
-        fits = False
-    if not fits:
-        raise FrameError(f"{str(path)!r} is missing or is not a file of dp.site_key ({written})")
+        plain = parse(read_bytes(path, MOST_BYTES))
+    except FrameError as error:
+        plain, why = None, str(error)
+    if not isinstance(plain, dict) or plain.get("format") != written:
+        raise FrameError(
+            f"{str(path)!r} is missing or is not a file of dp.site_key, {written} ({why})"
+        )
     return plain

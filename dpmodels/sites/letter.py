@@ -11,16 +11,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError, shorten
+from dpmodels.labels import plain as shown
+from dpmodels.outside import Shape, conform, fields_of, parse, read_bytes
+from dpmodels.privacy import adjacency
 
 FORMAT = "dpmodels.site/1"
+MOST_BYTES = 2**30
+# What all sites agree on before one has read a row.
+STATED: Mapping[str, Shape] = {
+    "verb": str,
+    "formula": str,
+    "codebook": Codebook.from_dict,
+    "words": dict[str, str | int | float | bool | tuple[float, ...] | None],
+    "guarantee": tuple[str, dict[str, float]],
+    "adjacency": adjacency,
+    "protocol": dict[str, str | int | float | None],
+    "session": str,
+    "keys": dict[str, str],
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,16 @@ class Letter:
         return f"<Letter of site {self.site!r}, {len(self.values):,} bytes>"
 
 
+_SHAPE: Mapping[str, Shape] = {
+    **fields_of(Letter, "site", "rows", "shape", "number", "simulated"),
+    "format": str,
+    "terms": {**STATED, "basis": str},
+    "values": str,
+    "kind": Literal["words", "floats"],
+    "codebook_sha256": str,
+}
+
+
 def canonical(plain: object) -> bytes:
     """Return JSON of one spelling."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
@@ -78,46 +103,32 @@ def digest(plain: object) -> str:
     return hashlib.sha256(canonical(plain)).hexdigest()
 
 
-def require_free(path: str | PathLike[str]) -> None:
-    """Refuse a name that is taken, or of a folder that is not there, before anything is spent.
+class Sealed(NamedTuple):
+    """A letter as it is written.
 
-    Raises
-    ------
-    FrameError
-        If there is a file of that name, or no such folder.
+    Attributes
+    ----------
+    content : bytes
+        All of its file.
+    sha256 : str
+        The digest it carries, 64 hexadecimal digits.
     """
-    place = Path(path)
-    if place.exists():
-        raise FrameError(f"{str(path)!r} is there already; give a new name")
-    if not place.absolute().parent.is_dir():
-        raise FrameError(f"{str(path)!r}: its folder does not exist; make it first")
+
+    content: bytes
+    sha256: str
 
 
-def write_letter(letter: Letter, path: str | PathLike[str]) -> None:
-    """Write a file whole or not at all.
-
-    Raises
-    ------
-    FrameError
-        If there is a file of that name already.
-    """
+def seal(letter: Letter) -> Sealed:
+    """Return the file of a letter, its digest in it."""
     plain = asdict(letter)
     plain["values"] = base64.b64encode(letter.values).decode()
     plain["codebook_sha256"] = digest(letter.terms["codebook"])
-    sealed = {"format": FORMAT, **plain, "sha256": digest({"format": FORMAT, **plain})}
-    place = Path(path)
-    partial = place.with_name(f"{place.name}.{letter.number}.partial")
-    partial.write_text(json.dumps(sealed, indent=1), encoding="utf-8")
-    try:
-        os.link(partial, place)
-    except FileExistsError:
-        raise FrameError(f"{str(path)!r} is there already; give a new name") from None
-    finally:
-        partial.unlink()
+    own = digest({"format": FORMAT, **plain})
+    return Sealed(json.dumps({"format": FORMAT, **plain, "sha256": own}, indent=1).encode(), own)
 
 
 def read_letter(path: str | PathLike[str]) -> Letter:
-    """Read a file that :func:`write_letter` wrote.
+    """Read the file of a letter.
 
     Raises
     ------
@@ -126,27 +137,39 @@ def read_letter(path: str | PathLike[str]) -> Letter:
     """
     name = repr(str(path))
     try:
-        plain = json.loads(Path(path).read_text(encoding="utf-8"))
-        written, sealed = plain.pop("format"), plain.pop("sha256")
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        plain = parse(read_bytes(path, MOST_BYTES))
+        if not isinstance(plain, dict) or not {"format", "sha256"} <= set(plain):
+            raise FrameError("it has no format or no digest")
+    except FrameError as error:
         raise FrameError(
-            f"{name} cannot be read as what a site sent ({type(error).__name__}): it is missing, "
-            "truncated, or was not written by dp.site_release"
+            f"{name} cannot be read as what a site sent ({error}): it is missing, truncated, or "
+            "was not written by dp.site_release"
         ) from None
-    if written != FORMAT:
-        raise FrameError(f"{name} has the format {shorten(str(written))!r}; expected {FORMAT!r}")
-    if sealed != digest({"format": written, **plain}):
+    if plain["format"] != FORMAT:
+        found = shorten(ascii(plain["format"]))
+        raise FrameError(f"{name} has the format {found}; expected {FORMAT!r}")
+    if plain.pop("sha256") != digest(plain):
         raise FrameError(f"{name} was changed after it was written: its digest does not fit")
     try:
-        if plain.pop("codebook_sha256") != digest(plain["terms"]["codebook"]):
-            raise FrameError(f"{name}: the codebook does not fit its own digest")
-        values = base64.b64decode(plain.pop("values"), validate=True)
-        shape = tuple(plain.pop("shape"))
-        return Letter(**plain, values=values, shape=shape)
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, FrameError):
-            raise
-        raise FrameError(f"{name} lacks a part of what a site sends") from None
+        return _letter(plain)
+    except FrameError as error:
+        raise FrameError(f"{name} is not what a site sends: {error}") from None
+
+
+def _letter(plain: dict[str, Any]) -> Letter:
+    own = conform(_SHAPE, plain, "")
+    terms = plain["terms"]
+    if own.pop("codebook_sha256") != digest(terms["codebook"]):
+        raise FrameError("codebook_sha256: not the digest of the codebook")
+    public = adjacency(terms["adjacency"]).n_public
+    if (own["rows"] is not None) != public or not 0 <= (own["rows"] or 0) <= 2**53:
+        raise FrameError(f"rows: not a number of rows as under {terms['adjacency']!r}")
+    try:
+        values = base64.b64decode(own["values"], validate=True)
+    except ValueError:
+        raise FrameError("values: expected base64") from None
+    del own["format"]
+    return Letter(**{**own, "terms": terms, "values": values})
 
 
 def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
@@ -186,7 +209,7 @@ def difference(one: Any, other: Any, where: str = "") -> str:
     """Say where two plain values first differ; nothing where they do not."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         for key in [*one, *(key for key in other if key not in one)]:
-            place = f"{where} {key}".strip()
+            place = f"{where} {shorten(shown(str(key)))}".strip()
             if key not in one or key not in other:
                 return f"{place} is stated by one of them only"
             found = difference(one[key], other[key], place)
@@ -196,4 +219,5 @@ def difference(one: Any, other: Any, where: str = "") -> str:
     # Sites whose spellings differ, 1 and 1.0, would agree on no secret.
     if canonical(one) == canonical(other):
         return ""
-    return f"{where} is {shorten(str(other), 120)} and not {shorten(str(one), 120)}"
+    said = [shorten(shown(str(own)), 120) for own in (other, one)]
+    return f"{where} is {said[0]} and not {said[1]}"
