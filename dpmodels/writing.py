@@ -231,7 +231,7 @@ def _same(place: Path, other: Path) -> bool:
         if os.path.samefile(place, other):
             return True
     own, known = Path(os.path.realpath(place)), Path(os.path.realpath(other))
-    return own == known or (place.exists() and known in own.parents and known.is_dir())
+    return own == known or (os.path.exists(own) and known in own.parents)
 
 
 def _unused(place: Path) -> Path:

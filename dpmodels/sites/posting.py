@@ -8,6 +8,7 @@ used key, its record, and the letter under a temporary name, which
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,8 @@ from dpmodels.writing import discard, publish, require_target, stage
 
 _AGAIN = "the same call again gives it its name, and neither reads a row nor charges anything"
 _RENAME = "rename it"
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
 
 AnyPath = str | PathLike[str]
 
@@ -88,8 +91,8 @@ def finish(key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any]) -> 
     used, place = read_used(key), Path(path)
     if used is None or (used.site, used.letter) != (site, place.name):
         return False
-    partial = place.with_name(Path(used.partial).name)
-    if not partial.is_file():
+    partial = place.parent / used.partial
+    if not _PARTIAL.fullmatch(used.partial) or not partial.is_file():
         return False
     letter = read_letter(partial)
     sealed = seal(letter)
