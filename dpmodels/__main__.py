@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
+from dpmodels.outputs import add_outputs, require_outputs, write_outputs
 
 if TYPE_CHECKING:
     from dpmodels.models.site_files import Combined
-    from dpmodels.results.summary import Summary
     from dpmodels.sites.outgoing import Sent
-
-Pictures = tuple[tuple[str, bytes], ...]
 
 DESCRIPTION = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.
@@ -91,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_rows(pca)
     pca.add_argument("--mechanism", default="auto", help="auto (default) or a name")
     _add_model(pca.add_argument_group("model"))
-    _add_output(pca)
+    add_outputs(pca, "report")
     _add_sites(commands)
     return parser
 
@@ -167,13 +162,7 @@ def _add_sites(commands: Any) -> None:
         commands, "combine", "fit what sites have written, at no further cost", SITES_EXAMPLE
     )
     combine.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
-    _add_output(combine)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    output = parser.add_argument_group("output, besides the printed report")
-    for name, what in _FORMATS.items():
-        output.add_argument(f"--{name}", metavar="FILE", help=what)
+    add_outputs(combine, "report")
 
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
@@ -186,9 +175,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="recipes with known faults, which have to be flagged, each with its mended twin",
     )
-    output = parser.add_argument_group("output, besides the printed table")
-    for name in _TABLES:
-        output.add_argument(f"--{name}", metavar="FILE", help=_FORMATS[name])
+    add_outputs(parser, "table")
 
 
 def _row_norm(text: str) -> float | str:
@@ -203,19 +190,6 @@ def _or_none(text: str) -> str | None:
     return None if text == "none" else text
 
 
-_TABLES = ("text", "html", "latex", "markdown")
-_FORMATS = {
-    "text": "the report as plain text",
-    "html": "the report as a web page, with pictures where matplotlib is installed",
-    "latex": "the report as LaTeX tables",
-    "markdown": "the report as Markdown",
-    "save": "the result as netCDF, for dp.load",
-}
-_PICTURES = {
-    "plot_scree": "Variances of the components with noise intervals",
-    "plot_loadings": "Loadings of the variables on the components",
-    "plot": "Estimates",
-}
 _MODEL_WORDS = ("ncomp", "center", "scale", "row_norm", "denoise", "weights", "breaks")
 _MORE_WORDS: dict[str, tuple[Callable[[str], object], str]] = {
     "denoise": (_or_none, "auto (default), invariant, spiked, psd or none"),
@@ -244,7 +218,7 @@ def _main_job(words: argparse.Namespace) -> int:
 
 
 def _pca(words: argparse.Namespace) -> int:
-    _check_targets(words)
+    require_outputs(words, words.data, words.codebook)
     fit = dp.dp_pca(
         words.formula,
         words.data,
@@ -271,9 +245,7 @@ def _privacy(words: argparse.Namespace) -> dict[str, Any]:
 
 def _show(fit: Combined, words: argparse.Namespace) -> int:
     print(fit.summary())
-    _write(fit.summary(), words, lambda: _pictures(fit))
-    if words.save is not None:
-        fit.save(words.save)
+    write_outputs(words, fit.summary(), fit)
     return 0
 
 
@@ -321,10 +293,7 @@ def _protocol(words: argparse.Namespace) -> str | Sent:
 
 
 def _combine(words: argparse.Namespace) -> int:
-    _check_targets(words)
-    for name, target in _given(words, _FORMATS).items():
-        if target is not None and Path(target).exists():
-            raise ArgumentError(f"--{name} {target!r} is there already; give a new name")
+    require_outputs(words, *words.files)
     return _show(dp.combine(words.files), words)
 
 
@@ -332,54 +301,11 @@ def _audit(words: argparse.Namespace) -> int:
     """Audit the package or the exhibits; status 1 if one is not as it should be."""
     from dpmodels.audit.rollcall import call_the_exhibits, call_the_roll
 
-    _check_targets(words)
+    require_outputs(words)
     made = call_the_exhibits() if words.exhibits else call_the_roll(full=words.all)
     print(made.summary())
-    _write(made.summary(), words, tuple)
+    write_outputs(words, made.summary())
     return 0 if made.expected else 1
-
-
-def _check_targets(words: argparse.Namespace) -> None:
-    """Refuse an output folder that is not there before the budget is spent."""
-    for name in _FORMATS:
-        target = getattr(words, name, None)
-        if target is not None and not Path(target).resolve().parent.is_dir():
-            raise ArgumentError(f"--{name} {target!r}: its folder does not exist; make it first")
-
-
-def _write(summary: Summary, words: argparse.Namespace, draw: Callable[[], Pictures]) -> None:
-    makers = {
-        "text": lambda: summary.as_text() + "\n",
-        "html": lambda: summary.as_page(draw()),
-        "latex": summary.as_latex,
-        "markdown": summary.as_markdown,
-    }
-    for name, make in makers.items():
-        target = getattr(words, name)
-        if target is not None:
-            Path(target).write_text(make(), encoding="utf-8")
-
-
-def _pictures(fit: Combined) -> Pictures:
-    """Draw the pictures of a web page, none where matplotlib is not installed."""
-    if find_spec("matplotlib") is None:
-        return ()
-    from matplotlib.figure import Figure
-
-    pictures = []
-    for name, text in _PICTURES.items():
-        draw = getattr(fit, name, None)
-        if draw is None:
-            continue
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        try:
-            draw(ax=figure.add_subplot())
-        except ArgumentError:  # a model of the constant alone has nothing to draw
-            continue
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=120)
-        pictures.append((text, buffer.getvalue()))
-    return tuple(pictures)
 
 
 if __name__ == "__main__":
