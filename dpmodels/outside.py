@@ -38,6 +38,8 @@ Shape = Any
 
 # More than any honest file has, and few enough to hold in memory as Python's objects.
 MOST_MARKS: Final = 5_000_000
+# Of released numbers, whose squares and quotients have to be finite too.
+LONGEST: Final = 1e30
 _DEEPEST: Final = 50
 _LONGEST_INT: Final = 1000
 _LARGEST: Final[dict[Any, float]] = {int: 2**63 - 1, float: sys.float_info.max}
@@ -179,17 +181,28 @@ def require_text(text: str, where: str) -> str:
 
 
 def amount(plain: object) -> float:
-    """Read a number that is not negative, or nan; a shape for :func:`conform`."""
-    if type(plain) not in (int, float) or plain < 0 or plain > _LARGEST[float]:  # type: ignore[operator]
-        raise FrameError("expected a finite number from 0 up")
-    return plain  # type: ignore[return-value]
+    """Read 0 or a number between 1e-30 and 1e30; a shape for :func:`conform`."""
+    number: Any = plain
+    if type(plain) in (int, float) and (number == 0 or 1 / LONGEST <= number <= LONGEST):
+        return float(number)
+    raise FrameError("expected 0 or a number between 1e-30 and 1e30")
+
+
+def quantity(plain: object) -> float:
+    """Read a number of either sign, otherwise as :func:`amount`."""
+    return -amount(-plain) if isinstance(plain, float) and plain < 0 else amount(plain)
+
+
+def or_nan(shape: Callable[[object], float]) -> Callable[[object], float]:
+    """Return a shape that nan has too."""
+    return lambda plain: plain if isinstance(plain, float) and plain != plain else shape(plain)
 
 
 def tagged(kinds: Mapping[str, type[Any]]) -> Callable[[object], Any]:
     """Return the shape of a list of two: the name of a dataclass, and its fields."""
 
     def read(plain: object) -> Any:
-        name, own = conform(tuple[str, dict[str, float]], plain, "a name and fields")
+        name, own = conform(tuple[str, dict[str, int | float]], plain, "a name and fields")
         return conform(kinds[_literal(tuple(kinds), name, "the name")], own, name)
 
     return read
@@ -201,7 +214,7 @@ def _scalar(shape: Any, plain: Any, where: str) -> Any:
         raise FrameError(f"{where}: expected {_NAMES[shape]}, found {_found(plain)}")
     if shape in _LARGEST and abs(plain) > _LARGEST[shape]:
         raise FrameError(f"{where}: expected {_NAMES[shape]} of at most {_LARGEST[shape]:g}")
-    return require_text(plain, where) if found is str else plain
+    return require_text(plain, where) if found is str else float(plain) if shape is float else plain
 
 
 def _named(shape: Mapping[str, Shape], plain: Any, where: str) -> dict[str, Any]:

@@ -140,6 +140,8 @@ def _cov(saved: Saved) -> CovResult:
 def _moments(saved: Saved) -> MomentsResult:
     call, release = read_moments(saved)
     require_columns(call, design(call.formula, call.codebook))
+    if release.total is None or not call.center or call.scale != "range":
+        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
     return MomentsResult(call, release, row_coder)
 
 

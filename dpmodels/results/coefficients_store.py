@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from dpmodels.errors import FrameError
-from dpmodels.outside import amount, fields_of
+from dpmodels.outside import amount, fields_of, or_nan
 from dpmodels.released import BoughtCurvature, CoefficientsRelease, MomentNoise
 from dpmodels.results.coefficients_call import LINKS, CoefficientsCall
 from dpmodels.results.netcdf import Saved
@@ -20,7 +20,8 @@ _CALL = {
     **fields_of(CoefficientsCall, "formula", "names", "response", "levels", "ledger", "reason"),
     "family": str,
     "scale": Literal["range"] | None,
-    **dict.fromkeys(("row_norm", "worst_case", "clip"), amount),
+    **dict.fromkeys(("row_norm", "worst_case"), amount),
+    "clip": or_nan(amount),
 }
 _NUMBERS = ("ridge", "gradient_sd", "coefficient_sd")
 _NOISE = ("bread_noise", "meat_noise")
@@ -40,12 +41,16 @@ def coefficients_bytes(call: CoefficientsCall, release: CoefficientsRelease, wri
         arrays["bread"], arrays["meat"] = (_SQUARE, bought.bread), (_SQUARE, bought.meat)
     own |= {name: None if bought is None else asdict(getattr(bought, name)) for name in _NOISE}
     asked = {name: getattr(call, name) for name in _CALL} | {"codebook": call.codebook.to_dict()}
-    return result_bytes(asked, release, own, arrays, written)
+    return result_bytes(asked, release, own, arrays, written, read_coefficients)
 
 
 def read_coefficients(saved: Saved) -> tuple[CoefficientsCall, CoefficientsRelease]:
     """Read what :func:`coefficients_bytes` wrote."""
-    own = {**dict.fromkeys(_NUMBERS, amount), **dict.fromkeys(_NOISE, MomentNoise | None)}
+    own = {
+        **dict.fromkeys(_NUMBERS, amount),
+        "gradient_sd": or_nan(amount),
+        **dict.fromkeys(_NOISE, MomentNoise | None),
+    }
     asked, terms = read_facts(saved, _CALL, own, shared=False)
     if asked["family"] not in FAMILIES[saved.format]:
         raise FrameError(f"call.family: expected one of {', '.join(FAMILIES[saved.format])}")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from dpmodels.codebook import Level
 from dpmodels.errors import FrameError
-from dpmodels.outside import Shape, amount, conform, fields_of
+from dpmodels.outside import Shape, amount, conform, fields_of, quantity, require_text
 from dpmodels.released import CountsRelease, QuantilesRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.netcdf import Saved
@@ -21,7 +21,7 @@ TABLE, OVERVIEW = "dpmodels.table/1", "dpmodels.overview/1"
 
 # What each result is made of besides its call and release.
 OWN: Mapping[str, Mapping[str, Shape]] = {
-    TTEST: {"mu": float},
+    TTEST: {"mu": quantity},
     QUANTILE: {"probs": tuple[float, ...], "level": float | None, "grid": int},
     HIST: {"breaks": tuple[float, ...], "variable": str},
     OVERVIEW: {"strata": int},
@@ -32,7 +32,7 @@ def _level(plain: object) -> Level:
     """Read a level of a category; of which kinds there are, the codebook says."""
     if not isinstance(plain, Level):
         raise FrameError("expected a text, a number or a truth value")
-    return plain
+    return require_text(plain, "a level") if isinstance(plain, str) else plain
 
 
 def _table(plain: object) -> TableFacts:
@@ -106,7 +106,7 @@ def described_bytes(
     }
     arrays = {name: (places, getattr(release, name)) for name, places in dimensions.items()}
     plain = {name: getattr(release, name) for name in words}
-    return result_bytes(asked, release, {**plain, "own": own}, arrays, written)
+    return result_bytes(asked, release, {**plain, "own": own}, arrays, written, read_described)
 
 
 def read_described(saved: Saved) -> Description:
@@ -118,6 +118,8 @@ def read_described(saved: Saved) -> Description:
     call, own = DescribedCall(**asked), terms.pop("own")
     if counted:
         size = sum(table.size for table in call.tables)
+        if terms["step"] > 1:
+            raise FrameError("release.step: expected a part of a row, at most 1")
         if terms["paired"] and size != 4:
             raise FrameError("release.paired: expected false but for the mean of one number")
         return Description(call, CountsRelease(**terms, **take(saved, {"values": (size,)})), own)

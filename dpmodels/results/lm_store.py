@@ -17,7 +17,7 @@ LM = "dpmodels.lm/1"
 
 def lm_bytes(call: MomentsCall, release: MomentsRelease, model: LinearModel) -> bytes:
     """Return the file of a regression; what is read back prints the same tables."""
-    return moments_bytes(call, release, LM, model=asdict(model))
+    return moments_bytes(call, release, LM, {"model": asdict(model)}, read_lm)
 
 
 def read_lm(saved: Saved) -> tuple[MomentsCall, MomentsRelease, LinearModel]:

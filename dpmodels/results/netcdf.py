@@ -40,15 +40,15 @@ class Saved(NamedTuple):
     arrays: dict[str, Floats]
 
 
-def file_bytes(written: str, facts: Mapping[str, Any], arrays: Arrays) -> bytes:
+def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
     """Return the content of a file.
 
     Parameters
     ----------
     written : str
         The format.
-    facts : dict
-        Plain values.
+    text : str
+        The facts, as JSON in ASCII.
     arrays : mapping
         Arrays with the names of their dimensions.
 
@@ -59,7 +59,6 @@ def file_bytes(written: str, facts: Mapping[str, Any], arrays: Arrays) -> bytes:
     """
     from scipy.io import netcdf_file
 
-    text = json.dumps(facts)
     content = BytesIO()
     file: Any = netcdf_file(content, "w", version=2)
     for name, (dims, values) in arrays.items():

@@ -6,8 +6,8 @@ that was loaded can be used like the one that was saved.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -15,7 +15,17 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
-from dpmodels.outside import Shape, amount, conform, fields_of, tagged
+from dpmodels.outside import (
+    LONGEST,
+    Shape,
+    amount,
+    conform,
+    fields_of,
+    or_nan,
+    parse,
+    quantity,
+    tagged,
+)
 from dpmodels.privacy import (
     ZCDP,
     Adjacency,
@@ -37,7 +47,6 @@ _GUARANTEES = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
 _EVENTS = {
     kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
 }
-_LONGEST = 1e150
 _ARRAYS = ("lower", "upper", "origin", "divisor")
 CALL: Mapping[str, Shape] = {
     **fields_of(MomentsCall, "formula", "names", "unit_rows", "center", "ncomp"),
@@ -60,29 +69,45 @@ _TERMS: Mapping[str, Shape] = {
 }
 
 
-def moments_bytes(call: MomentsCall, release: MomentsRelease, written: str, **more: Any) -> bytes:
+def moments_bytes(
+    call: MomentsCall,
+    release: MomentsRelease,
+    written: str,
+    more: Mapping[str, Any] | None = None,
+    read: Callable[[Saved], object] | None = None,
+) -> bytes:
     """Return a file of the format given; what is read back prints the same tables."""
     arrays: dict[str, Any] = {"second": (("variable", "variable_"), release.second)}
     if release.total is not None:
         arrays["total"] = (("variable",), release.total)
     if release.estimate is not None:
         arrays["estimate"] = (("variable", "variable_"), release.estimate)
-    own = {"count": release.count, "noise": asdict(release.noise), **more}
-    return call_bytes(call, release, own, arrays, written)
+    own = {"count": release.count, "noise": asdict(release.noise), **(more or {})}
+    return call_bytes(call, release, own, arrays, written, read or read_moments)
 
 
 def call_bytes(
-    call: MomentsCall, release: Release, own: dict[str, Any], arrays: Arrays, written: str
+    call: MomentsCall,
+    release: Release,
+    own: dict[str, Any],
+    arrays: Arrays,
+    written: str,
+    read: Callable[[Saved], object],
 ) -> bytes:
     """Return a file of a call and a release, with the numbers and arrays of its own."""
     words = {name: getattr(call, name) for name in CALL}
     declared = {name: (("variable",), getattr(call, name)) for name in _ARRAYS}
     asked = {**words, "codebook": call.codebook.to_dict()}
-    return result_bytes(asked, release, own, {**declared, **arrays}, written)
+    return result_bytes(asked, release, own, {**declared, **arrays}, written, read)
 
 
 def result_bytes(
-    asked: dict[str, Any], release: AnyRelease, own: dict[str, Any], arrays: Arrays, written: str
+    asked: dict[str, Any],
+    release: AnyRelease,
+    own: dict[str, Any],
+    arrays: Arrays,
+    written: str,
+    read: Callable[[Saved], object],
 ) -> bytes:
     """Return a file of what was asked and the terms of a release, with what else is given.
 
@@ -96,6 +121,13 @@ def result_bytes(
         Arrays with the names of their dimensions.
     written : str
         The format.
+    read : callable
+        Reads such a file.
+
+    Raises
+    ------
+    FrameError
+        If it could not be read again.
     """
     shared = getattr(release, "shared", None)
     facts = {
@@ -111,7 +143,9 @@ def result_bytes(
             "shared": None if shared is None else asdict(shared),
         },
     }
-    return file_bytes(written, facts, arrays)
+    text = json.dumps(facts)
+    read(Saved(written, parse(text.encode()), {name: one for name, (_, one) in arrays.items()}))
+    return file_bytes(written, text, arrays)
 
 
 def read_facts(
@@ -166,18 +200,15 @@ def take(
         own = saved.arrays[name]
         if own.shape != shape:
             raise FrameError(f"array {name!r}: expected the shape {shape}, found {own.shape}")
-        # Their squares have to be finite too, unless they are declarations.
-        fine = np.abs(own) <= (sys.float_info.max if name in _ARRAYS else _LONGEST)
+        fine = np.abs(own) <= LONGEST
         if not (fine | np.isnan(own) if name in holes else fine).all():
-            raise FrameError(f"array {name!r} has numbers that are not finite")
+            raise FrameError(f"array {name!r} has numbers that are not within {LONGEST:g}")
     return dict(saved.arrays)
 
 
 def require_noise(noise: MomentNoise, where: str) -> None:
-    """Refuse standard deviations that are negative."""
-    for name, own in asdict(noise).items():
-        if own < 0:
-            raise FrameError(f"{where}.{name}: expected a number that is not negative")
+    """Refuse standard deviations that are negative, or of no size that noise has."""
+    conform(dict.fromkeys(fields_of(MomentNoise), or_nan(amount)), asdict(noise), where)
 
 
 def read_moments(saved: Saved) -> tuple[MomentsCall, MomentsRelease]:
@@ -190,7 +221,7 @@ def moments_of(
     saved: Saved, more: Mapping[str, Shape]
 ) -> tuple[MomentsCall, MomentsRelease, dict[str, Any]]:
     """Read what :func:`moments_bytes` wrote, and what else it was given."""
-    asked, terms = read_facts(saved, CALL, {"count": float, "noise": MomentNoise, **more})
+    asked, terms = read_facts(saved, CALL, {"count": quantity, "noise": MomentNoise, **more})
     require_noise(terms["noise"], "release.noise")
     n = len(asked["names"])
     shapes: dict[str, tuple[int, ...]] = {"second": (n, n), "total": (n,), "estimate": (n, n)}
@@ -219,9 +250,8 @@ def read_call(
     call = MomentsCall(**asked, **{name: arrays.pop(name) for name in _ARRAYS})
     if not 1 <= call.ncomp <= n:
         raise FrameError(f"call.ncomp: expected a number from 1 to {n}")
-    if not (call.divisor > 0).all() or not (call.lower <= call.upper).all():
+    if not (call.divisor >= 1 / LONGEST).all() or not (call.lower <= call.upper).all():
         raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
-    with np.errstate(all="ignore"):
-        if not (np.abs(call.box) <= _LONGEST).all():
-            raise FrameError("arrays 'origin', 'divisor': scaled columns are not finite")
+    if not (np.abs(call.box) <= LONGEST).all():
+        raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
     return call, arrays

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dpmodels.errors import FrameError
-from dpmodels.outside import amount, fields_of
+from dpmodels.outside import amount, fields_of, or_nan, quantity
 from dpmodels.released import SubspaceRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.netcdf import Saved
@@ -23,12 +23,13 @@ def subspace_bytes(call: MomentsCall, release: SubspaceRelease) -> bytes:
     if release.variances is not None:
         arrays["variances"] = (("component",), release.variances)
     own = {name: getattr(release, name) for name in _NUMBERS}
-    return call_bytes(call, release, own, arrays, SUBSPACE)
+    return call_bytes(call, release, own, arrays, SUBSPACE, read_subspace)
 
 
 def read_subspace(saved: Saved) -> tuple[MomentsCall, SubspaceRelease]:
     """Read what :func:`subspace_bytes` wrote."""
-    own = {**fields_of(SubspaceRelease, *_NUMBERS), "variance_sd": amount}
+    own = {**fields_of(SubspaceRelease, *_NUMBERS), "variance_sd": or_nan(amount)}
+    own |= dict.fromkeys(("count", "expected_loss"), or_nan(quantity))
     asked, terms = read_facts(saved, CALL, own)
     shapes: dict[str, tuple[int, ...]] = {"frame": (len(asked["names"]), asked["ncomp"])}
     if "variances" in saved.arrays:

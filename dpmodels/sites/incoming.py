@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 from dpmodels.noise import Entropy
+from dpmodels.outside import LONGEST
 from dpmodels.sites.dpdispca import DPdisPCA, Root
 from dpmodels.sites.full import Full
 from dpmodels.sites.letter import Letter
@@ -90,8 +91,7 @@ class Incoming:
         roots, terms = [], []
         for letter, count in zip(self.letters, rows, strict=True):
             values = _read(letter, "floats", (1 + centred + columns * kept,))
-            # Their squares have to be finite too.
-            if not (np.abs(values) <= 1e150).all():
+            if not (np.abs(values) <= LONGEST).all():
                 raise FrameError(f"site {letter.site!r} sent numbers that are not finite")
             total = values[1 : 1 + centred] if centred else None
             root = values[1 + centred :].reshape(columns, kept)

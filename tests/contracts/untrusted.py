@@ -1,0 +1,205 @@
+"""Files as an enemy would change them, and all that can be done with what they load as."""
+
+import copy
+import inspect
+import json
+import random
+import warnings
+
+import numpy as np
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, DPModelsError, NotAvailable
+from dpmodels.results.netcdf import file_bytes, open_saved
+from dpmodels.sites.letter import digest
+
+BOOK = dp.codebook(
+    a=dp.Numeric(0, 10, unit="m", label="a length"), b=(-1, 1), g=["p", "q", "r"], h=[0, 1]
+)
+RNG = np.random.default_rng(5)
+ROWS = {
+    "a": RNG.uniform(0, 10, 300),
+    "b": RNG.uniform(-1, 1, 300),
+    "g": RNG.choice(["p", "q", "r"], 300),
+    "h": RNG.choice([0, 1], 300),
+}
+APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
+PURE = {"codebook": BOOK, "eps": 2.0}
+AGREED = {**APPROX, "session": "s"}
+ODD = [
+    *(None, True, False, 0, 1, -1, 2, 10**30, -(10**30), 1e308, -1e308, 1e-308, 0.5),
+    *(float("nan"), float("inf"), "", "x", "\x1b[31mred", "\ud800", "nan", "replace"),
+    *([], {}, [[]], ["x"], [1, 2, 3], {"x": 1}, {"\x1b]0;t\x07": 1}),
+]
+
+
+def results():
+    """One result of every format."""
+    yield dp.dp_pca("~ a + b + g", ROWS, **APPROX)
+    yield dp.dp_pca("~ a + b", ROWS, **APPROX, scale="sd", ncomp=1, adjacency="add-remove")
+    yield dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1)
+    yield dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None)
+    yield dp.dp_moments("~ a + b + h", ROWS, **APPROX)
+    yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
+    yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
+    yield dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson")
+    yield dp.dp_svm("h ~ a + b", ROWS, **PURE)
+    yield dp.dp_mean("a ~ g", ROWS, **APPROX)
+    yield dp.dp_mean("~ a", ROWS, **PURE, mechanism="paired")
+    yield dp.dp_var("a ~ h", ROWS, **PURE)
+    yield dp.dp_ttest("a ~ h", ROWS, **PURE)
+    yield dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5])
+    yield dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4)
+    yield dp.dp_table("~ g + h", ROWS, **PURE)
+    yield dp.dp_summary("h ~ a + g", ROWS, **APPROX)
+
+
+def letters(folder):
+    """Letters of two sites, by protocol and verb: lists of bytes that combine."""
+    ways = [("full", "pca", "~ a + b"), ("dpdispca", "pca", "~ a + b"), ("full", "lm", "a ~ b")]
+    ways += [("secure_sum", "mean", "a ~ g"), ("full", "hist", "~ a"), ("cape", "table", "~ g + h")]
+    ways += [("full", "summary", "~ a + g"), ("secure_sum", "cov", "~ a + b")]
+    for number, (protocol, verb, formula) in enumerate(ways):
+        own = folder / str(number)
+        own.mkdir()
+        keyed = protocol in ("secure_sum", "cape")
+        cards = [dp.site_key(site, own / f"{site}.key") for site in "AB" if keyed]
+        files = []
+        for site in "AB":
+            key = {"key": own / f"{site}.key", "cards": cards} if keyed else {}
+            files.append(own / f"{site}.json")
+            words = {"site": site, "protocol": protocol, "verb": verb, **AGREED, **key}
+            dp.site_release(formula, ROWS, files[-1], **words)
+        yield [file.read_bytes() for file in files]
+
+
+def places(plain, way=()):
+    """Every place in a plain value."""
+    yield way
+    if isinstance(plain, dict):
+        for name in plain:
+            yield from places(plain[name], (*way, name))
+    elif isinstance(plain, list):
+        for number, own in enumerate(plain[:6]):
+            yield from places(own, (*way, number))
+
+
+def changed(plain, luck):
+    """A plain value with one place dropped, renamed, doubled, nested, of another type or value."""
+    made = copy.deepcopy(plain)
+    *way, last = luck.choice([way for way in places(made) if way])
+    at = made
+    for step in way:
+        at = at[step]
+    how = luck.randrange(8)
+    if how == 0:
+        del at[last]
+    elif how == 1 and isinstance(at, dict):
+        at[luck.choice(["x", "", "\x1b[2J", "__class__"])] = at.pop(last)
+    elif how == 2:
+        at[last] = [at[last]]
+    elif how == 3:
+        at[last] = {"x": at[last]}
+    elif how == 4 and isinstance(at[last], int | float):
+        at[last] = luck.choice([-at[last], at[last] * 1e9, at[last] + 1, at[last] / 3])
+    elif how == 5 and isinstance(at, dict):
+        at[last] = at[luck.choice(list(at))]
+    else:
+        at[last] = luck.choice(ODD)
+    return made
+
+
+def damaged(content, luck):
+    """Bytes flipped, cut off, or doubled."""
+    made = bytearray(content)
+    how = luck.randrange(4)
+    at = luck.randrange(len(made))
+    if how < 2:
+        made[at] ^= 1 << luck.randrange(8)
+    elif how == 2:
+        del made[at:]
+    else:
+        made[at:at] = made[luck.randrange(len(made)) :][:64]
+    return bytes(made)
+
+
+def changed_arrays(arrays, luck):
+    """Arrays with one of them dropped, renamed, of another shape or with other values."""
+    made = dict(arrays)
+    name = luck.choice(sorted(made))
+    dims, own = made[name]
+    how = luck.randrange(6)
+    if how == 0:
+        del made[name]
+    elif how == 1:
+        made[luck.choice(["x", "total", "estimate"])] = made.pop(name)
+    elif how == 2:
+        made[name] = (tuple(f"{dim}_2" for dim in dims), np.concatenate([own, own]))
+    else:
+        own = own.copy()
+        value = luck.choice([np.nan, np.inf, 1e300, -1e300, 1e149, -1e149, 0.0, -1.0, 1e-300])
+        own[(...,) if how == 3 else tuple(luck.randrange(size) for size in own.shape)] = value
+        made[name] = (dims, own)
+    return made
+
+
+def resealed(plain):
+    """The file of a letter whose digests fit again, as far as it has any."""
+    if isinstance(plain, dict):
+        terms = plain.get("terms")
+        if "codebook_sha256" in plain and isinstance(terms, dict) and "codebook" in terms:
+            plain["codebook_sha256"] = digest(terms["codebook"])
+        plain.pop("sha256", None)
+        plain["sha256"] = digest(plain)
+    return json.dumps(plain).encode()
+
+
+def unsealed(path):
+    """What a saved file is made of."""
+    from scipy.io import netcdf_file
+
+    saved = open_saved(path)
+    with netcdf_file(path, "r", mmap=False) as file:
+        dims = {name: own.dimensions for name, own in file.variables.items()}
+    arrays = {name: (dims[name], own) for name, own in saved.arrays.items()}
+    return saved.format, saved.facts, arrays
+
+
+def saved_as(written, facts, arrays):
+    """The file of facts and arrays, whatever they are."""
+    return file_bytes(written, json.dumps(facts), arrays)
+
+
+def use(fit):
+    """Print a result and call what can be called without words; return the texts."""
+    texts = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        report = fit.summary()
+        for way in ("as_text", "as_html", "as_latex", "as_markdown"):
+            texts.append(getattr(report, way)())
+        texts.append(repr(fit))
+        for name in dir(type(fit)):
+            if name.startswith("_") or name in ("save", "plot") or name.startswith("plot_"):
+                continue
+            try:
+                own = getattr(fit, name)
+                if inspect.ismethod(own) and not required(own):
+                    own = own()
+                texts.append(str(own))
+            except (NotAvailable, ArgumentError, DPModelsError):
+                continue
+    return texts
+
+
+def required(method):
+    """Words that a method cannot do without."""
+    return [
+        word
+        for word in inspect.signature(method).parameters.values()
+        if word.default is word.empty and word.kind not in (word.VAR_KEYWORD, word.VAR_POSITIONAL)
+    ]
+
+
+def lucky(seed):
+    return random.Random(seed)
