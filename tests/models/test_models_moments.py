@@ -291,7 +291,7 @@ def test_what_is_read_back_is_the_same(table, tmp_path):
     assert again.glance().equals(fit.glance())
     assert repr(again) == repr(fit)
     for part in (fit.pca("~ age * sex", center=False), fit.cov("~ age + score")):
-        part.save(tmp_path / "part.nc")
+        part.save(tmp_path / "part.nc", overwrite=True)
         read = dp.load(tmp_path / "part.nc")
         assert read.to_xarray().identical(part.to_xarray())
         assert str(read.summary()) == str(part.summary())

@@ -199,6 +199,28 @@ def test_a_folder_that_is_missing_stops_all_before_a_row_is_read(tmp_path):
     assert {question for question, _ in street.asked} == {TERMS}
 
 
+def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_path, monkeypatch):
+    ledger = dp.Ledger(budget=dp.ZCDP(0.5))
+    made = {
+        name: site(name, tmp_path, protocol="secure_sum", ledger=ledger if name == "A" else None)
+        for name in SITES
+    }
+    asked = {"session": "s-1"}
+    agreed = agreed_terms({name: own.answer(TERMS, asked)["terms"] for name, own in made.items()})
+
+    def dies(*given, **words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpmodels.sites.posting.publish", dies)
+    with pytest.raises(KeyboardInterrupt):
+        made["A"].answer(LETTER, agreed)
+    monkeypatch.undo()
+    assert not (tmp_path / "A.json").exists()
+    assert "has answered" in made["A"].answer(LETTER, agreed)["refusal"]
+    assert read_letter(tmp_path / "A.json").site == "A"
+    assert len(ledger.entries) == 1
+
+
 def test_keys_that_are_not_those_named_are_refused(tmp_path):
     made = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
     said = {name: one.answer(TERMS, {"session": "s-1"})["terms"] for name, one in made.items()}
