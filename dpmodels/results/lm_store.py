@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 from dpmodels.codebook import Numeric
@@ -24,8 +25,8 @@ def read_lm(saved: Saved) -> tuple[MomentsCall, MomentsRelease, LinearModel]:
     """Read what :func:`lm_bytes` wrote."""
     call, release, own = moments_of(saved, {"model": LinearModel})
     model: LinearModel = own["model"]
-    if release.total is None:
-        raise FrameError("array 'total' is missing: a regression is made of it")
+    if release.total is None or not all(map(math.isfinite, asdict(release.noise).values())):
+        raise FrameError("array 'total', release.noise: a regression needs both, without nan")
     if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
         raise FrameError("release.model.weights: expected a number of the codebook")
     return call, release, model

@@ -89,7 +89,7 @@ def everything(fit: Any, folder: Path) -> list[str]:
         found.append(repr(fit.to_xarray()))
     if hasattr(fit, "save"):
         path = folder / "fit.nc"
-        fit.save(path)
+        fit.save(path, overwrite=True)
         saved = path.read_bytes()
         for trace in BYTES:
             assert trace not in saved, "the saved file holds a cell"

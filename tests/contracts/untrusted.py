@@ -39,6 +39,7 @@ def results():
     yield dp.dp_pca("~ a + b", ROWS, **APPROX, scale="sd", ncomp=1, adjacency="add-remove")
     yield dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1)
     yield dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None)
+    yield dp.dp_cov("~ a + b", ROWS, **PURE, mechanism="zero")
     yield dp.dp_moments("~ a + b + h", ROWS, **APPROX)
     yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
     yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
