@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple
 
-from dpmodels.codebook import Level
 from dpmodels.errors import FrameError
+from dpmodels.levels import Level
 from dpmodels.outside import Shape, amount, conform, fields_of, quantity, require_text
 from dpmodels.released import CountsRelease, QuantilesRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
