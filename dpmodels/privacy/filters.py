@@ -130,13 +130,14 @@ class Filter:
         normal = [event for event in charged if isinstance(event, GaussianEvent)]
         plain = [event for event in charged if not isinstance(event, GaussianEvent)]
         eps = math.fsum(pure_eps(event) * event.count for event in plain)
+        mixed = isinstance(self.guarantee, ApproxDP)
         gaussian, most, share = totals.gaussian, totals.most, rounded_up(totals.share, eps)
         if totals.charges == 0:
             gaussian = self.kind != "zcdp" if self.kind else not (normal and plain)
             most = self.pure
         if gaussian and not normal and not totals.normal:
             most = max(most, share)
-        kept = share <= most * _room(totals.charges + 1)
+        kept = mixed and share <= most * _room(totals.charges + 1)
         outside = normal if kept else charged
         after = Totals(
             charges=totals.charges + 1,

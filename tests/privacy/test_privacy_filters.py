@@ -27,6 +27,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
     split_gaussian,
     total_eps,
+    total_rho,
 )
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.privacy.filters import Filter
@@ -235,6 +236,20 @@ def test_spent_is_at_most_the_whole_exactly_where_charges_hold(guarantee, events
         if not own.holds(after):
             break
         totals = after
+
+
+EVENTS = [PureEvent(0.1), GaussianEvent(5.0, 2), BoundedRangeEvent(0.2), PureEvent(0.3, 3)]
+
+
+@pytest.mark.parametrize("events", [EVENTS, EVENTS[:1], EVENTS[2:]])
+def test_a_ledger_of_one_currency_adds_everything_up(events):
+    rho, eps = Filter(ZCDP(1.0)), Filter(PureDP(9.0))
+    for one_by_one in (True, False):
+        totals, pure = Totals(), Totals()
+        for charged in [[event] for event in events] if one_by_one else [events]:
+            totals, pure = rho.plus(totals, charged), eps.plus(pure, charged)
+        assert rho.spent(totals).amount == pytest.approx(total_rho(events), rel=1e-12)
+        assert eps.spent(pure).amount == pytest.approx(total_eps(events, 0.0), rel=1e-12)
 
 
 def test_gaussian_noise_and_a_few_pure_releases_fit_without_a_share():
