@@ -156,7 +156,7 @@ def client_app(
     chosen, _, terms = stated_terms(formula, **stated, words=words)
     release = partial(site_release, formula, data, path, **stated, ledger=ledger, **words)
     answers = SiteAnswers(
-        site, chosen, terms, Place(path), release, key, tuple(cards), tuple(sites)
+        site, chosen, terms, Place(path), release, key, tuple(cards), tuple(sites), ledger
     )
     app = ClientApp()
     for question in QUESTIONS:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, DPModelsError
 from dpmodels.models.site_files import KEYED, Path, keys_of, seat_of
+from dpmodels.privacy import Ledger
 from dpmodels.sites.key_file import take_seat, write_card
 from dpmodels.sites.keys import public_bytes
 from dpmodels.sites.letter import difference
@@ -46,6 +47,8 @@ class SiteAnswers:
         Of all sites, where they were exchanged beforehand.
     sites : tuple of str
         All sites, where the aggregator hands their keys on.
+    ledger : Ledger, optional
+        What `release` charges.
     """
 
     site: str
@@ -56,6 +59,7 @@ class SiteAnswers:
     key: Path | None = None
     cards: Sequence[Path] = ()
     sites: tuple[str, ...] = ()
+    ledger: Ledger | None = None
     _alone: Any = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +109,7 @@ class SiteAnswers:
         if asked.get("session") != session:
             return self._refusal(f"its session is {session!r}, another one than was asked for")
         if self.key is not None:
-            finish(self.key, self.site, self.path, self.terms)
+            finish(self.key, self.site, self.path, self.terms, self.ledger)
         if self.path.exists():
             return self._refusal(
                 f"it has answered session {session!r} already, and a session is answered once; "

@@ -28,6 +28,7 @@ from dpmodels.privacy import (
     ApproxDP,
     Guarantee,
     Ledger,
+    check_ledger,
     resolve_budget,
 )
 from dpmodels.privacy import adjacency as neighbours
@@ -159,7 +160,8 @@ def site_release(
         adjacency=adjacency,
         words=words,
     )
-    if key is not None and finish(key, site, path, terms):
+    check_ledger(ledger)
+    if key is not None and finish(key, site, path, terms, ledger):
         return Place(path)
     require_places(path, key)
     seat = seat_of(chosen, site, key, cards)
@@ -175,7 +177,7 @@ def site_release(
         **words,
     )
     assert outgoing.letter is not None
-    post(outgoing.letter, path, key)
+    post(outgoing.letter, path, key, outgoing.charged)
     return Place(path)
 
 

@@ -103,6 +103,11 @@ def digest(plain: object) -> str:
     return hashlib.sha256(canonical(plain)).hexdigest()
 
 
+def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
+    """Return what a ledger lets be used once: the key that a letter's terms name."""
+    return "key", str(terms["keys"][site])
+
+
 class Sealed(NamedTuple):
     """A letter as it is written.
 

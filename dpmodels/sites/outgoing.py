@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import Entropy, simulating
+from dpmodels.privacy import Charge
 from dpmodels.sites.cape import Cape
 from dpmodels.sites.dpdispca import DPdisPCA
 from dpmodels.sites.full import Full
 from dpmodels.sites.key_file import Seat
-from dpmodels.sites.letter import Letter, canonical
+from dpmodels.sites.letter import Letter, canonical, key_claim
 from dpmodels.sites.payload import pack, scales, unpack
 from dpmodels.sites.protocol import Trust
 from dpmodels.sites.secure_sum import SecureSum
@@ -49,6 +50,8 @@ class Outgoing:
         The site among the others, for protocols that need keys.
     letter : Letter, optional
         What was written; None before.
+    charged : Charge
+        What was charged for it; of nothing before.
     """
 
     protocol: Sent
@@ -56,8 +59,19 @@ class Outgoing:
     site: str
     seat: Seat | None
     letter: Letter | None = field(default=None, repr=False)
+    charged: Charge = field(default_factory=Charge, repr=False)
 
     passes_noise: ClassVar[bool] = True
+
+    @property
+    def claims(self) -> tuple[tuple[str, str], ...]:
+        """What a ledger lets a site use once: its name in a session, and its key."""
+        session = ("session", f"{self.terms['session']}, site {self.site}")
+        return (session,) if self.seat is None else (session, key_claim(self.terms, self.site))
+
+    def keep(self, charged: Charge) -> None:
+        """Hold the charge until the letter is on the disk."""
+        self.charged = charged
 
     @property
     def trust(self) -> Trust:

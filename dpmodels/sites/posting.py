@@ -12,11 +12,12 @@ import re
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from dpmodels.errors import FrameError
+from dpmodels.errors import FrameError, LedgerError
+from dpmodels.privacy import Charge, Ledger
 from dpmodels.sites.key_file import Used, read_used, use_up, used_record, wipe
-from dpmodels.sites.letter import Letter, difference, read_letter, seal
+from dpmodels.sites.letter import Letter, difference, key_claim, read_letter, seal
 from dpmodels.writing import discard, publish, require_target, stage
 
 _AGAIN = "the same call again gives it its name, and neither reads a row nor charges anything"
@@ -25,6 +26,7 @@ _RENAME = "rename it"
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
 
 AnyPath = str | PathLike[str]
+NOTHING: Final = Charge()
 
 
 def require_places(path: AnyPath, key: AnyPath | None) -> None:
@@ -42,29 +44,45 @@ def require_places(path: AnyPath, key: AnyPath | None) -> None:
             require_target(place)
 
 
-def post(letter: Letter, path: AnyPath, key: AnyPath | None) -> None:
-    """Write a letter, and use up the key that masks it.
+def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING) -> None:
+    """Write a letter, use up the key that masks it, and record its digest.
 
     Raises
     ------
     FrameError
-        If another process was faster with the key: no letter is left then. Or if
-        the letter cannot be made visible: :func:`finish` does it later.
+        If it cannot be written, or another process was faster with the key: no
+        letter is left then, and the charge is given back. Or if the letter
+        cannot be made visible: :func:`finish` does it later.
+    LedgerError
+        If it cannot be recorded; it is not visible then.
     """
     sealed = seal(letter)
     place = Path(path)
-    partial = stage(place, sealed.content)
+    try:
+        partial = stage(place, sealed.content)
+    except FrameError:
+        charged.void("the letter could not be written")
+        raise
     if key is not None:
         try:
             use_up(key, Used(letter.site, place.name, partial.name, sealed.sha256))
         except FrameError:
             discard(partial)
+            charged.void("the key could not be claimed")
             raise
         wipe(key, letter.site)
+    try:
+        charged.released(sealed.sha256)
+    except LedgerError:
+        if key is None:
+            discard(partial)
+        raise
     _show(partial, place, sealed.content, _RENAME if key is None else _AGAIN)
 
 
-def finish(key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any]) -> bool:
+def finish(
+    key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any], ledger: Ledger | None = None
+) -> bool:
     """Make the letter visible for which a key was used up, if that is all that is lacking.
 
     Parameters
@@ -77,6 +95,8 @@ def finish(key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any]) -> 
         Where the letter belongs.
     terms : dict
         What the site states, but for the keys.
+    ledger : Ledger or None
+        What was charged for the letter.
 
     Returns
     -------
@@ -106,6 +126,11 @@ def finish(key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any]) -> 
             f"other terms: {found}; write the same, or make a new key with dp.site_key"
         )
     wipe(key, site)
+    if ledger is not None:
+        claim = key_claim(letter.terms, site)
+        for entry in ledger.unfinished():
+            if claim in entry.claims:
+                ledger.released(entry, used.sha256)
     # Where files have one name each, an empty one may have kept it free.
     _show(partial, place, sealed.content, _AGAIN, overwrite=_holds(place, b""))
     return True
