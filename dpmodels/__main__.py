@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError
 from dpmodels.outputs import add_outputs, require_outputs, write_outputs
+from dpmodels.writing import require_target
 
 if TYPE_CHECKING:
     from dpmodels.models.site_files import Combined
@@ -32,6 +33,16 @@ example:
 The codebook is a JSON file of public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "income": {"range": [0, 250000], "unit": "dollars"},
    "sex": {"levels": ["F", "M"]}}
+"""
+
+LEDGER = "open, verify and print the account of what one table's releases have cost"
+
+LEDGER_EXAMPLE = """\
+example:
+  python -m dpmodels ledger study.ledger --eps 2 --delta 1e-6     # a new one
+  python -m dpmodels pca "~ a + b" data.csv --codebook cb.json --eps 1 --delta 1e-6 \\
+      --ledger study.ledger
+  python -m dpmodels ledger study.ledger --html register.html     # what was charged
 """
 
 SITES_EXAMPLE = """\
@@ -59,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = {
         None: _main_job,
         "pca": _pca,
+        "ledger": _ledger,
         "audit": _audit,
         "site-key": _site_key,
         "site": _site,
@@ -87,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     pca.add_argument("--mechanism", default="auto", help="auto (default) or a name")
     _add_model(pca.add_argument_group("model"))
     add_outputs(pca, "report")
+    _add_ledger(_command(commands, "ledger", LEDGER, LEDGER_EXAMPLE))
     _add_sites(commands)
     return parser
 
@@ -113,6 +126,20 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--adjacency", default="replace", help="replace (default; n is public) or add-remove"
     )
+    budget.add_argument("--ledger", metavar="FILE", help="charge it; opened by the command ledger")
+
+
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="of the ledger; made if it is not there")
+    budget = parser.add_argument_group("what a new one holds; of another one it has to be the same")
+    budget.add_argument("--eps", type=float, help="privacy loss of all releases together")
+    budget.add_argument("--delta", type=float, default=0.0, help="for example 1e-6")
+    budget.add_argument("--rho", type=float, help="zCDP budget, instead of --eps and --delta")
+    budget.add_argument("--adjacency", help="replace (default; n is public) or add-remove")
+    budget.add_argument("--pure", type=float, help="eps kept for releases without delta")
+    budget.add_argument("--rule", help="gaussian or zcdp; by default the first charge decides")
+    parser.add_argument("--export", metavar="FILE", help="all lines with their hashes, as JSON")
+    add_outputs(parser, "table")
 
 
 def _add_model(model: Any) -> None:
@@ -218,16 +245,35 @@ def _main_job(words: argparse.Namespace) -> int:
 
 
 def _pca(words: argparse.Namespace) -> int:
-    require_outputs(words, words.data, words.codebook)
+    require_outputs(words, words.data, words.codebook, *filter(None, [words.ledger]))
     fit = dp.dp_pca(
         words.formula,
         words.data,
         codebook=dp.Codebook.load(words.codebook),
         mechanism=words.mechanism,
+        ledger=_opened(words),
         **_privacy(words),
         **_given(words, _MODEL_WORDS),
     )
     return _show(fit, words)
+
+
+def _opened(words: argparse.Namespace) -> dp.Ledger | None:
+    return None if words.ledger is None else dp.Ledger.open(words.ledger)
+
+
+def _ledger(words: argparse.Namespace) -> int:
+    """Open a ledger, verify it and print its register."""
+    require_outputs(words, words.file)
+    if words.export is not None:
+        require_target(words.export, overwrite=words.force, never=[words.file])
+    ledger = dp.Ledger.open(words.file, **_privacy(words), pure=words.pure, rule=words.rule)
+    made = dp.ledger_report(ledger)
+    print(made)
+    write_outputs(words, made)
+    if words.export is not None:
+        ledger.export(words.export, overwrite=words.force)
+    return 0
 
 
 def _given(words: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -268,6 +314,7 @@ def _site(words: argparse.Namespace) -> int:
         verb=words.verb,
         key=words.key,
         cards=words.cards,
+        ledger=_opened(words),
         **_privacy(words),
         **_given(words, _MODEL_WORDS),
     )

@@ -9,6 +9,7 @@ from typing import Final
 from dpmodels.errors import LedgerError
 from dpmodels.privacy.budget import ApproxDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
+from dpmodels.privacy.compose import pure_eps
 from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
 from dpmodels.privacy.filters import TOLERANCE, Filter
 from dpmodels.privacy.neighbours import Adjacency
@@ -47,7 +48,7 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
     return (
         f"{name} costs {price(added, own.guarantee).describe()}. Spent so far: "
         f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
-        f"{_remedy(whole, total, fitting)}."
+        f"{_remedy(whole, total, fitting)}{_kept(whole, added, before)}."
     )
 
 
@@ -103,12 +104,21 @@ def _remedy(whole: Spent, total: Spent, fitting: Spent) -> str:
         remedy = f"open the ledger with {_as_argument(total, _UP)}"
     if fitting.amount > TOLERANCE * whole.amount:
         remedy = f"write {_as_argument(fitting, _DOWN)} or less, or {remedy}"
-    if whole.delta:
-        remedy += (
-            "; releases without delta add up where the ledger keeps eps for them, pure=, and "
-            "those planned together cost less when charged as one"
-        )
     return f"{told}: {remedy}"
+
+
+def _kept(whole: Spent, added: tuple[Event, ...], before: Totals) -> str:
+    """Say how a ledger of eps and delta holds more releases without delta."""
+    pure = [event for event in added if not isinstance(event, GaussianEvent)]
+    if not whole.delta or len(pure) < len(added):
+        return ""
+    asked = before.pure + math.fsum(pure_eps(event) * event.count for event in pure)
+    if not asked < whole.amount:
+        return ""
+    return (
+        f"; opened with pure={_UP.create_decimal(asked):f} a ledger keeps so much for releases "
+        "without delta, and they add up"
+    )
 
 
 def _fitting(own: Filter, added: tuple[Event, ...], before: Totals) -> Spent:
