@@ -158,13 +158,9 @@ def test_parts_of_the_error_add_up():
     np.testing.assert_allclose(found.tvalues, found.params / found.bse)
     np.testing.assert_allclose(found.zvalues, found.tvalues)
     assert ((found.pvalues >= 0) & (found.pvalues <= 1)).all()
-    assert found.conf_int().to_numpy() == pytest.approx(
-        found.params.to_numpy()[:, None]
-        + np.outer(found.bse, [-1.959963984540054, 1.959963984540054])
-    )
-    assert found.noise_int().to_numpy() == pytest.approx(
-        found.params.to_numpy()[:, None] + np.outer(found.bse_noise, ends)
-    )
+    centre, ends = found.params.to_numpy()[:, None], [-1.959963984540054, 1.959963984540054]
+    assert found.conf_int().to_numpy() == pytest.approx(centre + np.outer(found.bse, ends))
+    assert found.noise_int().to_numpy() == pytest.approx(centre + np.outer(found.bse_noise, ends))
     wide, narrow = found.conf_int(0.99), found.conf_int(0.5)
     assert (wide["lower"] < narrow["lower"]).all()
     with pytest.raises(ArgumentError):
