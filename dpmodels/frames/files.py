@@ -106,6 +106,19 @@ def _is_file(item: object) -> bool:
     return folder or path.suffix.lower() == SUFFIX
 
 
+def named_files(data: object) -> tuple[Path, ...]:
+    """Give the files that data stand for; none where they are no paths, or lead nowhere."""
+    try:
+        if is_list_of_files(data):
+            return files_of_all(data)
+        if not isinstance(data, str | PathLike):
+            return ()
+        path = Path(data)
+        return (path,) if path.is_file() else files_of(path)
+    except (FrameError, OSError, ValueError):
+        return ()
+
+
 def files_of(path: Path) -> tuple[Path, ...]:
     """Give the Parquet files of a path, in the order of their names.
 

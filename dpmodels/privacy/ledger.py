@@ -146,10 +146,8 @@ class Ledger:
         ------
         LedgerError
             If the file has another guarantee or other neighbours, is damaged,
-            from a newer version, not to be written to, locked, or on a file
-            system of a network. Nothing is charged.
-        FrameError
-            If a new file cannot be written.
+            from a newer version, cannot be written, is locked, or lies on a
+            file system of a network. Nothing is charged.
         BudgetError, ArgumentError
             If the words make no sense.
 

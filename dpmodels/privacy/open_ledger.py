@@ -70,6 +70,7 @@ def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:
     """Make the file, unless another process has just made it."""
     try:
         create(store.path, opening(own, relation))
-    except FrameError:
+    except FrameError as error:
         if not store.path.exists():
-            raise
+            why = str(error).partition(", and nothing")[0]
+            raise LedgerError(f"the ledger {store.place} cannot be made: {why}") from None

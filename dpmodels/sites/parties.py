@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
+from dpmodels.frames.files import named_files, require_once
 from dpmodels.noise import source
 from dpmodels.privacy import Charge, Guarantee, PureDP
 from dpmodels.released import digest
@@ -48,9 +49,10 @@ class Parties:
         FrameError
             As of `binding`, with the name of the site.
         """
-        bound = []
+        bound, seen = [], dict[Hashable, str]()
         for name, own in zip(self.names, self.data, strict=True):
             try:
+                require_once(named_files(own), seen)
                 bound.append(binding(own))
             except FrameError as error:
                 raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None

@@ -183,6 +183,18 @@ def test_other_terms_are_refused(path, words, told):
     Ledger.open(path, eps=2.0, delta=1e-6, adjacency="replace")
 
 
+def test_a_ledger_that_cannot_be_made(path, tmp_path, monkeypatch):
+    with pytest.raises(LedgerError, match=r"cannot be made: .* folder does not exist"):
+        Ledger.open(tmp_path / "none" / "study.ledger", eps=1.0)
+
+    def full(*words):
+        raise FrameError("'x' was not written (no room), and nothing there was changed")
+
+    monkeypatch.setattr(ledger_file, "write_whole", full)
+    with pytest.raises(LedgerError, match=r"cannot be made: 'x' was not written \(no room\)$"):
+        Ledger.open(path, eps=1.0)
+
+
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"SQLite format 3\0" + bytes(100)])
 def test_what_is_no_ledger_is_refused(path, content):
     path.write_bytes(content)

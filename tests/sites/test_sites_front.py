@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -237,3 +239,18 @@ def test_leading_parts_are_of_noisy_moments_and_their_law_is_not_claimed():
     fits = [dp.dp_pca("~ age + income + sex", **words).release for _ in range(2)]
     assert not np.isclose(fits[0].second, fits[1].second, rtol=1e-9).any()
     assert np.isnan([fits[0].noise.diagonal, fits[0].noise.off]).all()
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_a_file_lies_at_one_site(tmp_path, link):
+    file, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    file.write_text("a\n0.1\n0.9\n")
+    link(file, other)
+    words = {"codebook": dp.codebook(a=(0, 1)), "eps": 1.0, "delta": 1e-6, "protocol": "pooled"}
+    ledger = dp.Ledger(eps=1.0, delta=1e-6)
+    with pytest.raises(FrameError, match=r"site 'B': .* are one file"):
+        dp.dp_mean("~ a", sites={"A": file, "B": str(other)}, ledger=ledger, **words)
+    assert ledger.entries == ()
+    other.unlink()
+    other.write_text("a\n0.1\n0.9\n")
+    assert dp.dp_mean("~ a", sites={"A": file, "B": other}, **words).release.rows == 4
