@@ -118,7 +118,9 @@ def _refuse_lazy(data: object) -> None:
             "of Dask's collections only a DataFrame is a table: write series.to_frame(), "
             "bag.to_dataframe(), or dask.dataframe.from_dask_array(array, columns=[...])"
         )
-    if nw.dependencies.is_narwhals_lazyframe(data) or nw.dependencies.is_into_lazyframe(data):
+    # Older narwhals know their own alone.
+    known = getattr(nw.dependencies, "is_into_lazyframe", nw.dependencies.is_narwhals_lazyframe)
+    if nw.dependencies.is_narwhals_lazyframe(data) or known(data):
         raise FrameError(
             "a lazy table is a query yet to run: bring it into memory (data.collect(), "
             "data.compute(), data.df()), give an iterable of its computed parts, "

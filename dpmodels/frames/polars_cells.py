@@ -30,7 +30,7 @@ def polars_cells(series: "polars.Series") -> NDArray[Any]:
     import polars as pl
 
     kind = series.dtype
-    if kind in (pl.Int128, pl.UInt128):
+    if str(kind) in ("Int128", "UInt128"):  # which older polars lacks
         return np.fromiter(series.to_list(), object, len(series))
     if kind.is_numeric() or kind in (
         pl.Boolean,

@@ -29,9 +29,9 @@ them on honestly learns nothing by them.
 *Once.* The letter's file is the record that a session was answered. While it
 is there the site refuses: nothing is charged twice, and the same rows never
 get fresh noise. Should the aggregator lose a letter, the file can be handed
-over, for :func:`~dpmodels.combine`. Flower starts a process for each message,
-so that a ledger opened beside the app holds for this one release; a site that
-takes part in several sessions counts them itself.
+over, for :func:`~dpmodels.combine`. Flower starts a process for each message:
+a ledger in memory would hold for this one release, one in a file
+(``dp.Ledger.open``) adds up all sessions of a site.
 
 *Code.* Flower sends the code of its apps from whoever may start runs to every
 site, where it runs with the rights of the SuperNode. Terms that are checked by

@@ -134,6 +134,10 @@ def site_release(
     nothing. What a key was used for is recorded beside it, in a file with
     ``.used`` added. Of several processes with one key, one writes a letter.
 
+    A ledger lets the site's name in this session, and its key, be used once:
+    they are claimed by the charge itself. The letter's digest is recorded in it
+    before the letter gets its name.
+
     Examples
     --------
     >>> import os, tempfile

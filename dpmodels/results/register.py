@@ -12,9 +12,11 @@ from dpmodels.results.summary import Summary
 _SHOWN: Final = 12
 _STATES: Final = (
     "charged: nothing is known to have come of it, and it stays spent; released: digest begins "
-    "the SHA-256 of what came out; void: nothing came of it, and it was given back.",
+    "the SHA-256 of what came out; void: nothing came of it, and it was given back."
+)
+_CHAIN: Final = (
     "Each line's hash is made of the line and the hash before it. A changed line shows; an older "
-    "copy of the whole file does not: keep a printed head where the file cannot be written.",
+    "copy of the whole file does not: keep a printed head where the file cannot be written."
 )
 
 
@@ -63,10 +65,14 @@ def ledger_report(ledger: Ledger) -> Summary:
         ("Spent", ledger.describe().split(";")[0]),
         ("Charges", f"{count(len(lines))}, {count(unfinished)} unfinished"),
         ("Head", ledger.head[:_SHOWN]),
+        *((("Kept", f"eps = {ledger.pure:g}, without delta"),) if ledger.pure else ()),
     )
     title = f"Privacy ledger {ledger.place}".strip()
     sections = (Section("Charge", heads, rows),) if rows else ()
-    return Summary(Report(title, facts, sections, _STATES))
+    void = [line for line in lines if line["reason"]]
+    reasons = tuple(f"Charge {line['charge']} is void: {line['reason']}." for line in void)
+    notes = (_STATES, _CHAIN) if ledger.place else (_STATES,)
+    return Summary(Report(title, facts, sections, (*reasons, *notes)))
 
 
 def _cells(line: dict[Any, Any]) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def _geometric(generator: np.random.Generator, eps: float, runs: int) -> Floats:
 EXHIBIT = Exhibit(
     name="tight_filter",
     fault="budgets chosen after answers, added up as if fixed before",
-    source="dpmodels before 0.2, and ledgers that ask an accountant for a total",
+    source="ledgers that ask an accountant for the total",
     recipe=Batched(partial(_answers, second=TIGHT)),
     pair=Pair(rows=np.ones(2), neighbour=np.ones(1), adjacency="add-remove", name="a row more"),
     eps=EPS,
