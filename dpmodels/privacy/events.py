@@ -11,16 +11,20 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Final
 
-from dpmodels.errors import BudgetError
+from dpmodels.errors import BudgetError, said
 from dpmodels.privacy.budget import positive_number
 
 _WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
+# Prices are multiplied by counts as floats.
+_MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
 
 
 def _whole_count(count: object) -> int:
-    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        raise BudgetError(f"count={count!r} is not a whole number above zero: write count=1.")
+    if isinstance(count, bool) or not isinstance(count, Integral) or not 1 <= int(count) <= _MOST:
+        raise BudgetError(
+            f"count={said(count)} is not a whole number from 1 to 2**53: write count=1."
+        )
     return int(count)
 
 

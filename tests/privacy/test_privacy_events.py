@@ -32,7 +32,7 @@ def test_a_senseless_noise_is_refused_by_name(kind, name, words, wrong):
         kind(wrong)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, 2.0, math.nan, "1", None, True])
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, 2.0, math.nan, "1", None, True, 2**53 + 1, 10**400])
 @pytest.mark.parametrize(("kind", "name", "words"), KINDS)
 def test_a_senseless_count_is_refused_by_name(kind, name, words, wrong):
     with pytest.raises(BudgetError, match=r"^count=.*write count=1"):
