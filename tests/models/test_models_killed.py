@@ -1,0 +1,102 @@
+"""Processes that are killed at any moment: no charge is lost, and no file is half there."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from itertools import count
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import LedgerError
+from dpmodels.privacy import Ledger
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+BOOK = dp.codebook(y=(0, 1))
+ROWS = {"y": np.linspace(0, 1, 20)}
+TOGETHER = 4
+EPS = 2.0**-10
+
+
+def asks(ledger, folder, acknowledged):
+    """Ask, acknowledge each charge as soon as it is made, save what comes out; without end."""
+    charge = Ledger.charge
+
+    def told(*words, **more):
+        entry = charge(*words, **more)
+        os.write(acknowledged, f"{entry.number} {entry.hash}\n".encode())
+        return entry
+
+    Ledger.charge = told
+    for number in count():
+        with suppress(LedgerError):
+            fit = dp.dp_mean("~ y", ROWS, codebook=BOOK, eps=EPS, ledger=ledger)
+            fit.save(folder / f"{os.getpid()}-{number}.nc")
+
+
+def killed(ledger, folder, write, most):
+    """Let some processes ask together, and kill each at a moment of its own."""
+    children = []
+    for _ in range(TOGETHER):
+        child = os.fork()
+        if child == 0:
+            try:
+                asks(ledger, folder, write)
+            finally:
+                os._exit(1)
+        children.append(child)
+    ends = sorted((random.uniform(0, most), child) for child in children)
+    started, statuses = time.monotonic(), []
+    for end, child in ends:
+        time.sleep(max(started + end - time.monotonic(), 0))
+        os.kill(child, signal.SIGKILL)
+        statuses.append(os.waitpid(child, 0)[1])
+    return statuses
+
+
+def survives(folder, kills, most):
+    """Kill so many, and look at what they leave; the budget is for some of what they ask."""
+    path = folder / "study.ledger"
+    budget = EPS * kills * 4
+    shared = Ledger.open(path, eps=budget)
+    # What is imported on the way is imported here, so that the children lose no time on it.
+    dp.dp_mean("~ y", ROWS, codebook=BOOK, eps=EPS).save(folder / "first.nc")
+    told = b""
+    for _ in range(kills // TOGETHER):
+        read, write = os.pipe()
+        statuses = killed(shared, folder, write, most)
+        os.close(write)
+        with closing(os.fdopen(read, "rb")) as pipe:
+            told += pipe.read()
+        assert statuses == [signal.SIGKILL] * TOGETHER
+    ledger = Ledger.open(path)
+    ledger.verify()
+    register = ledger.register()
+    known = {(entry.number, entry.hash) for entry in ledger.entries}
+    acknowledged = {(int(a), b) for a, b in (line.split() for line in told.decode().splitlines())}
+    assert acknowledged <= known
+    assert ledger.spent.amount == pytest.approx(EPS * len(known), rel=1e-9)
+    assert ledger.spent.amount <= budget
+    files = sorted(folder.glob("*-*.nc"))
+    for file in files:
+        assert dp.load(file).call.ledger
+    states = Counter(register["state"])
+    assert states["released"] >= len(files)
+    assert states["released"] + states["charged"] == len(register)
+    return {"charges": len(known), "acknowledged": len(acknowledged), "files": len(files)} | states
+
+
+def test_processes_killed_at_any_moment_lose_no_charge(tmp_path):
+    left = survives(tmp_path, 40, 0.1)
+    assert left["acknowledged"] > 0
+
+
+@pytest.mark.slow
+def test_a_thousand_killed_processes_lose_no_charge(tmp_path, reduced):
+    left = survives(tmp_path, 200 if reduced else 1000, 0.15)
+    assert left["files"] > 0
