@@ -58,10 +58,10 @@ def require_target(
     ...
     dpmodels.errors.FrameError: 'nowhere/fit.nc': its folder does not exist; make it first
     """
-    place = _place(path)
+    place = checked_path(path)
     name = repr(str(place))
     for other in never:
-        if _same(place, _place(other)):
+        if _same(place, checked_path(other)):
             raise ArgumentError(
                 f"{name} is also read or written here as {str(other)!r}; give another path"
             )
@@ -108,7 +108,7 @@ def write_whole(
     ...     (Path(folder) / "a.txt").read_bytes()
     b'all of it'
     """
-    place = _place(path)
+    place = checked_path(path)
     _require_free(place, overwrite)
     partial = stage(place, content, private=private)
     try:
@@ -130,7 +130,7 @@ def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
     FrameError
         If it cannot be written; nothing is left of it then.
     """
-    place = _place(path)
+    place = checked_path(path)
     partial = _unused(place)
     try:
         mode = 0o600 if private else 0o666
@@ -159,7 +159,7 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         If the name is taken and not to be replaced, or cannot be given; the
         staged file is still there then.
     """
-    place = _place(path)
+    place = checked_path(path)
     try:
         if overwrite:
             os.replace(partial, place)
@@ -198,7 +198,13 @@ def _name_once(partial: Path, place: Path) -> None:
             raise
 
 
-def _place(path: object) -> Path:
+def checked_path(path: object) -> Path:
+    """Return a path, and refuse what is none.
+
+    Raises
+    ------
+    ArgumentError
+    """
     if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"path={said(path)}: expected the path of a file, such as 'fit.nc'")
     if not os.fspath(path) or "\0" in os.fspath(path):

@@ -35,6 +35,10 @@ whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
    Gaussian filter it rises, at the first charge that is not pure, to the eps of
    the pure ones before.
 
+   A charge made **void** released nothing and counts no more. What was chosen at
+   each other charge stays: the filter, the share, what is in it, the plan; unless
+   no charge is left.
+
 *Proof of 3.* Totals only grow along a path, so a path that satisfies a rule at
 its end did so all along, and is a path of the analyst who is stopped by that
 rule alone. So the delta of all is at most the sum of those of each rule alone.
@@ -81,11 +85,11 @@ from scipy.optimize import brentq
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
-from dpmodels.privacy.compose import pure_eps, total_eps, total_rho
+from dpmodels.privacy.compose import total_eps
 from dpmodels.privacy.concentrated import zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent
 from dpmodels.privacy.spent import Spent, capacity
-from dpmodels.privacy.totals import Totals, mu, rounded_up
+from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
 RULES: Final = ("gaussian", "zcdp")
 # Room for rounding, each relative: of sums of eps for each charge, of rho, mu**2 and delta.
@@ -127,28 +131,18 @@ class Filter:
     def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
         """Return the totals after a charge, whether they hold or not."""
         charged = tuple(events)
-        normal = [event for event in charged if isinstance(event, GaussianEvent)]
-        plain = [event for event in charged if not isinstance(event, GaussianEvent)]
-        eps = math.fsum(pure_eps(event) * event.count for event in plain)
-        mixed = isinstance(self.guarantee, ApproxDP)
-        gaussian, most, share = totals.gaussian, totals.most, rounded_up(totals.share, eps)
+        normal = any(isinstance(event, GaussianEvent) for event in charged)
+        plain = any(not isinstance(event, GaussianEvent) for event in charged)
+        share = rounded_up(totals.share, summed_eps(charged))
+        gaussian, most = totals.gaussian, totals.most
         if totals.charges == 0:
             gaussian = self.kind != "zcdp" if self.kind else not (normal and plain)
             most = self.pure
-        if gaussian and not normal and not totals.normal:
+        if gaussian and not normal and not totals.mu2:
             most = max(most, share)
+        mixed = isinstance(self.guarantee, ApproxDP)
         kept = mixed and share <= most * _room(totals.charges + 1)
-        outside = normal if kept else charged
-        after = Totals(
-            charges=totals.charges + 1,
-            pure=rounded_up(totals.pure, eps),
-            normal=rounded_up(totals.normal, math.fsum(mu(one) ** 2 * one.count for one in normal)),
-            share=share if kept else totals.share,
-            most=most,
-            mu2=rounded_up(totals.mu2, math.fsum(mu(one) ** 2 * one.count for one in outside)),
-            rho=rounded_up(totals.rho, total_rho(outside)),
-            gaussian=gaussian,
-        )
+        after = totals.plus(charged, gaussian=gaussian, most=most, kept=kept)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
             return after
         tight = total_eps(charged, self.guarantee.delta)

@@ -305,7 +305,7 @@ class Ledger:
             body = {
                 "kind": CHARGED,
                 "charge": number,
-                "label": label,
+                "label": str(label),
                 "about": asdict(about or About()),
                 "events": events_to_plain(added),
                 "claims": [list(claim) for claim in claims],
@@ -348,8 +348,8 @@ class Ledger:
             If a line was changed, left out or put in.
         """
         with self._store.reading() as chain:
-            lines = list(chain.lines())
-        require_chain(self._filter, lines, self.place or "the ledger")
+            lines, claims = list(chain.lines()), chain.claims()
+        require_chain(self._filter, lines, claims, self.place or "the ledger")
 
     def export(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write all lines as JSON, one a line, each with its hash."""
@@ -393,6 +393,6 @@ class Ledger:
             after, body = totals_of(last), {**what, "charge": entry.number}
             if what["kind"] == VOID:
                 chain.free(entry.number)
-                after = replayed(self._filter, [*(line.body for line in chain.lines()), body])
+                after = replayed([*(line.body for line in chain.lines()), body])
             charges = last.body["charges"]
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)

@@ -4,7 +4,9 @@ Every reading and every writing is a transaction of a connection of its own, so
 that threads and forked processes need not know of each other. A writer takes
 the lock before it reads the totals (``BEGIN IMMEDIATE``), and a line counts
 once the file is synced (rollback journal, ``synchronous=EXTRA``): a process
-that is killed at any moment leaves the line or nothing of it.
+that is killed at any moment leaves the line or nothing of it. SQLite's pages
+have no check sums: each transaction looks whether they are consistent, and
+whether the lines it reads have their hashes, before anything is made of them.
 
 The chain of hashes shows a line that was changed, not one that was never
 there: who can write the file can put back an older copy of it. Against that,
@@ -22,16 +24,15 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from os import PathLike
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from dpmodels.errors import ArgumentError, LedgerError, said
-from dpmodels.privacy.lines import Line
+from dpmodels.errors import LedgerError
+from dpmodels.privacy.lines import Line, following
 from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.protocol import Claim
-from dpmodels.writing import AnyPath, write_whole
+from dpmodels.writing import AnyPath, checked_path, write_whole
 
 _APPLICATION: Final = 0x64706C67
 _VERSION: Final = 1
@@ -47,6 +48,10 @@ CREATE TABLE claims (
 ) STRICT;
 """
 _CLAIM: Final = "INSERT INTO claims VALUES (?, ?, ?)"
+_READ: Final = """
+SELECT coalesce((SELECT hash FROM lines AS one WHERE one.line = lines.line - 1), ''),
+       text, hash, line
+FROM lines """
 _ADD: Final = "INSERT INTO lines VALUES (?, ?, ?, ?)"
 _NETWORK: Final = frozenset(
     {
@@ -62,9 +67,9 @@ _WHY: Final = {
     "SQLITE_CANTOPEN": "it cannot be opened, or is no longer there",
     "SQLITE_PERM": "it cannot be opened",
     "SQLITE_AUTH": "it cannot be opened",
-    "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_NOTADB": "it is not a ledger, or damaged",
 }
+_DAMAGED: Final = "it is damaged; go back to a copy that verifies"
 
 
 class LedgerFile:
@@ -102,7 +107,9 @@ class LedgerFile:
         """
         with self._connected() as connection:
             connection.execute("BEGIN")
-            yield self._opened(connection)
+            chain = self._opened(connection)
+            self._seen = chain.place_and_hash()
+            yield chain
 
     @contextmanager
     def writing(self) -> Iterator[_Open]:
@@ -143,7 +150,7 @@ class LedgerFile:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = sqlite3.connect(
-                f"file:{quote(str(self.path))}?mode=rw",
+                f"file:{quote(os.fsencode(self.path))}?mode=rw",
                 uri=True,
                 timeout=self._timeout,
                 isolation_level=None,
@@ -153,7 +160,7 @@ class LedgerFile:
                 yield connection
             finally:
                 connection.close()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise LedgerError(f"{self._why(error)} Nothing was charged") from None
 
     def _opened(self, connection: sqlite3.Connection) -> _Open:
@@ -167,6 +174,8 @@ class LedgerFile:
                 f"{self.place} was written by a newer version of dpmodels (format {version}, here "
                 f"{_VERSION}): update dpmodels. Nothing was charged"
             )
+        if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+            raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
         chain = _Open(connection, self.place)
         if self._seen is not None and chain.at(self._seen[0]) != self._seen[1]:
             raise LedgerError(
@@ -175,9 +184,9 @@ class LedgerFile:
             )
         return chain
 
-    def _why(self, error: sqlite3.Error) -> str:
+    def _why(self, error: sqlite3.Error | UnicodeError) -> str:
         name = getattr(error, "sqlite_errorname", "")
-        why = next((text for known, text in _WHY.items() if name.startswith(known)), str(error))
+        why = next((text for known, text in _WHY.items() if name.startswith(known)), _DAMAGED)
         return f"the ledger {self.place}: {why.format(timeout=self._timeout)}."
 
 
@@ -215,6 +224,10 @@ class _Open:
                 raise LedgerError(claimed(kind, value)) from None
         self._connection.execute(_ADD, (number, charge, line.text, line.hash))
 
+    def claims(self) -> set[tuple[str, str, int]]:
+        """Return what is claimed, by which charge."""
+        return set(self._connection.execute("SELECT kind, value, charge FROM claims"))
+
     def place_and_hash(self) -> tuple[int, str]:
         """Return the number of the last line and its hash."""
         found = self._connection.execute(
@@ -233,8 +246,10 @@ class _Open:
         return "" if found is None else str(found[0])
 
     def _some(self, which: str, *words: int) -> list[Line]:
-        found = self._connection.execute(f"SELECT text, hash FROM lines {which}", words)
-        return [Line(str(text), str(digest)) for text, digest in found]
+        return [
+            following(str(before), Line(str(text), str(digest)), number, self._place)
+            for before, text, digest, number in self._connection.execute(_READ + which, words)
+        ]
 
 
 def ledger_path(path: AnyPath) -> Path:
@@ -245,9 +260,7 @@ def ledger_path(path: AnyPath) -> Path:
     ArgumentError
         If it is no path.
     """
-    if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"path={said(path)}: expected the path of a ledger's file")
-    return Path(os.path.realpath(path))
+    return Path(os.path.realpath(checked_path(path)))
 
 
 def create(path: Path, opening: Line) -> None:

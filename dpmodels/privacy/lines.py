@@ -11,12 +11,13 @@ import getpass
 import json
 import math
 import socket
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
+from itertools import pairwise
 from typing import Any, Final
 
 from dpmodels.errors import LedgerError
@@ -278,27 +279,83 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     )
 
 
-def replayed(own: Filter, lines: Iterable[Mapping[str, Any]]) -> Totals:
-    """Return the totals of all charges that are not void.
+def replayed(bodies: Sequence[Mapping[str, Any]]) -> Totals:
+    """Return the totals of all charges that are not void, where the last line makes one so.
+
+    What was chosen at each charge is kept, whichever others are void: by then it
+    may be chosen knowing answers (see `filters`).
+
+    Parameters
+    ----------
+    bodies : sequence of mappings
+        Of a ledger's lines, in order.
+    """
+    at = len(bodies) - 2
+    while bodies[at]["kind"] == RELEASED:
+        at -= 1
+    if bodies[at]["kind"] == CHARGED and bodies[at]["charge"] == bodies[-1]["charge"]:
+        return totals_from_plain(bodies[at - 1]["totals"])
+    void = {body["charge"] for body in bodies if body["kind"] == VOID}
+    totals = Totals()
+    for before, body in pairwise(bodies):
+        if body["kind"] == CHARGED and body["charge"] not in void:
+            was, then = (totals_from_plain(one["totals"]) for one in (body, before))
+            if totals.charges == 0 and was.charges == 1:
+                totals = was
+            else:
+                if math.isinf(was.mu2):
+                    totals = replace(totals, mu2=math.inf, rho=math.inf)
+                totals = totals.plus(
+                    events_from_plain(body["events"]),
+                    gaussian=was.gaussian,
+                    most=was.most,
+                    kept=was.share > then.share,
+                )
+    return totals
+
+
+def following(before: str, line: Line, number: int, place: str) -> Line:
+    """Return a line that follows from the one before.
+
+    Parameters
+    ----------
+    before : str
+        Hash of the line before, ``""`` for the first.
+    line : Line
+        The line.
+    number : int
+        Of the line.
+    place : str
+        Where it is kept.
+
+    Raises
+    ------
+    LedgerError
+        If it does not follow.
+    """
+    if hash_of(before, line.text) != line.hash:
+        raise LedgerError(
+            f"{place}: line {number} does not follow from the one before: the file was changed; "
+            "nothing can be charged to it. Go back to a copy that verifies"
+        )
+    return line
+
+
+def require_chain(
+    own: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
+) -> None:
+    """Refuse a chain in which a line was changed, left out or put in.
 
     Parameters
     ----------
     own : Filter
         The ledger's.
-    lines : iterable of mappings
-        Bodies of its lines, in order.
-    """
-    bodies = list(lines)
-    void = {body["charge"] for body in bodies if body["kind"] == VOID}
-    totals = Totals()
-    for body in bodies:
-        if body["kind"] == CHARGED and body["charge"] not in void:
-            totals = own.plus(totals, events_from_plain(body["events"]))
-    return totals
-
-
-def require_chain(own: Filter, lines: Iterable[Line], place: str) -> None:
-    """Refuse a chain in which a line was changed, left out or put in.
+    lines : iterable of Line
+        All of them.
+    claims : set of (str, str, int)
+        What is claimed, by which charge.
+    place : str
+        Where they are kept.
 
     Raises
     ------
@@ -307,21 +364,20 @@ def require_chain(own: Filter, lines: Iterable[Line], place: str) -> None:
     """
     before, totals, seen = "", Totals(), list[dict[str, Any]]()
     for number, line in enumerate(lines):
-        if hash_of(before, line.text) != line.hash:
-            raise LedgerError(
-                f"{place}: line {number} does not follow from the one before: the file was "
-                "changed; nothing can be charged to it. Go back to a copy that verifies"
-            )
-        before = line.hash
+        before = following(before, line, number, place).hash
         try:
             body = line.body
             seen.append(body)
             if body["kind"] == CHARGED:
                 totals = own.plus(totals, events_from_plain(body["events"]))
             elif body["kind"] == VOID:
-                totals = replayed(own, seen)
+                totals = replayed(seen)
             right = totals_from_plain(body["totals"]) == totals
         except (KeyError, TypeError, ValueError, RecursionError):
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")
+    void = {body["charge"] for body in seen if body["kind"] == VOID}
+    charged = [body for body in seen if body["kind"] == CHARGED and body["charge"] not in void]
+    if claims != {(*claim, body["charge"]) for body in charged for claim in body["claims"]}:
+        raise LedgerError(f"{place}: other things are claimed than its charges say")

@@ -69,14 +69,19 @@ class Memory:
         """Take back what a charge has claimed."""
         self._claims = {claim: own for claim, own in self._claims.items() if own != charge}
 
+    def claims(self) -> set[tuple[str, str, int]]:
+        """Return what is claimed, by which charge."""
+        return {(*claim, charge) for claim, charge in self._claims.items()}
+
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone."""
         taken = self._claims.keys() & set(claims)
         if taken:
             raise LedgerError(claimed(*sorted(taken)[0]))
-        self._claims.update(dict.fromkeys(claims, charge))
-        self._about.setdefault(charge, []).append(line)
+        # The line first: one that is interrupted here is spent, and no other takes its number.
         self._lines.append(line)
+        self._about.setdefault(charge, []).append(line)
+        self._claims.update(dict.fromkeys(claims, charge))
 
 
 def claimed(kind: str, value: str) -> str:

@@ -1,5 +1,7 @@
 """Opening a ledger's file: made if there is none, else held against what is asked for."""
 
+import os
+
 from dpmodels.errors import ArgumentError, FrameError, LedgerError, said
 from dpmodels.privacy.budget import Guarantee
 from dpmodels.privacy.filters import Filter, asked_filter
@@ -43,7 +45,7 @@ def open_store(
     place = ledger_path(path)
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout < 1e5:
         raise ArgumentError(f"timeout={said(timeout)}: expected seconds, such as 30")
-    if not place.exists():
+    if not os.path.exists(place):
         if guarantee is None:
             raise LedgerError(
                 f"{str(path)!r} is not there: to open a new ledger write its budget, "
@@ -71,6 +73,6 @@ def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:
     try:
         create(store.path, opening(own, relation))
     except FrameError as error:
-        if not store.path.exists():
+        if not os.path.exists(store.path):
             why = str(error).partition(", and nothing")[0]
             raise LedgerError(f"the ledger {store.place} cannot be made: {why}") from None

@@ -30,6 +30,10 @@ class Chain(Protocol):
         """Take back what a charge has claimed."""
         ...
 
+    def claims(self) -> set[tuple[str, str, int]]:
+        """Return what is claimed, by which charge."""
+        ...
+
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone.
 

@@ -24,12 +24,13 @@ References
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from scipy.special import log_expit, ndtri_exp
 
-from dpmodels.privacy.compose import pure_eps
+from dpmodels.privacy.compose import pure_eps, total_rho
 from dpmodels.privacy.events import BoundedRangeEvent, Event, GaussianEvent
 
 _UP: Final = 1 + 1e-12
@@ -69,6 +70,16 @@ def mu(event: Event) -> float:
             return pure_mu(eps / 2)
         case _:
             return pure_mu(pure_eps(event))
+
+
+def _summed_mu2(events: Iterable[Event]) -> float:
+    return math.fsum(mu(event) ** 2 * event.count for event in events)
+
+
+def summed_eps(events: Iterable[Event]) -> float:
+    """Return the sum of the eps of all events but the Gaussian ones."""
+    plain = [event for event in events if not isinstance(event, GaussianEvent)]
+    return math.fsum(pure_eps(event) * event.count for event in plain)
 
 
 def rounded_up(total: float, more: float) -> float:
@@ -111,6 +122,34 @@ class Totals:
     rho: float = 0.0
     gaussian: bool = True
     alone: float = math.inf
+
+    def plus(
+        self, charged: tuple[Event, ...], *, gaussian: bool, most: float, kept: bool
+    ) -> "Totals":
+        """Return the totals with one charge more.
+
+        Parameters
+        ----------
+        charged : tuple of events
+            Its releases.
+        gaussian, most
+            As they are from this charge on.
+        kept : bool
+            Whether its pure releases are in the share.
+        """
+        eps = summed_eps(charged)
+        normal = tuple(event for event in charged if isinstance(event, GaussianEvent))
+        outside = normal if kept else charged
+        return Totals(
+            charges=self.charges + 1,
+            pure=rounded_up(self.pure, eps),
+            normal=rounded_up(self.normal, _summed_mu2(normal)),
+            share=rounded_up(self.share, eps) if kept else self.share,
+            most=most,
+            mu2=rounded_up(self.mu2, _summed_mu2(outside)),
+            rho=rounded_up(self.rho, total_rho(outside)),
+            gaussian=gaussian,
+        )
 
     @property
     def summed(self) -> float:

@@ -10,7 +10,7 @@ from dpmodels.privacy.filters import Filter
 
 GUARANTEES = [ApproxDP(1.0, 1e-6), ApproxDP(0.5, 0.05), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 # Sums of mu**2 may exceed theirs by 1e-9, a plan's delta its own by 1e-6; sums over the grid are
-# good to 1e-6.
+# good to 5e-6 for these.
 SLACK = 1e-5
 
 
@@ -75,9 +75,9 @@ def test_the_attack_finds_rules_that_are_no_filters(rule):
 
 
 @pytest.mark.slow
-def test_no_analyst_of_thousands_exceeds_the_guarantee(reduced):
+def test_no_analyst_of_many_exceeds_the_guarantee(reduced):
     draw = random.Random(2)
-    for _ in range(2 if reduced else 40):
+    for _ in range(2 if reduced else 12):
         for guarantee in GUARANTEES:
             for kind in ("", "gaussian", "zcdp"):
                 own = Filter(guarantee, draw.choice([0.0, 0.4, 0.8]) * guarantee.eps, kind)

@@ -369,3 +369,38 @@ def test_a_link_leads_to_the_same_ledger(path, tmp_path):
     (tmp_path / "link.ledger").symlink_to(path)
     spend(Ledger.open(tmp_path / "link.ledger"), 0.5)
     assert first.spent.amount == 0.5
+
+
+def test_a_line_spoilt_under_an_open_ledger_is_found_before_it_is_charged(path):
+    ledger = Ledger.open(path, eps=1.0)
+    entry = spend(ledger, 0.5)
+    change(path, "UPDATE lines SET text = replace(text, '\"pure\":0.5', '\"pure\":0.0')")
+    for touch in (
+        lambda: spend(ledger, 0.9),
+        lambda: ledger.spent,
+        lambda: ledger.entries,
+        lambda: ledger.released(entry, "d"),
+        ledger.describe,
+        ledger.register,
+    ):
+        with pytest.raises(LedgerError, match="line 1 does not follow"):
+            touch()
+
+
+def test_an_older_copy_is_found_by_who_has_only_read(path):
+    spend(Ledger.open(path, eps=1.0), 0.25)
+    older = path.read_bytes()
+    spend(Ledger.open(path), 0.5)
+    reader = Ledger.open(path)
+    path.write_bytes(older)
+    with pytest.raises(LedgerError, match="older copy"):
+        spend(reader, 0.5)
+
+
+def test_a_claim_taken_out_is_found(path):
+    Ledger.open(path, eps=1.0).charge(
+        [PureEvent(0.1)], adjacency="replace", claims=(("key", "ab"),)
+    )
+    change(path, "DELETE FROM claims")
+    with pytest.raises(LedgerError, match="other things are claimed"):
+        Ledger.open(path)

@@ -1,0 +1,99 @@
+"""A file that was damaged is refused, or still what it was, and never holds less than was spent."""
+
+import random
+import sqlite3
+from contextlib import suppress
+
+import pytest
+
+from dpmodels.errors import LedgerError
+from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_file
+
+CLAIM = ("key", "k0")
+
+
+class Hasty(sqlite3.Connection):
+    """A connection that does not wait for the disk, which is not what is tried here."""
+
+    def executescript(self, script):
+        return super().executescript(script.replace("EXTRA", "OFF"))
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        ledger_file.sqlite3, "connect", lambda *own, **more: connect(*own, **more, factory=Hasty)
+    )
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A ledger's bytes, and what it says."""
+    path = tmp_path_factory.mktemp("sound") / "study.ledger"
+    ledger = Ledger.open(path, eps=1.0, delta=1e-6)
+    for number in range(7):
+        event = GaussianEvent(40.0) if number % 2 else PureEvent(0.01)
+        entry = ledger.charge([event], adjacency="replace", claims=(("key", f"k{number}"),))
+        if number % 3 == 0:
+            ledger.released(entry, f"digest {number}")
+        elif number == 4:
+            ledger.void(entry, "the disk was full")
+    return path.read_bytes(), told(ledger), ledger.entries[0]
+
+
+def told(ledger):
+    register = ledger.register().to_dict()
+    return ledger.spent, ledger.head, ledger.entries, ledger.unfinished(), register
+
+
+def damaged(content, draw):
+    """The content cut off, or with some bytes changed, more often among the first."""
+    if draw.random() < 0.15:
+        return content[: draw.randrange(len(content))]
+    changed = bytearray(content)
+    for _ in range(draw.choice([1, 1, 2, 8])):
+        end = len(changed) if draw.random() < 0.6 else 200
+        changed[draw.randrange(end)] = draw.randrange(256)
+    if draw.random() < 0.2:
+        start = draw.randrange(len(changed))
+        end = min(start + draw.randrange(4096), len(changed))
+        changed[start:end] = bytes(end - start)
+    return bytes(changed)
+
+
+def holds(ledger, path, content, was, released):
+    """Everything it does is refused, or what it would have been without the damage."""
+    with suppress(LedgerError):
+        assert told(ledger) == was
+    with suppress(LedgerError):
+        ledger.verify()
+        ledger.export(path.with_name("lines.jsonl"), overwrite=True)
+    with pytest.raises(LedgerError):
+        ledger.void(released, "nothing came of it")
+    with pytest.raises(LedgerError):
+        ledger.charge([PureEvent(1e-9)], adjacency="replace", claims=(CLAIM,))
+    with suppress(LedgerError):
+        entry = ledger.charge([PureEvent(1e-9)], adjacency="replace")
+        assert entry.spent_after.amount >= was[0].amount
+    path.write_bytes(content)
+
+
+def survives(sound, path, times, seed):
+    (content, was, released), draw = sound, random.Random(seed)
+    for _ in range(times):
+        path.write_bytes(content)
+        ledger, spoilt = Ledger.open(path), damaged(content, draw)
+        path.write_bytes(spoilt)
+        holds(ledger, path, spoilt, was, released)
+        with suppress(LedgerError):
+            holds(Ledger.open(path), path, spoilt, was, released)
+
+
+def test_a_damaged_file_never_holds_less_than_was_spent(sound, tmp_path):
+    survives(sound, tmp_path / "study.ledger", 60, 1)
+
+
+@pytest.mark.slow
+def test_thousands_of_damaged_files(sound, tmp_path, reduced):
+    survives(sound, tmp_path / "study.ledger", 500 if reduced else 10_000, 2)
