@@ -35,9 +35,9 @@ whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
    Gaussian filter it rises, at the first charge that is not pure, to the eps of
    the pure ones before.
 
-   A charge made **void** released nothing and counts no more. What was chosen at
-   each other charge stays: the filter, the share, what is in it, the plan; unless
-   no charge is left.
+   A charge made **void** released nothing. If no other came after it, the totals
+   are again what they were before it, and the path is the one without it, on
+   which it was decided upon later; otherwise it stays spent.
 
 *Proof of 3.* Totals only grow along a path, so a path that satisfies a rule at
 its end did so all along, and is a path of the analyst who is stopped by that

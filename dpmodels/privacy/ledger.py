@@ -22,12 +22,12 @@ from dpmodels.privacy.lines import (
     entry_of,
     events_to_plain,
     opening,
-    replayed,
     require_chain,
     signed,
     state_words,
     totals_of,
     unfinished_lines,
+    without_last,
 )
 from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName
@@ -326,8 +326,9 @@ class Ledger:
         self._follow(entry, {"kind": RELEASED, "digest": digest})
 
     def void(self, entry: Entry, reason: str) -> None:
-        """Give back a charge after which nothing left the process, and record why.
+        """Give back a charge of which nothing left the process, and record why.
 
+        One that others came after stays spent, as they were chosen knowing of it.
         For reasons that no row has a part in: whether an analysis failed may
         depend on its rows, so such a charge stays spent.
         """
@@ -348,6 +349,7 @@ class Ledger:
             If a line was changed, left out or put in.
         """
         with self._store.reading() as chain:
+            chain.check()
             lines, claims = list(chain.lines()), chain.claims()
         require_chain(self._filter, lines, claims, self.place or "the ledger")
 
@@ -393,6 +395,6 @@ class Ledger:
             after, body = totals_of(last), {**what, "charge": entry.number}
             if what["kind"] == VOID:
                 chain.free(entry.number)
-                after = replayed([*(line.body for line in chain.lines()), body])
+                after = without_last([line.body for line in chain.lines()], entry.number)
             charges = last.body["charges"]
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)

@@ -5,8 +5,9 @@ that threads and forked processes need not know of each other. A writer takes
 the lock before it reads the totals (``BEGIN IMMEDIATE``), and a line counts
 once the file is synced (rollback journal, ``synchronous=EXTRA``): a process
 that is killed at any moment leaves the line or nothing of it. SQLite's pages
-have no check sums: each transaction looks whether they are consistent, and
-whether the lines it reads have their hashes, before anything is made of them.
+have no check sums: each transaction looks whether the last line is that of a
+table of its own, and whether the lines it reads have their hashes, before
+anything is made of them; opening and verifying look at all pages.
 
 The chain of hashes shows a line that was changed, not one that was never
 there: who can write the file can put back an older copy of it. Against that,
@@ -25,6 +26,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import quote
 
@@ -41,11 +43,12 @@ PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
 CREATE TABLE lines (
     line INTEGER PRIMARY KEY, charge INTEGER NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL
-) STRICT;
+);
 CREATE INDEX charges ON lines (charge);
 CREATE TABLE claims (
     kind TEXT NOT NULL, value TEXT NOT NULL, charge INTEGER NOT NULL, PRIMARY KEY (kind, value)
-) STRICT;
+);
+CREATE TABLE head (line INTEGER NOT NULL, hash TEXT NOT NULL);
 """
 _CLAIM: Final = "INSERT INTO claims VALUES (?, ?, ?)"
 _READ: Final = """
@@ -174,9 +177,9 @@ class LedgerFile:
                 f"{self.place} was written by a newer version of dpmodels (format {version}, here "
                 f"{_VERSION}): update dpmodels. Nothing was charged"
             )
-        if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
-            raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
         chain = _Open(connection, self.place)
+        if connection.execute("SELECT line, hash FROM head").fetchall() != [chain.place_and_hash()]:
+            raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
         if self._seen is not None and chain.at(self._seen[0]) != self._seen[1]:
             raise LedgerError(
                 f"{self.place} is not the file that was opened, or an older copy of it. Nothing "
@@ -223,6 +226,12 @@ class _Open:
             except sqlite3.IntegrityError:
                 raise LedgerError(claimed(kind, value)) from None
         self._connection.execute(_ADD, (number, charge, line.text, line.hash))
+        self._connection.execute("UPDATE head SET line = ?, hash = ?", (number, line.hash))
+
+    def check(self) -> None:
+        """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
+        if self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+            raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
 
     def claims(self) -> set[tuple[str, str, int]]:
         """Return what is claimed, by which charge."""
@@ -272,14 +281,17 @@ def create(path: Path, opening: Line) -> None:
         If it cannot be written.
     """
     require_local(path)
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.executescript(_SCHEMA)
-        connection.execute(_ADD, (0, 0, opening.text, opening.hash))
-        connection.commit()
-        content = connection.serialize()
-    finally:
-        connection.close()
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "ledger"
+        connection = sqlite3.connect(made)
+        try:
+            connection.executescript(_SCHEMA)
+            connection.execute(_ADD, (0, 0, opening.text, opening.hash))
+            connection.execute("INSERT INTO head VALUES (0, ?)", (opening.hash,))
+            connection.commit()
+        finally:
+            connection.close()
+        content = made.read_bytes()
     write_whole(path, content)
 
 

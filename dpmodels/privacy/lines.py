@@ -12,12 +12,11 @@ import json
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import pairwise
 from typing import Any, Final
 
 from dpmodels.errors import LedgerError
@@ -279,39 +278,19 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     )
 
 
-def replayed(bodies: Sequence[Mapping[str, Any]]) -> Totals:
-    """Return the totals of all charges that are not void, where the last line makes one so.
-
-    What was chosen at each charge is kept, whichever others are void: by then it
-    may be chosen knowing answers (see `filters`).
+def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
+    """Return the totals once a charge is void: those before it, if no other came after it.
 
     Parameters
     ----------
     bodies : sequence of mappings
-        Of a ledger's lines, in order.
+        Of a ledger's lines so far, in order.
+    charge : int
+        The charge that is made void.
     """
-    at = len(bodies) - 2
-    while bodies[at]["kind"] == RELEASED:
-        at -= 1
-    if bodies[at]["kind"] == CHARGED and bodies[at]["charge"] == bodies[-1]["charge"]:
-        return totals_from_plain(bodies[at - 1]["totals"])
-    void = {body["charge"] for body in bodies if body["kind"] == VOID}
-    totals = Totals()
-    for before, body in pairwise(bodies):
-        if body["kind"] == CHARGED and body["charge"] not in void:
-            was, then = (totals_from_plain(one["totals"]) for one in (body, before))
-            if totals.charges == 0 and was.charges == 1:
-                totals = was
-            else:
-                if math.isinf(was.mu2):
-                    totals = replace(totals, mu2=math.inf, rho=math.inf)
-                totals = totals.plus(
-                    events_from_plain(body["events"]),
-                    gaussian=was.gaussian,
-                    most=was.most,
-                    kept=was.share > then.share,
-                )
-    return totals
+    last = max(place for place, body in enumerate(bodies) if body["kind"] == CHARGED)
+    then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
+    return totals_from_plain(bodies[then]["totals"])
 
 
 def following(before: str, line: Line, number: int, place: str) -> Line:
@@ -367,11 +346,11 @@ def require_chain(
         before = following(before, line, number, place).hash
         try:
             body = line.body
-            seen.append(body)
             if body["kind"] == CHARGED:
                 totals = own.plus(totals, events_from_plain(body["events"]))
             elif body["kind"] == VOID:
-                totals = replayed(seen)
+                totals = without_last(seen, body["charge"])
+            seen.append(body)
             right = totals_from_plain(body["totals"]) == totals
         except (KeyError, TypeError, ValueError, RecursionError):
             right = False

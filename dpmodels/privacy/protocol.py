@@ -30,6 +30,15 @@ class Chain(Protocol):
         """Take back what a charge has claimed."""
         ...
 
+    def check(self) -> None:
+        """Refuse a damaged place.
+
+        Raises
+        ------
+        LedgerError
+        """
+        ...
+
     def claims(self) -> set[tuple[str, str, int]]:
         """Return what is claimed, by which charge."""
         ...

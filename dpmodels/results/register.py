@@ -12,7 +12,8 @@ from dpmodels.results.summary import Summary
 _SHOWN: Final = 12
 _STATES: Final = (
     "charged: nothing is known to have come of it, and it stays spent; released: digest begins "
-    "the SHA-256 of what came out; void: nothing came of it, and it was given back."
+    "the SHA-256 of what came out; void: nothing came of it, and it was given back if no other "
+    "came after it."
 )
 _CHAIN: Final = (
     "Each line's hash is made of the line and the hash before it. A changed line shows; an older "
@@ -65,7 +66,6 @@ def ledger_report(ledger: Ledger) -> Summary:
         ("Spent", ledger.describe().split(";")[0]),
         ("Charges", f"{count(len(lines))}, {count(unfinished)} unfinished"),
         ("Head", ledger.head[:_SHOWN]),
-        *((("Kept", f"eps = {ledger.pure:g}, without delta"),) if ledger.pure else ()),
     )
     title = f"Privacy ledger {ledger.place}".strip()
     sections = (Section("Charge", heads, rows),) if rows else ()

@@ -78,7 +78,9 @@ def test_states_of_a_charge(path):
     assert register["digest"].tolist() == ["d1", "", ""]
     assert register["reason"].tolist()[1].startswith("the key")
     assert register["total"].tolist() == pytest.approx([0.5, 1.0, 1.5])
-    # What nothing came of is given back.
+    # Another came after it: it stays spent.
+    assert ledger.spent.amount == pytest.approx(1.5)
+    ledger.void(three, "the disk was full")
     assert ledger.spent.amount == pytest.approx(1.0)
     for entry in (one, two):
         with pytest.raises(LedgerError, match="nothing has come of yet"):
@@ -250,7 +252,11 @@ def test_totals_that_do_not_follow_from_the_charges_are_found(path):
     (first, _), (text, _) = rows(path, "SELECT text, hash FROM lines ORDER BY line")
     text = text.replace('"pure":0.25', '"pure":0.05')
     digest = hash_of(hash_of("", first), text)
-    change(path, f"UPDATE lines SET text = '{text}', hash = '{digest}' WHERE line = 1")
+    change(
+        path,
+        f"UPDATE lines SET text = '{text}', hash = '{digest}' WHERE line = 1",
+        f"UPDATE head SET hash = '{digest}'",
+    )
     with pytest.raises(LedgerError, match="other totals than its charges have"):
         Ledger.open(path)
 

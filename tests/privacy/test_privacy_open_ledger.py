@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dpmodels.errors import ArgumentError, FrameError, LedgerError
+from dpmodels.errors import ArgumentError, LedgerError
 from dpmodels.privacy import Ledger, PureEvent
 
 
@@ -29,7 +29,7 @@ def test_what_names_no_file_is_refused(name):
 
 
 def test_a_name_that_is_too_long_is_refused(tmp_path):
-    with pytest.raises(FrameError, match="name too long"):
+    with pytest.raises(LedgerError, match="name too long"):
         Ledger.open(tmp_path / ("x" * 300), eps=1.0)
     with pytest.raises(LedgerError, match="is not there"):
         Ledger.open(tmp_path / ("x" * 300))
