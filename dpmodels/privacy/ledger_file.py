@@ -245,7 +245,9 @@ class _Open:
         if found is None:
             raise LedgerError(f"{self._place} is damaged: it has no lines. Nothing was charged")
         number, digest = found
-        return int(number), str(digest)
+        if not isinstance(number, int) or not isinstance(digest, str):
+            raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
+        return number, digest
 
     def at(self, number: int) -> str:
         """Return the hash of a line, an empty text where there is none."""
