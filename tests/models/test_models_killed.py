@@ -1,5 +1,6 @@
 """Processes that are killed at any moment: no charge is lost, and no file is half there."""
 
+import json
 import os
 import random
 import signal
@@ -14,17 +15,22 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import LedgerError
 from dpmodels.privacy import Ledger
+from dpmodels.sites.letter import read_letter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 BOOK = dp.codebook(y=(0, 1))
 ROWS = {"y": np.linspace(0, 1, 20)}
 TOGETHER = 4
-EPS = 2.0**-10
+EACH = dp.ZCDP(2.0**-10)
+AGREED = {"codebook": BOOK, "verb": "mean", "budget": EACH, "protocol": "secure_sum"}
 
 
 def asks(ledger, folder, acknowledged):
-    """Ask, acknowledge each charge as soon as it is made, save what comes out; without end."""
+    """Ask, acknowledge each charge as soon as it is made, save what comes out; without end.
+
+    Every other release is a site's part of a joint one, with a key of its own.
+    """
     charge = Ledger.charge
 
     def told(*words, **more):
@@ -34,9 +40,21 @@ def asks(ledger, folder, acknowledged):
 
     Ledger.charge = told
     for number in count():
+        own = folder / f"{os.getpid()}-{number}"
         with suppress(LedgerError):
-            fit = dp.dp_mean("~ y", ROWS, codebook=BOOK, eps=EPS, ledger=ledger)
-            fit.save(folder / f"{os.getpid()}-{number}.nc")
+            if number % 2:
+                fit = dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH, ledger=ledger)
+                fit.save(own.with_suffix(".nc"))
+            else:
+                letter(own, ledger)
+
+
+def letter(own, ledger):
+    """Write a site's letter, masked by a new key."""
+    key = own.with_suffix(".key")
+    cards = [dp.site_key("A", key), own.parent / "B.key.card"]
+    words = {"site": "A", "session": own.name, "key": key, "cards": cards, "ledger": ledger}
+    dp.site_release("~ y", ROWS, own.with_suffix(".json"), **words, **AGREED)
 
 
 def killed(ledger, folder, write, most):
@@ -62,10 +80,12 @@ def killed(ledger, folder, write, most):
 def survives(folder, kills, most):
     """Kill so many, and look at what they leave; the budget is for some of what they ask."""
     path = folder / "study.ledger"
-    budget = EPS * kills * 4
-    shared = Ledger.open(path, eps=budget)
+    budget = EACH.rho * kills * 4
+    shared = Ledger.open(path, budget=dp.ZCDP(budget))
     # What is imported on the way is imported here, so that the children lose no time on it.
-    dp.dp_mean("~ y", ROWS, codebook=BOOK, eps=EPS).save(folder / "first.nc")
+    dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH).save(folder / "first.nc")
+    dp.site_key("B", folder / "B.key")
+    letter(folder / "first", None)
     told = b""
     for _ in range(kills // TOGETHER):
         read, write = os.pipe()
@@ -80,15 +100,23 @@ def survives(folder, kills, most):
     known = {(entry.number, entry.hash) for entry in ledger.entries}
     acknowledged = {(int(a), b) for a, b in (line.split() for line in told.decode().splitlines())}
     assert acknowledged <= known
-    assert ledger.spent.amount == pytest.approx(EPS * len(known), rel=1e-9)
-    assert ledger.spent.amount <= budget
+    assert ledger.spent.amount == pytest.approx(EACH.rho * len(known), rel=1e-6)
+    assert ledger.spent.amount <= budget * (1 + 1e-12)
+    letters = sorted(folder.glob("*-*.json"))
+    digests = set(register["digest"])
+    for file in letters:
+        read_letter(file)
+        assert json.loads(file.read_text())["sha256"] in digests
+        assert file.with_suffix(".key.used").exists()
+        assert "private" not in file.with_suffix(".key").read_text()
     files = sorted(folder.glob("*-*.nc"))
     for file in files:
         assert dp.load(file).call.ledger
     states = Counter(register["state"])
-    assert states["released"] >= len(files)
+    assert states["released"] >= len(files) + len(letters)
     assert states["released"] + states["charged"] == len(register)
-    return {"charges": len(known), "acknowledged": len(acknowledged), "files": len(files)} | states
+    counts = {"files": len(files), "letters": len(letters), **states}
+    return {"charges": len(known), "acknowledged": len(acknowledged), **counts}
 
 
 def test_processes_killed_at_any_moment_lose_no_charge(tmp_path):
@@ -100,3 +128,5 @@ def test_processes_killed_at_any_moment_lose_no_charge(tmp_path):
 def test_a_thousand_killed_processes_lose_no_charge(tmp_path, reduced):
     left = survives(tmp_path, 200 if reduced else 1000, 0.15)
     assert left["files"] > 0
+    assert left["letters"] > 0
+    print(left)
