@@ -9,7 +9,7 @@ neighbouring relation the sensitivity was taken under.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Final
+from typing import Final, get_args
 
 from dpmodels.errors import BudgetError, said
 from dpmodels.privacy.budget import positive_number
@@ -183,7 +183,7 @@ def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """
     found = tuple(events)
     for event in found:
-        if not isinstance(event, Event):
+        if type(event) not in get_args(Event):
             raise BudgetError(
                 f"events holds a {type(event).__name__}, not an event: write "
                 "events=(GaussianEvent(multiplier),)."

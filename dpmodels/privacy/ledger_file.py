@@ -7,7 +7,7 @@ once the file is synced (rollback journal, ``synchronous=EXTRA``): a process
 that is killed at any moment leaves the line or nothing of it. SQLite's pages
 have no check sums: each transaction looks whether the last line is that of a
 table of its own, and whether the lines it reads have their hashes, before
-anything is made of them; opening and verifying look at all pages.
+anything is made of them; opening, verifying and claims look at all pages.
 
 The chain of hashes shows a line that was changed, not one that was never
 there: who can write the file can put back an older copy of it. Against that,
@@ -220,6 +220,8 @@ class _Open:
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
         """Add a line about a charge, and what it claims for itself alone."""
         number = self.place_and_hash()[0] + 1
+        if claims:
+            self.check()
         for kind, value in claims:
             try:
                 self._connection.execute(_CLAIM, (kind, value, charge))

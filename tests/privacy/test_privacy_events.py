@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import BudgetError
-from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, LaplaceEvent, PureEvent
+from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, LaplaceEvent, Ledger, PureEvent
 
 KINDS = [
     (GaussianEvent, "multiplier", "Gaussian, multiplier 2"),
@@ -37,3 +37,15 @@ def test_a_senseless_noise_is_refused_by_name(kind, name, words, wrong):
 def test_a_senseless_count_is_refused_by_name(kind, name, words, wrong):
     with pytest.raises(BudgetError, match=r"^count=.*write count=1"):
         kind(1.0, wrong)
+
+
+def test_an_event_of_another_type_is_refused_before_it_is_charged():
+    """One that a file could not be read with again."""
+
+    class Own(PureEvent):
+        pass
+
+    ledger = Ledger(eps=1.0)
+    with pytest.raises(BudgetError, match="holds a Own, not an event"):
+        ledger.charge([Own(0.1)], adjacency="replace")
+    assert ledger.entries == ()

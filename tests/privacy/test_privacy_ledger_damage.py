@@ -94,6 +94,18 @@ def test_a_damaged_file_never_holds_less_than_was_spent(sound, tmp_path):
     survives(sound, tmp_path / "study.ledger", 60, 1)
 
 
+def test_a_claim_is_made_once_where_its_index_is_damaged(tmp_path):
+    path, words = tmp_path / "study.ledger", {"adjacency": "replace", "claims": (("kind", "7f3a"),)}
+    ledger = Ledger.open(path, eps=1.0)
+    ledger.charge([PureEvent(0.1)], **words)
+    first, *others = path.read_bytes().split(b"kind7f3a")
+    assert len(others) == 2
+    for marks in ((b"kind7f3b", b"kind7f3a"), (b"kind7f3a", b"kind7f3b")):
+        path.write_bytes(first + marks[0] + others[0] + marks[1] + others[1])
+        with pytest.raises(LedgerError):
+            ledger.charge([PureEvent(0.1)], **words)
+
+
 @pytest.mark.slow
 def test_thousands_of_damaged_files(sound, tmp_path, reduced):
     survives(sound, tmp_path / "study.ledger", 500 if reduced else 10_000, 2)
