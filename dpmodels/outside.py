@@ -7,12 +7,12 @@ shape is written in Python's own types:
     A text without control characters, a truth value, a whole number of 64 bits, a
     number that is finite or nan, null.
 ``X | None``, ``Literal["a", "b"]``
-    One of these.
+    One of these. Of several dataclasses a list of two: the name of one, and its fields.
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``
     A list, a list of two, an object of any names; ``[X]`` is a list too.
 ``{"name": X}``, a dataclass
     An object of exactly these names, or of the names of the fields.
-a function of the plain value
+a function of the plain value, ``Annotated[X, function]``
     What reads it, or raises an error of the package.
 """
 
@@ -28,9 +28,10 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from os import PathLike
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.errors import DPModelsError, FrameError, shorten
 
@@ -161,7 +162,7 @@ def conform(shape: Shape, plain: Any, where: str) -> Any:
 @cache
 def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
     """Return the shapes of the fields of a dataclass, of all or of those named."""
-    hints = get_type_hints(shape)
+    hints = get_type_hints(shape, include_extras=True)
     return {name: hints[name] for name in names or (own.name for own in fields(shape))}
 
 
@@ -198,14 +199,45 @@ def or_nan(shape: Callable[[object], float]) -> Callable[[object], float]:
     return lambda plain: plain if isinstance(plain, float) and plain != plain else shape(plain)
 
 
-def tagged(kinds: Mapping[str, type[Any]]) -> Callable[[object], Any]:
-    """Return the shape of a list of two: the name of a dataclass, and its fields."""
+def one_of(*known: str | None) -> Callable[[object], Any]:
+    """Return the shape of a word from a list."""
 
     def read(plain: object) -> Any:
-        name, own = conform(tuple[str, dict[str, int | float]], plain, "a name and fields")
-        return conform(kinds[_literal(tuple(kinds), name, "the name")], own, name)
+        if not any(type(plain) is type(own) and plain == own for own in known):
+            words = ", ".join(map(repr, known))
+            raise FrameError(f"expected one of {words}, found {shorten(ascii(plain))}")
+        return plain
 
     return read
+
+
+def array(plain: object) -> NDArray[np.float64]:
+    """Read an array that was put where it belongs; a shape for :func:`conform`."""
+    if not isinstance(plain, np.ndarray):
+        raise FrameError(f"expected an array, found {_found(plain)}")
+    return plain
+
+
+def bounded(plain: object) -> NDArray[np.float64]:
+    """Read an array of numbers of at most 1e30 in size."""
+    if not (np.abs(array(plain)) <= LONGEST).all():
+        raise FrameError(f"the array has numbers that are not within {LONGEST:g}")
+    return array(plain)
+
+
+def bounded_or_nan(plain: object) -> NDArray[np.float64]:
+    """Read an array otherwise as :func:`bounded`, that may have nan too."""
+    bounded(np.where(np.isnan(array(plain)), 0.0, array(plain)))
+    return array(plain)
+
+
+# Fields with limits of their own; the names of an array's dimensions follow in its annotation.
+Amount = Annotated[float, amount]
+AmountOrNan = Annotated[float, or_nan(amount)]
+Quantity = Annotated[float, quantity]
+QuantityOrNan = Annotated[float, or_nan(quantity)]
+Bounded = Annotated[NDArray[np.float64], bounded]
+BoundedOrNan = Annotated[NDArray[np.float64], bounded_or_nan]
 
 
 def _scalar(shape: Any, plain: Any, where: str) -> Any:
@@ -253,6 +285,9 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     if plain is None and NoneType in parts:
         return None
     known = [own for own in parts if own is not NoneType]
+    kinds = {own.__name__: own for own in known if isinstance(own, type) and is_dataclass(own)}
+    if len(kinds) > 1:
+        return _tagged(kinds, plain, where)
     for own in known[:-1]:
         try:
             return conform(own, plain, where)
@@ -261,11 +296,19 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     return conform(known[-1], plain, where)
 
 
+def _tagged(kinds: Mapping[str, Any], plain: Any, where: str) -> Any:
+    if not isinstance(plain, list | tuple) or len(plain) != 2:
+        raise FrameError(f"{where}: expected a list of a name and fields, found {_found(plain)}")
+    name = _made(lambda: one_of(*kinds)(plain[0]), where)
+    return conform(kinds[name], plain[1], where)
+
+
 def _literal(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
-    if not any(plain == own and type(plain) is type(own) for own in parts):
-        known = ", ".join(map(repr, parts))
-        raise FrameError(f"{where}: expected one of {known}, found {shorten(ascii(plain))}")
-    return plain
+    return _made(lambda: one_of(*parts)(plain), where)
+
+
+def _annotated(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
+    return _made(lambda: parts[1](plain), where)
 
 
 _PARTED: Final[dict[Any, Callable[[tuple[Any, ...], Any, str], Any]]] = {
@@ -274,6 +317,7 @@ _PARTED: Final[dict[Any, Callable[[tuple[Any, ...], Any, str], Any]]] = {
     Union: _one_of,
     UnionType: _one_of,
     Literal: _literal,
+    Annotated: _annotated,
 }
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpmodels.outside import (
+    Amount,
+    AmountOrNan,
+    Bounded,
+    BoundedOrNan,
+    Quantity,
+    QuantityOrNan,
+    one_of,
+)
 from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee, total_eps
 
 
@@ -50,10 +59,10 @@ class MomentNoise:
         known law.
     """
 
-    count: float
-    mean: float
-    diagonal: float
-    off: float
+    count: AmountOrNan
+    mean: AmountOrNan
+    diagonal: AmountOrNan
+    off: AmountOrNan
 
 
 @dataclass(frozen=True)
@@ -113,9 +122,9 @@ class MomentsRelease:
         How sites made it; None where the rows were in one place.
     """
 
-    count: float
-    total: NDArray[np.float64] | None
-    second: NDArray[np.float64]
+    count: Quantity
+    total: Annotated[Bounded, "variable"] | None
+    second: Annotated[Bounded, "variable", "variable_"]
     noise: MomentNoise
     rows: int | None
     card: Card
@@ -123,7 +132,7 @@ class MomentsRelease:
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
-    estimate: NDArray[np.float64] | None = None
+    estimate: Annotated[Bounded, "variable", "variable_"] | None = None
     shared: Shared | None = None
 
 
@@ -157,13 +166,13 @@ class SubspaceRelease:
         As in :class:`MomentsRelease`.
     """
 
-    frame: NDArray[np.float64]
-    variances: NDArray[np.float64] | None
-    variance_sd: float
-    count: float
+    frame: Annotated[Bounded, "variable", "component"]
+    variances: Annotated[Bounded, "component"] | None
+    variance_sd: AmountOrNan
+    count: QuantityOrNan
     ordered: bool
     limit: str
-    expected_loss: float
+    expected_loss: QuantityOrNan
     rows: int | None
     card: Card
     guarantee: Guarantee
@@ -187,8 +196,8 @@ class BoughtCurvature:
         The law of the noise in them; ``count`` and ``mean`` are nan.
     """
 
-    bread: NDArray[np.float64]
-    meat: NDArray[np.float64]
+    bread: Annotated[Bounded, "column", "column_"]
+    meat: Annotated[Bounded, "column", "column_"]
     bread_noise: MomentNoise
     meat_noise: MomentNoise
 
@@ -217,11 +226,11 @@ class CoefficientsRelease:
         As in :class:`MomentsRelease`.
     """
 
-    coefficients: NDArray[np.float64]
-    ridge: float
-    gradient: NDArray[np.float64] | None
-    gradient_sd: float
-    coefficient_sd: float
+    coefficients: Annotated[Bounded, "column"]
+    ridge: Amount
+    gradient: Annotated[Bounded, "column"] | None
+    gradient_sd: AmountOrNan
+    coefficient_sd: Amount
     curvature: BoughtCurvature | None
     rows: int | None
     card: Card
@@ -257,10 +266,10 @@ class CountsRelease:
         As in :class:`MomentsRelease`.
     """
 
-    values: NDArray[np.float64]
-    law: str
-    noise_sd: float
-    step: float
+    values: Annotated[Bounded, "part"]
+    law: Annotated[str, one_of("laplace", "gaussian")]
+    noise_sd: Amount
+    step: Amount
     rows: int | None
     card: Card
     guarantee: Guarantee
@@ -296,11 +305,11 @@ class QuantilesRelease:
         As in :class:`MomentsRelease`.
     """
 
-    values: NDArray[np.float64]
-    drawn: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    count_sd: float
-    concentration: NDArray[np.float64]
+    values: Annotated[BoundedOrNan, "group", "prob", "place"]
+    drawn: Annotated[BoundedOrNan, "group", "prob"]
+    counts: Annotated[Bounded, "group"]
+    count_sd: Amount
+    concentration: Annotated[Bounded, "prob"]
     rows: int | None
     card: Card
     guarantee: Guarantee

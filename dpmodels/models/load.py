@@ -3,52 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from os import PathLike
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Final
 
 from dpmodels.design import row_coder
 from dpmodels.errors import DPModelsError, FrameError
-from dpmodels.formula import design
-from dpmodels.formula.response import two_sided
+from dpmodels.formula import Design, design
 from dpmodels.models.loaded import (
+    require_centred,
     require_coefficients,
     require_columns,
-    require_intercept,
+    require_linear,
     require_tables,
 )
-from dpmodels.results import (
-    CovResult,
-    MomentsResult,
-    PCAResult,
-    SubspaceResult,
-    open_saved,
-    read_moments,
-)
-from dpmodels.results.call import MomentsCall
-from dpmodels.results.coefficients_store import GLM, SVM, read_coefficients
-from dpmodels.results.described_store import (
-    HIST,
-    MEAN,
-    OVERVIEW,
-    QUANTILE,
-    TABLE,
-    TTEST,
-    VAR,
-    read_described,
-)
+from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.lm_store import LM, read_lm
 from dpmodels.results.mean import MeanResult
-from dpmodels.results.netcdf import Saved
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.store import COV, MOMENTS, PCA
-from dpmodels.results.subspace_store import SUBSPACE, read_subspace
+from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
@@ -63,10 +40,8 @@ Described = (
     | TableResult
     | OverviewResult
 )
-Coefficients = GLMResult | SVMResult
-Coder = Callable[[object], NDArray[np.float64]]
 Components = PCAResult | SubspaceResult
-Result = Components | CovResult | MomentsResult | LMResult | Coefficients | Described
+Result = Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described
 
 
 def load(path: str | PathLike[str]) -> Result:
@@ -85,8 +60,9 @@ def load(path: str | PathLike[str]) -> Result:
     Raises
     ------
     FrameError
-        If the file is missing, was not written by ``save``, was changed, or
-        says what does not go together; the message names the first fault.
+        If the file is missing, was not written by ``save``, was changed, is of
+        an earlier version, or says what does not go together; the message
+        names the first fault.
 
     Notes
     -----
@@ -108,83 +84,52 @@ def load(path: str | PathLike[str]) -> Result:
     >>> str(again.summary()) == str(fit.summary())
     True
     """
-    saved = open_saved(path, READERS)
+    saved = open_saved(path, FORMAT)
     try:
-        return READERS[saved.format](saved)
+        result = read_result(saved, RESULTS)
+        held: Result = RESULTS[type(result)](result)
+        return held
     except DPModelsError as error:
         raise FrameError(f"{str(path)!r} is no result that can be used: {error}") from None
 
 
-def _moments_coder(call: MomentsCall) -> Coder:
-    """Return the coder of a formula's rows, once the columns are known to be the formula's."""
-    own = design(call.formula, call.codebook)
-    require_columns(call, own)
-    return row_coder(own)
+def _columns(result: Any) -> Any:
+    """Attach the coder of a formula's rows, once the columns are known to be the formula's."""
+    own = design(result.call.formula, result.call.codebook)
+    require_columns(result.call, own)
+    return replace(result, coder=row_coder(own))
 
 
-def _pca(saved: Saved) -> PCAResult:
-    call, release = read_moments(saved)
-    return PCAResult(call, release, _moments_coder(call))
+def _moments(result: MomentsResult) -> MomentsResult:
+    require_centred(result)
+    return replace(result, coders=row_coder)
 
 
-def _subspace(saved: Saved) -> SubspaceResult:
-    call, release = read_subspace(saved)
-    return SubspaceResult(call, release, _moments_coder(call))
+def _terms(require: Callable[[Any], Design], result: Any) -> Any:
+    """Attach the coder of the right-hand side, where it has terms."""
+    terms = require(result)
+    return replace(result, coder=row_coder(terms) if terms.names else None)
 
 
-def _cov(saved: Saved) -> CovResult:
-    call, release = read_moments(saved)
-    return CovResult(call, release, _moments_coder(call))
+def _described(result: Described) -> Described:
+    require_tables(result)
+    return result
 
 
-def _moments(saved: Saved) -> MomentsResult:
-    call, release = read_moments(saved)
-    require_columns(call, design(call.formula, call.codebook))
-    if release.total is None or not call.center or call.scale != "range":
-        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
-    return MomentsResult(call, release, row_coder)
-
-
-def _lm(saved: Saved) -> LMResult:
-    call, release, model = read_lm(saved)
-    apart = () if model.weights is None else (model.weights,)
-    both = two_sided(call.formula, call.codebook, apart=apart)
-    require_columns(call, both.joint)
-    require_intercept(model.intercept, both)
-    return LMResult(call, release, model, row_coder(both.terms) if both.terms.names else None)
-
-
-def _coefficients(kind: Callable[..., Coefficients], saved: Saved) -> Coefficients:
-    call, release = read_coefficients(saved)
-    terms = require_coefficients(call)
-    return kind(call, release, row_coder(terms) if terms.names else None)
-
-
-def _hist(saved: Saved) -> HistResult:
-    call, release, own = read_described(saved)
-    require_tables(saved.format, call, own)
-    return HistResult(call, release, np.array(own["breaks"]), own["variable"])
-
-
-def _described(kind: Callable[..., Described], saved: Saved) -> Described:
-    call, release, own = read_described(saved)
-    require_tables(saved.format, call, own)
-    return kind(call, release, **own)
-
-
-READERS: Mapping[str, Callable[[Saved], Result]] = {
-    PCA: _pca,
-    SUBSPACE: _subspace,
-    COV: _cov,
-    MOMENTS: _moments,
-    LM: _lm,
-    GLM: partial(_coefficients, GLMResult),
-    SVM: partial(_coefficients, SVMResult),
-    MEAN: partial(_described, MeanResult),
-    VAR: partial(_described, VarResult),
-    TTEST: partial(_described, TTestResult),
-    QUANTILE: partial(_described, QuantileResult),
-    HIST: _hist,
-    TABLE: partial(_described, TableResult),
-    OVERVIEW: partial(_described, OverviewResult),
+# What is held against the formula, and given back what code it needs, in each kind of result.
+RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
+    PCAResult: _columns,
+    SubspaceResult: _columns,
+    CovResult: _columns,
+    MomentsResult: _moments,
+    LMResult: partial(_terms, require_linear),
+    GLMResult: partial(_terms, require_coefficients),
+    SVMResult: partial(_terms, require_coefficients),
+    MeanResult: _described,
+    VarResult: _described,
+    TTestResult: _described,
+    QuantileResult: _described,
+    HistResult: _described,
+    TableResult: _described,
+    OverviewResult: _described,
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
+import math
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
+from dpmodels.codebook import Numeric
 from dpmodels.errors import FrameError
-from dpmodels.formula import Design
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula import Design, design
+from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.describing import table_facts
@@ -19,11 +20,19 @@ from dpmodels.models.linear import levels
 from dpmodels.models.overview import tables
 from dpmodels.models.quantile import cells_of, checked_probs
 from dpmodels.models.table import counted
+from dpmodels.results import MomentsResult
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.coefficients_call import CoefficientsCall
-from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.described_store import HIST, OVERVIEW, QUANTILE, TABLE, TTEST, VAR
+from dpmodels.results.described_call import TableFacts
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.hist import HistResult
+from dpmodels.results.lm import LMResult
+from dpmodels.results.overview import OverviewResult
+from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.svm import SVMResult
+from dpmodels.results.table import TableResult
+from dpmodels.results.ttest import TTestResult
+from dpmodels.results.var import VarResult
 
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR = 1e-9
@@ -44,20 +53,46 @@ def require_columns(call: MomentsCall, own: Design) -> None:
             raise FrameError(f"array {name!r}: not the public range of the formula's columns")
 
 
-def require_intercept(stated: bool, both: TwoSided) -> None:
-    """Refuse a model with a constant that the formula lacks, and the reverse."""
-    if stated != both.intercept:
-        raise FrameError("release.model.intercept: not as in the formula")
+def require_centred(result: MomentsResult) -> None:
+    """Refuse moments of other columns, or of none that a mean is taken off."""
+    call, release = result.call, result.release
+    require_columns(call, design(call.formula, call.codebook))
+    if release.total is None or not call.center or call.scale != "range":
+        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
 
 
-def require_coefficients(call: CoefficientsCall) -> Design:
+def require_linear(result: LMResult) -> Design:
+    """Return the terms of a regression, or refuse what is not of its formula.
+
+    Raises
+    ------
+    FrameError
+        If columns, constant or weights are others, or the noise has no law.
+    """
+    call, release, model = result.call, result.release, result.model
+    apart = () if model.weights is None else (model.weights,)
+    both = two_sided(call.formula, call.codebook, apart=apart)
+    require_columns(call, both.joint)
+    if model.intercept != both.intercept:
+        raise FrameError("model.intercept: not as in the formula")
+    if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
+        raise FrameError("model.weights: expected a number of the codebook")
+    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
+        raise FrameError("array 'total', release.noise: a regression needs both, without nan")
+    return both.terms
+
+
+def require_coefficients(result: GLMResult | SVMResult) -> Design:
     """Return the terms of a linear predictor, or refuse what is not of its formula.
 
     Raises
     ------
     FrameError
-        If names, response or levels are others.
+        If family, names, response or levels are others.
     """
+    call = result.call
+    if (call.family == "svm") != isinstance(result, SVMResult):
+        raise FrameError(f"call.family: {call.family!r} is none of such a result")
     both = two_sided(call.formula, call.codebook)
     names = ("Intercept",) * both.intercept + both.terms.names
     if call.names != names or call.response != both.response.names[0]:
@@ -67,69 +102,65 @@ def require_coefficients(call: CoefficientsCall) -> Design:
     return both.terms
 
 
-def require_tables(written: str, call: DescribedCall, own: dict[str, Any]) -> None:
-    """Refuse tables that are not those of the formula.
-
-    Parameters
-    ----------
-    written : str
-        The format.
-    call : DescribedCall
-        What was asked.
-    own : dict
-        What else the result is made of.
+def require_tables(result: Any) -> None:
+    """Refuse a description whose tables are not those of the formula.
 
     Raises
     ------
     FrameError
         If they are others.
     """
+    call = result.call
     both = sides(call.formula, call.codebook)
-    made = [_bins(both, call, own)] if written == HIST else []
-    expected = made or list(map(table_facts, _tallies(written, both)))
+    if isinstance(result, HistResult):
+        expected = [_bins(both, result)]
+    else:
+        tallies = _tallies(result, both)
+        expected = list(map(table_facts, tallies))
+        if isinstance(result, QuantileResult):
+            _require_quantiles(result, tallies[0])
     if len(expected) != len(call.tables) or not all(map(_same, expected, call.tables)):
         raise FrameError("call.tables: not those of the formula")
-    if written == OVERVIEW and own["strata"] != len(both.left):
-        raise FrameError("release.own.strata: not as many as the formula groups by")
-    if written == QUANTILE:
-        _require_quantiles(own, _tallies(written, both)[0])
+    if isinstance(result, OverviewResult) and result.strata != len(both.left):
+        raise FrameError("strata: not as many as the formula groups by")
 
 
-def _tallies(written: str, both: Sides) -> tuple[Tally, ...]:
-    if written == OVERVIEW:
+def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
+    if isinstance(result, OverviewResult):
         return tables(both)
-    if written == TABLE:
+    if isinstance(result, TableResult):
         return (counted(both),)
     number, factors = one_measured(both, "the result")
-    if written == QUANTILE:
+    if isinstance(result, QuantileResult):
         return (Tally(factors, number),)
-    if written == TTEST and [len(factor.levels) for factor in factors] not in ([], [2]):
+    two = [len(factor.levels) for factor in factors] in ([], [2])
+    if isinstance(result, TTestResult) and not two:
         raise FrameError("call.formula: a t-test compares two groups, or one mean with a number")
-    return (Tally(factors, number, 4 if written == VAR else 2),)
+    return (Tally(factors, number, 4 if isinstance(result, VarResult) else 2),)
 
 
-def _bins(both: Sides, call: DescribedCall, own: dict[str, Any]) -> TableFacts:
+def _bins(both: Sides, result: HistResult) -> TableFacts:
     """Return the table of a histogram, with the names of the bins that the file has."""
     tally, ends, variable = bins(both, 2)
-    facts, breaks = table_facts(tally), own["breaks"]
-    names = call.tables[0].levels[-1:] if call.tables else ()
-    if not names or len(set(names[0])) + 1 != len(breaks) or len(breaks) != len(names[0]) + 1:
-        raise FrameError("release.own.breaks: not as many as there are bins, and one")
-    if not all(isinstance(name, str) for name in names[0]) or own["variable"] != variable:
-        raise FrameError("release.own.variable, call.tables: not those of the formula")
+    facts, breaks = table_facts(tally), result.breaks
+    names = result.call.tables[0].levels[-1:]
+    if not names or len(set(names[0])) + 1 != len(breaks):
+        raise FrameError("breaks: not as many as there are bins, and one")
+    if not all(isinstance(name, str) for name in names[0]) or result.variable != variable:
+        raise FrameError("variable, call.tables: not those of the formula")
     slack = _NEAR * (ends[-1] - ends[0])
     held = ends[0] - slack <= breaks[0] and breaks[-1] <= ends[-1] + slack
-    if not held or not all(low < high for low, high in pairwise(breaks)):
-        raise FrameError("release.own.breaks: not increasing, or outside the declared range")
+    if not held or not (np.diff(breaks) > 0).all():
+        raise FrameError("breaks: not increasing, or outside the declared range")
     return replace(facts, levels=(*facts.levels[:-1], *names))
 
 
-def _require_quantiles(own: dict[str, Any], grouped: Tally) -> None:
-    checked_probs(own["probs"])
-    if own["level"] is not None:
-        checked_level(own["level"])
-    if own["grid"] != cells_of(grouped):
-        raise FrameError("release.own.grid: not the number of cells of such a quantile")
+def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
+    checked_probs(result.probs)
+    if result.level is not None:
+        checked_level(result.level)
+    if result.grid != cells_of(grouped):
+        raise FrameError("grid: not the number of cells of such a quantile")
 
 
 def _same(expected: TableFacts, found: TableFacts) -> bool:

@@ -21,7 +21,7 @@ from dpmodels.models.pca import dp_pca
 from dpmodels.models.site_words import WORDS, read_words, require_words
 from dpmodels.models.table import dp_table
 from dpmodels.models.var import dp_var
-from dpmodels.outside import conform, tagged
+from dpmodels.outside import conform
 from dpmodels.privacy import (
     ZCDP,
     AdjacencyName,
@@ -62,7 +62,6 @@ VERBS: Mapping[str, Any] = {
     "summary": dp_summary,
 }
 KEYED = ("cape", "secure_sum")
-_GUARANTEES = {kind.__name__: kind for kind in (ApproxDP, ZCDP)}
 
 
 def site_release(
@@ -253,7 +252,7 @@ def combine(files: Sequence[Path]) -> Combined:
         terms["formula"],
         Parties(("",), (nothing,), Incoming(protocol, tuple(letters))),
         codebook=book,
-        budget=conform(tagged(_GUARANTEES), terms["guarantee"], "terms.guarantee"),
+        budget=conform(ApproxDP | ZCDP, terms["guarantee"], "terms.guarantee"),
         adjacency=terms["adjacency"],
         **terms["words"],
     )
@@ -349,7 +348,7 @@ def _check(verb: object, site: object, session: object, own: Any) -> None:
     for name, given in (("site", site), ("session", session)):
         if not isinstance(given, str) or not given:
             raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
-    if type(own).__name__ not in _GUARANTEES:
+    if not isinstance(own, ApproxDP | ZCDP):
         raise ArgumentError("sites add Gaussian noise: write delta=1e-6, or budget=dp.ZCDP(rho)")
 
 

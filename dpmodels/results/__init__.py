@@ -5,6 +5,5 @@ from dpmodels.results.cov import CovResult as CovResult
 from dpmodels.results.moments import MomentsResult as MomentsResult
 from dpmodels.results.netcdf import open_saved as open_saved
 from dpmodels.results.pca import PCAResult as PCAResult
-from dpmodels.results.store import read_moments as read_moments
 from dpmodels.results.subspace import SubspaceResult as SubspaceResult
 from dpmodels.results.summary import Summary as Summary

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.outside import Amount, Bounded, one_of
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,18 @@ class MomentsCall:
     """
 
     formula: str
-    codebook: Codebook
+    codebook: Annotated[Codebook, Codebook.from_dict]
     names: tuple[str, ...]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    divisor: NDArray[np.float64]
-    row_norm: float
-    worst_case: float
+    lower: Annotated[Bounded, "variable"]
+    upper: Annotated[Bounded, "variable"]
+    origin: Annotated[Bounded, "variable"]
+    divisor: Annotated[Bounded, "variable"]
+    row_norm: Amount
+    worst_case: Amount
     unit_rows: bool
     center: bool
-    scale: str | None
-    denoise: str | None
+    scale: Annotated[str | None, one_of("range", "sd", None)]
+    denoise: Annotated[str | None, one_of("auto", "invariant", "spiked", "psd", None)]
     ncomp: int
     ledger: str = ""
     reason: str = ""

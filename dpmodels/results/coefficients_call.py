@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of
 
 LINKS = {"binomial": "logit link", "poisson": "log link"}
 
@@ -48,16 +50,16 @@ class CoefficientsCall:
     """
 
     formula: str
-    codebook: Codebook
+    codebook: Annotated[Codebook, Codebook.from_dict]
     names: tuple[str, ...]
     response: str
     levels: tuple[str, ...]
-    family: str
-    matrix: NDArray[np.float64]
-    row_norm: float
-    worst_case: float
-    scale: str | None
-    clip: float
+    family: Annotated[str, one_of(*LINKS, "svm")]
+    matrix: Annotated[Bounded, "coefficient", "column"]
+    row_norm: Amount
+    worst_case: Amount
+    scale: Annotated[str | None, one_of("range", None)]
+    clip: AmountOrNan
     ledger: str = ""
     reason: str = ""
 

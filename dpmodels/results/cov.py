@@ -303,11 +303,6 @@ class CovResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def _file(self) -> bytes:
-        from dpmodels.results.store import COV, moments_bytes
-
-        return moments_bytes(self.call, self.release, COV)
-
     @property
     def scores(self) -> NoReturn:
         """Not available: scores are functions of single private rows."""

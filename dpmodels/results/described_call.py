@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import pandas as pd
 
 from dpmodels.codebook import Codebook
+from dpmodels.errors import FrameError
 from dpmodels.levels import Level
+from dpmodels.outside import require_text
+
+
+def level(plain: object) -> Level:
+    """Read a level of a category; of which kinds there are, the codebook says."""
+    if not isinstance(plain, Level):
+        raise FrameError("expected a text, a number or a truth value")
+    return require_text(plain, "a level") if isinstance(plain, str) else plain
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class TableFacts:
     """
 
     factors: tuple[str, ...]
-    levels: tuple[tuple[Level, ...], ...]
+    levels: tuple[tuple[Annotated[Level, level], ...], ...]
     measured: str = ""
     lower: float = 0.0
     upper: float = 1.0
@@ -91,7 +101,7 @@ class DescribedCall:
     """
 
     formula: str
-    codebook: Codebook
+    codebook: Annotated[Codebook, Codebook.from_dict]
     tables: tuple[TableFacts, ...]
     ledger: str = ""
     reason: str = ""

@@ -294,11 +294,6 @@ class GLMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def _file(self) -> bytes:
-        from dpmodels.results.coefficients_store import GLM, coefficients_bytes
-
-        return coefficients_bytes(self.call, self.release, GLM)
-
     @property
     def score(self) -> NoReturn:
         """Not available: accuracy on the private rows would be another release."""

@@ -19,14 +19,15 @@ class Held:
     if TYPE_CHECKING:
 
         @property
+        def call(self) -> Any:
+            """What was asked."""
+
+        @property
         def release(self) -> Any:
             """What crossed from the private to the public side."""
 
         def summary(self) -> Summary:
             """Return the printed report."""
-
-        def _file(self) -> bytes:
-            """Return what :meth:`save` writes."""
 
     @property
     def simulated(self) -> bool:
@@ -60,7 +61,9 @@ class Held:
         A digest in the file shows damage and careless change. It is no
         signature: who can change the file can write the digest too.
         """
-        write_whole(path, self._file(), overwrite=overwrite)
+        from dpmodels.results.store import result_bytes
+
+        write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

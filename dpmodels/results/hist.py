@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
+from dpmodels.outside import array
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.header import STAMP
@@ -44,7 +45,7 @@ class HistResult(Held):
 
     call: DescribedCall
     release: CountsRelease
-    breaks: Floats
+    breaks: Annotated[Floats, array, "edge"]
     variable: str
 
     @cached_property
@@ -124,12 +125,6 @@ class HistResult(Held):
         from dpmodels.results.summary import Summary
 
         return Summary(hist_report(self))
-
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import HIST, described_bytes
-
-        own = {"breaks": self.breaks.tolist(), "variable": self.variable}
-        return described_bytes(HIST, self.call, self.release, **own)
 
     def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
         """Draw the bins with their noise intervals.

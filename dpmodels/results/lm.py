@@ -367,11 +367,6 @@ class LMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def _file(self) -> bytes:
-        from dpmodels.results.lm_store import lm_bytes
-
-        return lm_bytes(self.call, self.release, self.model)
-
     @property
     def fittedvalues(self) -> NoReturn:
         """Not available: fitted values are functions of single private rows."""

@@ -168,11 +168,6 @@ class MeanResult(Held):
 
         return Summary(mean_report(self))
 
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import MEAN, described_bytes
-
-        return described_bytes(MEAN, self.call, self.release)
-
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<MeanResult {self.call.formula!r}: {self._facts.cells} groups, {guarantee}>"

@@ -233,11 +233,6 @@ class MomentsResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def _file(self) -> bytes:
-        from dpmodels.results.store import MOMENTS, moments_bytes
-
-        return moments_bytes(self.call, self.release, MOMENTS)
-
     @property
     def scores(self) -> NoReturn:
         """Not available: scores are functions of single private rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from os import PathLike
 from typing import Any, NamedTuple
@@ -74,20 +74,21 @@ def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
     return made
 
 
-def open_saved(path: str | PathLike[str], known: Container[str] | None = None) -> Saved:
+def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
     """Open a file that ``save`` wrote, and check its digest.
 
     Parameters
     ----------
     path : path
         A netCDF file.
-    known : container of str, optional
-        Formats that can be read; any by default.
+    known : str, optional
+        The format that can be read; any by default.
 
     Raises
     ------
     FrameError
-        If the file is missing, is not such a file, or was changed.
+        If the file is missing, is not such a file, is of another format, or
+        was changed.
     """
     name = repr(str(path))
     try:
@@ -98,9 +99,10 @@ def open_saved(path: str | PathLike[str], known: Container[str] | None = None) -
             "fit.save(path)"
         ) from None
     written = own["format"]
-    if known is not None and written not in known:
+    if known is not None and written != known:
         raise FrameError(
-            f"{name} has the format {shorten(ascii(written))}, unknown to this version"
+            f"{name} has the format {shorten(ascii(written))}, and this version reads {known!r} "
+            "alone: load it with the version of dpmodels that saved it"
         )
     if set(own) != {"format", "facts", "sha256"}:
         raise FrameError(

@@ -118,11 +118,6 @@ class OverviewResult(Held):
 
         return Summary(overview_report(self))
 
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import OVERVIEW, described_bytes
-
-        return described_bytes(OVERVIEW, self.call, self.release, strata=self.strata)
-
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<OverviewResult {self.call.formula!r}: {len(self.variables)} vars, {guarantee}>"

@@ -358,11 +358,6 @@ class PCAResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    def _file(self) -> bytes:
-        from dpmodels.results.store import PCA, moments_bytes
-
-        return moments_bytes(self.call, self.release, PCA)
-
     @property
     def scores(self) -> NoReturn:
         """Not available: scores are functions of single private rows."""

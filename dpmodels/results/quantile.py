@@ -159,12 +159,6 @@ class QuantileResult(Held):
 
         return Summary(quantile_report(self))
 
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import QUANTILE, described_bytes
-
-        own = {"probs": self.probs, "level": self.level, "grid": self.grid}
-        return described_bytes(QUANTILE, self.call, self.release, **own)
-
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<QuantileResult {self.call.formula!r}: {len(self.probs)} probs, {guarantee}>"

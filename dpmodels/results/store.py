@@ -1,255 +1,146 @@
 """Results in files: released values and public facts, no rows.
 
-What is read is checked against what the file says it is, so that a result
-that was loaded can be used like the one that was saved.
+A result is a tree of frozen dataclasses. A file has the name of its class, its fields as JSON,
+and beside them the arrays, under the names of the fields they are. What is read has to have the
+shape that the annotations of the fields declare, so that a result that was loaded can be used
+like the one that was saved.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache, reduce
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
-from dpmodels.outside import (
-    LONGEST,
-    Shape,
-    amount,
-    conform,
-    fields_of,
-    or_nan,
-    parse,
-    quantity,
-    tagged,
-)
-from dpmodels.privacy import (
-    ZCDP,
-    Adjacency,
-    ApproxDP,
-    BoundedRangeEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    PureDP,
-    PureEvent,
-    adjacency,
-)
-from dpmodels.released import AnyRelease, Card, MomentNoise, MomentsRelease, Release, Shared
-from dpmodels.results.call import MomentsCall
-from dpmodels.results.netcdf import Arrays, Saved, file_bytes
+from dpmodels.outside import Shape, conform, fields_of, one_of, parse
+from dpmodels.privacy import Event, Guarantee
+from dpmodels.results.held_together import require_together, sizes
+from dpmodels.results.netcdf import Saved, file_bytes
 
-PCA, COV, MOMENTS = "dpmodels.pca/1", "dpmodels.cov/1", "dpmodels.moments/1"
+FORMAT: Final = "dpmodels.result/1"
 
-_GUARANTEES = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
-_EVENTS = {
-    kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
-}
-_ARRAYS = ("lower", "upper", "origin", "divisor")
-CALL: Mapping[str, Shape] = {
-    **fields_of(MomentsCall, "formula", "names", "unit_rows", "center", "ncomp"),
-    **fields_of(MomentsCall, "ledger", "reason", "part_of"),
-    "row_norm": amount,
-    "worst_case": amount,
-    "scale": Literal["range", "sd"] | None,
-    "denoise": Literal["auto", "invariant", "spiked", "psd"] | None,
-}
+# Names of fields from a result down to one of its parts.
+Way = tuple[str, ...]
+Result = TypeVar("Result")
+
+# Fields of a result that hold code for public rows, which no file has.
+_CODE: Final = ("coder", "coders")
+# Written with their names, by which one is told from another.
+_NAMED: Final = (*get_args(Guarantee), *get_args(Event))
 
 
-_TERMS: Mapping[str, Shape] = {
-    "rows": int | None,
-    "card": Card,
-    "guarantee": tagged(_GUARANTEES),
-    "adjacency": adjacency,
-    "events": [tagged(_EVENTS)],
-    "simulated": bool,
-    "shared": Shared | None,
-}
-
-
-def moments_bytes(
-    call: MomentsCall,
-    release: MomentsRelease,
-    written: str,
-    more: Mapping[str, Any] | None = None,
-    read: Callable[[Saved], object] | None = None,
-) -> bytes:
-    """Return a file of the format given; what is read back prints the same tables."""
-    arrays: dict[str, Any] = {"second": (("variable", "variable_"), release.second)}
-    if release.total is not None:
-        arrays["total"] = (("variable",), release.total)
-    if release.estimate is not None:
-        arrays["estimate"] = (("variable", "variable_"), release.estimate)
-    own = {"count": release.count, "noise": asdict(release.noise), **(more or {})}
-    return call_bytes(call, release, own, arrays, written, read or read_moments)
-
-
-def call_bytes(
-    call: MomentsCall,
-    release: Release,
-    own: dict[str, Any],
-    arrays: Arrays,
-    written: str,
-    read: Callable[[Saved], object],
-) -> bytes:
-    """Return a file of a call and a release, with the numbers and arrays of its own."""
-    words = {name: getattr(call, name) for name in CALL}
-    declared = {name: (("variable",), getattr(call, name)) for name in _ARRAYS}
-    asked = {**words, "codebook": call.codebook.to_dict()}
-    return result_bytes(asked, release, own, {**declared, **arrays}, written, read)
-
-
-def result_bytes(
-    asked: dict[str, Any],
-    release: AnyRelease,
-    own: dict[str, Any],
-    arrays: Arrays,
-    written: str,
-    read: Callable[[Saved], object],
-) -> bytes:
-    """Return a file of what was asked and the terms of a release, with what else is given.
-
-    Parameters
-    ----------
-    asked, own : dict
-        Plain values: of the call, and of this kind of release.
-    release : AnyRelease
-        Whose terms are written.
-    arrays : mapping
-        Arrays with the names of their dimensions.
-    written : str
-        The format.
-    read : callable
-        Reads such a file.
+def result_bytes(result: object) -> bytes:
+    """Return the file of a result; what is read back prints the same tables.
 
     Raises
     ------
     FrameError
         If it could not be read again.
     """
-    shared = getattr(release, "shared", None)
-    facts = {
-        "call": asked,
-        "release": {
-            **own,
-            "rows": release.rows,
-            "card": asdict(release.card),
-            "guarantee": [type(release.guarantee).__name__, asdict(release.guarantee)],
-            "adjacency": release.adjacency.name,
-            "events": [[type(event).__name__, asdict(event)] for event in release.events],
-            "simulated": release.simulated,
-            "shared": None if shared is None else asdict(shared),
-        },
-    }
-    text = json.dumps(facts)
-    read(Saved(written, parse(text.encode()), {name: one for name, (_, one) in arrays.items()}))
-    return file_bytes(written, text, arrays)
+    kind: Any = type(result)
+    own = {name: _plain(getattr(result, name)) for name in _shape(kind)}
+    text = json.dumps({"kind": kind.__name__, **own})
+    held = {way[-1]: (dims, _at(result, way)) for way, dims in _arrays(kind)}
+    arrays = {name: own for name, own in held.items() if own[1] is not None}
+    values = {name: own for name, (_, own) in arrays.items()}
+    read_result(Saved(FORMAT, parse(text.encode()), values), (kind,))
+    return file_bytes(FORMAT, text, arrays)
 
 
-def read_facts(
-    saved: Saved, call: Mapping[str, Shape], own: Mapping[str, Shape], *, shared: bool = True
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what was asked and the terms of the release, of the shapes given.
+def read_result(saved: Saved, kinds: Iterable[type[Result]]) -> Result:
+    """Read what :func:`result_bytes` wrote, without code for public rows.
 
     Parameters
     ----------
     saved : Saved
         The file.
-    call, own : mapping
-        Shapes of the fields of the call but for the codebook, and of those of
-        this kind of release.
-    shared : bool
-        Whether sites may have made it.
+    kinds : iterable of type
+        The classes that a result may be of.
 
     Raises
     ------
     FrameError
         The message names the first difference.
     """
-    shape = {"call": {**call, "codebook": Codebook.from_dict}, "release": {**_TERMS, **own}}
-    facts = conform(shape, saved.facts, "")
-    terms = facts["release"]
-    relation: Adjacency = terms["adjacency"]
-    if (terms["rows"] is not None) != relation.n_public or not 0 <= (terms["rows"] or 0) <= 2**53:
-        raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
-    joint = terms["shared"]
-    if joint is not None and (not shared or min(joint.numbers, joint.size) < 0):
-        raise FrameError("release.shared: not of sites of such a release")
-    return facts["call"], terms if shared else {k: v for k, v in terms.items() if k != "shared"}
+    known: Mapping[str, Any] = {kind.__name__: kind for kind in kinds}
+    plain = saved.facts
+    named = plain.get("kind") if isinstance(plain, dict) else None
+    kind = known[conform(one_of(*known), named, "kind")]
+    for way, _ in _arrays(kind):
+        if way[-1] in saved.arrays:
+            plain = _put(plain, way, saved.arrays[way[-1]])
+    own = conform({"kind": str, **_shape(kind)}, plain, "")
+    own.pop("kind")
+    result: Result = kind(**own)
+    _require_shapes(result, saved.arrays)
+    require_together(result)
+    return result
 
 
-def take(
-    saved: Saved, shapes: Mapping[str, tuple[int, ...]], holes: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """Return the arrays of a file, which has these and no more, all of finite numbers.
-
-    Parameters
-    ----------
-    saved : Saved
-        The file.
-    shapes : mapping
-        What the facts imply.
-    holes : tuple of str
-        Arrays that may have nan.
-    """
-    for name in sorted(shapes.keys() ^ saved.arrays.keys()):
-        raise FrameError(f"array {name!a} is missing, or not of such a result")
-    for name, shape in shapes.items():
-        own = saved.arrays[name]
-        if own.shape != shape:
-            raise FrameError(f"array {name!r}: expected the shape {shape}, found {own.shape}")
-        fine = np.abs(own) <= LONGEST
-        if not (fine | np.isnan(own) if name in holes else fine).all():
-            raise FrameError(f"array {name!r} has numbers that are not within {LONGEST:g}")
-    return dict(saved.arrays)
+def _require_shapes(result: Any, arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that are not of the result, or not of the sizes that its facts imply."""
+    kind: Any = type(result)
+    known, held = sizes(result), set()
+    for way, dims in _arrays(kind):
+        own, expected = _at(result, way), tuple(known[dim] for dim in dims)
+        if own is None:
+            continue
+        if own.shape != expected:
+            raise FrameError(f"array {way[-1]!r}: expected the shape {expected}, found {own.shape}")
+        held.add(way[-1])
+    for name in sorted(arrays.keys() - held):
+        raise FrameError(f"array {name!a} is not of such a result")
 
 
-def require_noise(noise: MomentNoise, where: str) -> None:
-    """Refuse standard deviations that are negative, or of no size that noise has."""
-    conform(dict.fromkeys(fields_of(MomentNoise), or_nan(amount)), asdict(noise), where)
+def _shape(kind: Any) -> Mapping[str, Shape]:
+    return {name: own for name, own in fields_of(kind).items() if name not in _CODE}
 
 
-def read_moments(saved: Saved) -> tuple[MomentsCall, MomentsRelease]:
-    """Read what :func:`moments_bytes` wrote."""
-    call, release, _ = moments_of(saved, {})
-    return call, release
+@cache
+def _arrays(kind: Any) -> tuple[tuple[Way, tuple[str, ...]], ...]:
+    """Return the places of all arrays in a kind of result, with the names of their dimensions."""
+    return tuple(_arrays_under(_shape(kind), ()))
 
 
-def moments_of(
-    saved: Saved, more: Mapping[str, Shape]
-) -> tuple[MomentsCall, MomentsRelease, dict[str, Any]]:
-    """Read what :func:`moments_bytes` wrote, and what else it was given."""
-    asked, terms = read_facts(saved, CALL, {"count": quantity, "noise": MomentNoise, **more})
-    require_noise(terms["noise"], "release.noise")
-    n = len(asked["names"])
-    shapes: dict[str, tuple[int, ...]] = {"second": (n, n), "total": (n,), "estimate": (n, n)}
-    given = {name: own for name, own in shapes.items() if name == "second" or name in saved.arrays}
-    call, arrays = read_call(saved, asked, given)
-    if call.center and "total" not in arrays:
-        raise FrameError("array 'total' is missing: call.center says that the mean was taken off")
-    own = {name: terms.pop(name) for name in more}
-    release = MomentsRelease(
-        **terms,
-        total=arrays.get("total"),
-        second=arrays["second"],
-        estimate=arrays.get("estimate"),
-    )
-    return call, release, own
+def _arrays_under(shape: Mapping[str, Shape], way: Way) -> Iterator[tuple[Way, tuple[str, ...]]]:
+    for name, own in shape.items():
+        for part in (own, *get_args(own)):
+            if get_origin(part) is Annotated and get_args(part)[2:]:
+                yield (*way, name), get_args(part)[2:]
+            elif isinstance(part, type) and is_dataclass(part):
+                yield from _arrays_under(fields_of(part), (*way, name))
 
 
-def read_call(
-    saved: Saved, asked: dict[str, Any], shapes: Mapping[str, tuple[int, ...]]
-) -> tuple[MomentsCall, dict[str, Any]]:
-    """Return the call, and the arrays besides its own, of the shapes given."""
-    n = len(asked["names"])
-    arrays = take(saved, {**dict.fromkeys(_ARRAYS, (n,)), **shapes})
-    call = MomentsCall(**asked, **{name: arrays.pop(name) for name in _ARRAYS})
-    if not 1 <= call.ncomp <= n:
-        raise FrameError(f"call.ncomp: expected a number from 1 to {n}")
-    if not (call.divisor >= 1 / LONGEST).all() or not (call.lower <= call.upper).all():
-        raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
-    if not (np.abs(call.box) <= LONGEST).all():
-        raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
-    return call, arrays
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; null stands where an array is."""
+    match value:
+        case np.ndarray():
+            return None
+        case Codebook():
+            return value.to_dict()
+        case tuple():
+            return [_plain(one) for one in value]
+    if not is_dataclass(value):
+        return value
+    own = {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return [type(value).__name__, own] if isinstance(value, _NAMED) else own
+
+
+def _at(result: object, way: Way) -> Any:
+    """Return what is at the end of a way, None where it leads nowhere."""
+    return reduce(lambda own, name: getattr(own, name, None), way, result)
+
+
+def _put(plain: Any, way: Way, values: Any) -> Any:
+    """Return plain values with an array where there was null."""
+    if not way:
+        return values if plain is None else plain
+    if not isinstance(plain, dict) or way[0] not in plain:
+        return plain
+    return {**plain, way[0]: _put(plain[way[0]], way[1:], values)}

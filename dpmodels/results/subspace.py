@@ -251,11 +251,6 @@ class SubspaceResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    def _file(self) -> bytes:
-        from dpmodels.results.subspace_store import subspace_bytes
-
-        return subspace_bytes(self.call, self.release)
-
     @property
     def scores(self) -> NoReturn:
         """Not available: scores are functions of single private rows."""

@@ -117,11 +117,6 @@ class SVMResult(Held):
 
     # ---- storage, refusals -----------------------------------------------------------
 
-    def _file(self) -> bytes:
-        from dpmodels.results.coefficients_store import SVM, coefficients_bytes
-
-        return coefficients_bytes(self.call, self.release, SVM)
-
     def conf_int(self, level: float = 0.95) -> NoReturn:
         """Not available: the round part of the loss decides them, and was not released."""
         raise NotAvailable(f"conf_int(level={level!r}) is not available: {NO_INTERVALS}")

@@ -243,11 +243,6 @@ class TableResult(Held):
 
         return Summary(table_report(self))
 
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import TABLE, described_bytes
-
-        return described_bytes(TABLE, self.call, self.release)
-
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<TableResult {self.call.formula!r}: {self._facts.cells} cells, {guarantee}>"

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.inference.differences import Difference, difference
+from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import described_glance
@@ -43,7 +44,7 @@ class TTestResult(Held):
 
     call: DescribedCall
     release: CountsRelease
-    mu: float
+    mu: Quantity
 
     @cached_property
     def means(self) -> MeanResult:
@@ -150,11 +151,6 @@ class TTestResult(Held):
         from dpmodels.results.ttest_report import ttest_report
 
         return Summary(ttest_report(self))
-
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import TTEST, described_bytes
-
-        return described_bytes(TTEST, self.call, self.release, mu=self.mu)
 
     def __repr__(self) -> str:
         return f"<TTestResult {self.call.formula!r}: {self.release.guarantee.describe()}>"

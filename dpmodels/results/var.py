@@ -165,11 +165,6 @@ class VarResult(Held):
 
         return Summary(var_report(self))
 
-    def _file(self) -> bytes:
-        from dpmodels.results.described_store import VAR, described_bytes
-
-        return described_bytes(VAR, self.call, self.release)
-
     def __repr__(self) -> str:
         guarantee = self.release.guarantee.describe()
         return f"<VarResult {self.call.formula!r}: {self._facts.cells} groups, {guarantee}>"

@@ -18,8 +18,6 @@ from dpmodels.errors import (
 )
 from dpmodels.models.svm import dp_svm
 from dpmodels.privacy import ZCDP
-from dpmodels.results.coefficients_store import SVM, read_coefficients
-from dpmodels.results.netcdf import open_saved
 from dpmodels.results.svm import SVMResult
 
 BOOK = dp.codebook(x=(-1, 1), z=(0, 4), label=["left", "right"], t=["p", "q", "r"])
@@ -133,9 +131,8 @@ def test_what_is_read_back_prints_and_classifies_the_same(mechanism, tmp_path):
     data = table(500)
     found = dp_svm("label ~ x + z", data, codebook=BOOK, eps=1.0, mechanism=mechanism)
     found.save(tmp_path / "fit.nc")
-    saved = open_saved(tmp_path / "fit.nc")
-    assert saved.format == SVM
-    again = SVMResult(*read_coefficients(saved), found.coder)
+    again = dp.load(tmp_path / "fit.nc")
+    assert isinstance(again, SVMResult)
     assert str(again.summary()) == str(found.summary())
     assert (again.predict(data) == found.predict(data)).all()
 

@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 
 import dpmodels as dp
-from dpmodels.models.load import READERS
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.quantile import dp_quantile
 from dpmodels.models.ttest import dp_ttest
 from dpmodels.models.var import dp_var
-from dpmodels.results import described_store
 
 BOOK = dp.codebook(
     y=dp.Numeric(-1, 1, unit="m", label="a height"),
@@ -71,10 +69,3 @@ def test_a_simulation_stays_one(table, tmp_path):
         fit = dp_var("~ y", table, codebook=BOOK, eps=1.0)
     fit.save(tmp_path / "fit.nc")
     assert "SIMULATION" in str(dp.load(tmp_path / "fit.nc").summary())
-
-
-def test_every_format_has_a_reader():
-    names = ("MEAN", "VAR", "TTEST", "QUANTILE", "HIST", "TABLE", "OVERVIEW")
-    formats = {getattr(described_store, name) for name in names}
-    assert len(formats) == 7
-    assert formats <= set(READERS)

@@ -18,7 +18,7 @@ from dpmodels.privacy import ApproxDP, BoundedRangeEvent, GaussianEvent, PureDP,
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import MomentsCall, SubspaceResult
 from dpmodels.results.netcdf import open_saved
-from dpmodels.results.subspace_store import SUBSPACE, read_subspace
+from dpmodels.results.store import FORMAT, read_result
 
 NAMES = tuple(f"x{i}" for i in range(5))
 LIMIT = "eps in the limit of the chain (128 sweeps of plane rotations, a public number)"
@@ -241,8 +241,8 @@ def test_what_is_read_back_is_the_same(release, tmp_path):
     own = fit(release)
     own.save(tmp_path / "fit.nc")
     saved = open_saved(tmp_path / "fit.nc")
-    assert saved.format == SUBSPACE
-    again = SubspaceResult(*read_subspace(saved), own.coder)
+    assert saved.format == FORMAT
+    again = replace(read_result(saved, [SubspaceResult]), coder=own.coder)
     assert again.summary().as_text() == own.summary().as_text()
     assert again.to_xarray().identical(own.to_xarray())
     assert again.glance().equals(own.glance())

@@ -1,0 +1,118 @@
+"""Whether the parts of a result go together, where no annotation of a field can say it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpmodels.errors import FrameError
+from dpmodels.outside import LONGEST
+from dpmodels.released import (
+    AnyRelease,
+    CoefficientsRelease,
+    CountsRelease,
+    MomentsRelease,
+    QuantilesRelease,
+    SubspaceRelease,
+)
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.coefficients_call import CoefficientsCall
+from dpmodels.results.described_call import DescribedCall
+
+
+def sizes(result: Any) -> dict[str, int]:
+    """Return the sizes of the dimensions of a result's arrays, as its facts imply them.
+
+    Raises
+    ------
+    FrameError
+        If it has no tables.
+    """
+    match result.call:
+        case MomentsCall(names=names, ncomp=ncomp):
+            return {"variable": len(names), "variable_": len(names), "component": ncomp}
+        case CoefficientsCall(names=names):
+            return dict.fromkeys(("coefficient", "column", "column_"), len(names))
+        case DescribedCall(tables=(first, *_) as tables):
+            bins, probs = first.shape[-1:], getattr(result, "probs", ())
+            groups = {"group": first.cells, "prob": len(probs), "place": 3}
+            return {"part": sum(own.size for own in tables), "edge": sum(bins) + 1, **groups}
+    raise FrameError("call.tables: expected one at least")
+
+
+def require_together(result: Any) -> None:
+    """Refuse a result whose call and release contradict themselves or each other.
+
+    Parameters
+    ----------
+    result : Held
+        Its fields are as annotated, and its arrays of the sizes implied.
+
+    Raises
+    ------
+    FrameError
+        The message names the fault.
+    """
+    call, release = result.call, result.release
+    _require_terms(release)
+    match call:
+        case MomentsCall():
+            _require_scaling(call)
+        case DescribedCall():
+            _require_tables(call)
+    match release:
+        case MomentsRelease(total=None) if call.center:
+            raise FrameError("array 'total' is missing: call.center says the mean was taken off")
+        case SubspaceRelease():
+            _require_variances(release)
+        case CoefficientsRelease(gradient=np.ndarray()) if math.isnan(release.gradient_sd):
+            raise FrameError("release.gradient_sd: nan, and array 'gradient' says it is known")
+        case CountsRelease():
+            _require_counts(release)
+        case QuantilesRelease():
+            _require_quantiles(call, release)
+
+
+def _require_terms(release: AnyRelease) -> None:
+    relation, joint = release.adjacency, getattr(release, "shared", None)
+    if (release.rows is not None) != relation.n_public or not 0 <= (release.rows or 0) <= 2**53:
+        raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
+    if joint is not None and min(joint.numbers, joint.size) < 0:
+        raise FrameError("release.shared: expected numbers that are not negative")
+
+
+def _require_scaling(call: MomentsCall) -> None:
+    if not 1 <= call.ncomp <= len(call.names):
+        raise FrameError(f"call.ncomp: expected a number from 1 to {len(call.names)}")
+    if not (call.divisor >= 1 / LONGEST).all() or not (call.lower <= call.upper).all():
+        raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
+    if not (np.abs(call.box) <= LONGEST).all():
+        raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
+
+
+def _require_tables(call: DescribedCall) -> None:
+    for own in call.tables:
+        if own.degree < 0 or not own.lower <= own.upper or 0 in own.shape:
+            raise FrameError("call.tables: no table of levels and of a number's range")
+
+
+def _require_variances(release: SubspaceRelease) -> None:
+    unknown = math.isnan(release.variance_sd) or math.isnan(release.count)
+    if release.variances is not None and unknown:
+        raise FrameError("release: variances were bought, without a number of rows or noise")
+
+
+def _require_counts(release: CountsRelease) -> None:
+    if release.step > 1:
+        raise FrameError("release.step: expected a part of a row, at most 1")
+    if release.paired and len(release.values) != 4:
+        raise FrameError("release.paired: expected false but for the mean of one number")
+
+
+def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
+    if len(call.tables) != 1:
+        raise FrameError("call.tables: expected one")
+    if not (release.concentration > 0).all():
+        raise FrameError("array 'concentration': expected positive numbers")

@@ -1,0 +1,72 @@
+"""What no annotation says of a result: each contradiction is refused by its name."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import FrameError
+from dpmodels.results.store import result_bytes
+
+BOOK = dp.codebook(a=(0, 10), b=(-1, 1), g=["p", "q", "r"], g2=[0, 1])
+RNG = np.random.default_rng(8)
+ROWS = {
+    "a": RNG.uniform(0, 10, 300),
+    "b": RNG.uniform(-1, 1, 300),
+    "g": RNG.choice(["p", "q", "r"], 300),
+    "g2": RNG.choice([0, 1], 300),
+}
+PURE = {"codebook": BOOK, "eps": 2.0}
+FITS = {
+    "pca": dp.dp_pca("~ a + b", ROWS, **PURE),
+    "ppca": dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
+    "glm": dp.dp_glm("g2 ~ a", ROWS, **PURE),
+    "mean": dp.dp_mean("a ~ g", ROWS, **PURE),
+    "quantile": dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
+}
+SHARED = dp.dp_pca(
+    "~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **PURE, delta=1e-6
+).release.shared
+FACTS = FITS["mean"].call.tables[0]
+CASES = [
+    ("pca", "release", {"rows": None}, "release.rows: not a number of rows as under 'replace'"),
+    ("pca", "release", {"rows": -1}, "release.rows: not a number of rows"),
+    ("pca", "release", {"shared": replace(SHARED, size=-1)}, "release.shared: expected numbers"),
+    ("pca", "release", {"total": None}, "array 'total' is missing: call.center"),
+    ("pca", "call", {"ncomp": 3}, "call.ncomp: expected a number from 1 to 2"),
+    ("pca", "call", {"divisor": np.array([1.0, 0.0])}, "'divisor': no ranges, or no scaling"),
+    ("pca", "call", {"lower": np.full(2, 20.0)}, "arrays 'lower', 'upper', 'divisor': no ranges"),
+    ("pca", "call", {"divisor": np.full(2, 1e-30)}, "columns are not scaled within"),
+    ("pca", "call", {"names": ("a",)}, "array 'lower': expected the shape"),
+    ("ppca", "release", {"variances": np.ones(1)}, "without a number of rows or noise"),
+    ("glm", "release", {"gradient_sd": math.nan}, "release.gradient_sd: nan, and array"),
+    ("mean", "call", {"tables": ()}, "call.tables: expected one at least"),
+    ("mean", "call", {"tables": (replace(FACTS, upper=-1.0),)}, "no table of levels and of a"),
+    ("mean", "call", {"tables": (FACTS, FACTS)}, "array 'values': expected the shape"),
+    ("mean", "release", {"step": 2.0}, "release.step: expected a part of a row, at most 1"),
+    ("mean", "release", {"paired": True}, "release.paired: expected false but for the mean"),
+    ("mean", "release", {"noise_sd": math.inf}, "release.noise_sd: expected 0 or a number"),
+    ("quantile", "call", {"tables": (FACTS, FACTS)}, "call.tables: expected one$"),
+    ("quantile", "release", {"concentration": np.zeros(2)}, "expected positive numbers"),
+]
+
+
+@pytest.mark.parametrize(("name", "part", "change", "says"), CASES)
+def test_a_contradiction_is_refused_by_its_name(name, part, change, says):
+    fit = FITS[name]
+    assert result_bytes(fit)
+    with pytest.raises(FrameError, match=says):
+        result_bytes(replace(fit, **{part: replace(getattr(fit, part), **change)}))
+
+
+def test_quantiles_have_a_value_for_each_of_their_probs():
+    with pytest.raises(FrameError, match="expected the shape"):
+        result_bytes(replace(FITS["quantile"], probs=(0.5,)))
+
+
+def test_a_histogram_has_one_more_break_than_bins():
+    fit = dp.dp_hist("~ a", ROWS, **PURE, breaks=4)
+    with pytest.raises(FrameError, match=r"array 'breaks': expected the shape \(5,\)"):
+        result_bytes(replace(fit, breaks=fit.breaks[1:]))
