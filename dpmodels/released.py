@@ -219,7 +219,8 @@ class CoefficientsRelease:
         Noise standard deviation of each coordinate of what is not known of it;
         nan where nothing is known.
     coefficient_sd : float
-        Noise standard deviation of each coefficient, on top of that.
+        Noise standard deviation of each coefficient, on top of that; nan where
+        it has no known law.
     curvature : BoughtCurvature or None
         Where it was bought.
     rows, card, guarantee, adjacency, events, simulated
@@ -230,7 +231,7 @@ class CoefficientsRelease:
     ridge: Amount
     gradient: Annotated[Bounded, "column"] | None
     gradient_sd: AmountOrNan
-    coefficient_sd: Amount
+    coefficient_sd: AmountOrNan
     curvature: BoughtCurvature | None
     rows: int | None
     card: Card

@@ -63,12 +63,12 @@ def require_together(result: Any) -> None:
         case DescribedCall():
             _require_tables(call)
     match release:
-        case MomentsRelease(total=None) if call.center:
-            raise FrameError("array 'total' is missing: call.center says the mean was taken off")
+        case MomentsRelease():
+            _require_moments(call, release)
         case SubspaceRelease():
             _require_variances(release)
-        case CoefficientsRelease(gradient=np.ndarray()) if math.isnan(release.gradient_sd):
-            raise FrameError("release.gradient_sd: nan, and array 'gradient' says it is known")
+        case CoefficientsRelease():
+            _require_coefficients(release)
         case CountsRelease():
             _require_counts(release)
         case QuantilesRelease():
@@ -96,6 +96,25 @@ def _require_tables(call: DescribedCall) -> None:
     for own in call.tables:
         if own.degree < 0 or not own.lower <= own.upper or 0 in own.shape:
             raise FrameError("call.tables: no table of levels and of a number's range")
+
+
+def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
+    if release.total is None and call.center:
+        raise FrameError("array 'total' is missing: call.center says the mean was taken off")
+    noise = release.noise
+    others = (noise.count, noise.diagonal, 0.0 if release.total is None else noise.mean)
+    lawful = not any(map(math.isnan, others))
+    if not (math.isnan(noise.diagonal) if math.isnan(noise.off) else lawful):
+        raise FrameError("release.noise: expected a law of all that was released, or of none")
+
+
+def _require_coefficients(release: CoefficientsRelease) -> None:
+    if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
+        raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
+    bought = release.curvature
+    laws = () if bought is None else (bought.bread_noise, bought.meat_noise)
+    if any(math.isnan(law.diagonal + law.off) for law in laws):
+        raise FrameError("release.curvature: bought, and the law of its noise has nan")
 
 
 def _require_variances(release: SubspaceRelease) -> None:

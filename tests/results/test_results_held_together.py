@@ -8,6 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
+from dpmodels.released import MomentNoise
 from dpmodels.results.store import result_bytes
 
 BOOK = dp.codebook(a=(0, 10), b=(-1, 1), g=["p", "q", "r"], g2=[0, 1])
@@ -29,19 +30,26 @@ FITS = {
 SHARED = dp.dp_pca(
     "~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **PURE, delta=1e-6
 ).release.shared
+BOUGHT = FITS["glm"].release.curvature
+LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 FACTS = FITS["mean"].call.tables[0]
 CASES = [
     ("pca", "release", {"rows": None}, "release.rows: not a number of rows as under 'replace'"),
     ("pca", "release", {"rows": -1}, "release.rows: not a number of rows"),
     ("pca", "release", {"shared": replace(SHARED, size=-1)}, "release.shared: expected numbers"),
     ("pca", "release", {"total": None}, "array 'total' is missing: call.center"),
+    ("pca", "release", {"noise": MomentNoise(1.0, 1.0, math.nan, 1.0)}, "release.noise: .* a law"),
+    ("pca", "release", {"noise": MomentNoise(1.0, 1.0, 1.0, math.nan)}, "release.noise: .* a law"),
+    ("pca", "release", {"noise": MomentNoise(1.0, math.nan, 1.0, 1.0)}, "release.noise: .* a law"),
     ("pca", "call", {"ncomp": 3}, "call.ncomp: expected a number from 1 to 2"),
     ("pca", "call", {"divisor": np.array([1.0, 0.0])}, "'divisor': no ranges, or no scaling"),
     ("pca", "call", {"lower": np.full(2, 20.0)}, "arrays 'lower', 'upper', 'divisor': no ranges"),
     ("pca", "call", {"divisor": np.full(2, 1e-30)}, "columns are not scaled within"),
     ("pca", "call", {"names": ("a",)}, "array 'lower': expected the shape"),
     ("ppca", "release", {"variances": np.ones(1)}, "without a number of rows or noise"),
-    ("glm", "release", {"gradient_sd": math.nan}, "release.gradient_sd: nan, and array"),
+    ("glm", "release", {"gradient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
+    ("glm", "release", {"coefficient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
+    ("glm", "release", {"curvature": LAWLESS}, "release.curvature: bought, and the law"),
     ("mean", "call", {"tables": ()}, "call.tables: expected one at least"),
     ("mean", "call", {"tables": (replace(FACTS, upper=-1.0),)}, "no table of levels and of a"),
     ("mean", "call", {"tables": (FACTS, FACTS)}, "array 'values': expected the shape"),

@@ -42,6 +42,7 @@ ASKED = {
     "lm": lambda: dp.dp_lm("a ~ b + g", ROWS, **APPROX, weights="w"),
     "glm": lambda: dp.dp_glm("h ~ a + b", ROWS, **PURE),
     "poisson": lambda: dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson"),
+    "no law": lambda: dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson", inference=False),
     "svm": lambda: dp.dp_svm("h ~ a + b", ROWS, **PURE),
     "mean": lambda: dp.dp_mean("~ a", ROWS, **PURE, mechanism="paired"),
     "var": lambda: dp.dp_var("a ~ h", ROWS, **PURE),
