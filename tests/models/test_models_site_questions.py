@@ -80,7 +80,7 @@ class Street:
         return said
 
 
-def ask(street, folder, session="s-1", timeout=0.5):
+def ask(street, folder, session="s-1", timeout=60):
     return ask_sites(street, SITES, session, folder / "letters", timeout)
 
 
@@ -246,9 +246,9 @@ def test_keys_that_are_not_those_named_are_refused(tmp_path):
 def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
     made = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match=r"site 'C' did not answer; no row was read"):
-        ask(Street(*made[:2]), tmp_path)
+        ask(Street(*made[:2]), tmp_path, timeout=0.5)
     with pytest.raises(FrameError, match=r"site 'B' did not answer \(a node: out of memory\)"):
-        ask(Street(*made, broken=[(TERMS, "B")]), tmp_path, timeout=60)
+        ask(Street(*made, broken=[(TERMS, "B")]), tmp_path)
     with pytest.raises(FrameError, match="two nodes say they are site 'A'"):
         ask(Street(made[0], *made), tmp_path)
     with pytest.raises(FrameError, match=r"'B': out of memory; nothing was combined.*A\.json"):
@@ -271,7 +271,7 @@ def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
 def test_a_site_that_falls_silent_is_named(tmp_path):
     made = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match="'C': it did not answer in time; nothing was combined"):
-        ask(Street(*made, silent=[(LETTER, "C")]), tmp_path)
+        ask(Street(*made, silent=[(LETTER, "C")]), tmp_path, timeout=2)
 
 
 @pytest.mark.parametrize("terms", [None, [], {}, {"protocol": "full", "keys": {}}])
