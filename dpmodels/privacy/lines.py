@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from dpmodels.errors import LedgerError
@@ -239,7 +239,11 @@ def _writer() -> dict[str, str]:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):
         user = ""
-    return {"user": user, "host": socket.gethostname(), "version": version("dpmodels")}
+    try:
+        own = version("dpmodels")
+    except PackageNotFoundError:
+        own = ""
+    return {"user": user, "host": socket.gethostname(), "version": own}
 
 
 def opening(own: Filter, relation: Adjacency) -> Line:
