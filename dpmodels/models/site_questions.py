@@ -55,11 +55,17 @@ def ask_sites(
     taken = [str(file) for file in files.values() if file.exists()]
     if taken:
         raise FrameError(f"{taken[0]!r} is there already; give a folder without letters")
+    made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     for file in files.values():
         require_target(file)
-    at, stated = _meet(post, sites, session, until)
-    terms = agreed_terms(stated)
+    try:
+        at, stated = _meet(post, sites, session, until)
+        terms = agreed_terms(stated)
+    except FrameError:
+        if made:
+            folder.rmdir()
+        raise
     post.send(LETTER, dict.fromkeys(at, terms), max(until - time.monotonic(), 1.0))
     failed = _receive(post, at, terms, files, until)
     if failed:

@@ -268,6 +268,17 @@ def test_a_site_that_is_missing_or_fails_is_named(tmp_path):
     assert dp.combine([late, *(tmp_path / "letters").iterdir()]).release.shared.sites == SITES
 
 
+def test_a_folder_is_left_only_where_letters_were_asked_for(tmp_path):
+    made = [site(name, tmp_path) for name in SITES]
+    with pytest.raises(FrameError, match="did not answer"):
+        ask(Street(*made[:2]), tmp_path, timeout=0.5)
+    assert not (tmp_path / "letters").exists()
+    (tmp_path / "letters").mkdir()
+    with pytest.raises(FrameError, match="did not answer"):
+        ask(Street(*made[:2]), tmp_path, timeout=0.5)
+    assert (tmp_path / "letters").is_dir()
+
+
 def test_a_site_that_falls_silent_is_named(tmp_path):
     made = [site(name, tmp_path) for name in SITES]
     with pytest.raises(FrameError, match="'C': it did not answer in time; nothing was combined"):
