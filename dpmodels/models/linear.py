@@ -162,7 +162,7 @@ def fit(
         about=about(verb, asked.formula, strategy, codebook),
     )
     release = strategy.release(strategy.measure(bound.design, plan), plan, source())
-    charged.released(digest(release))
+    charged.released(lambda: digest(release))
     terms, scaled = bound.both.terms, bound.design.scaling
     call = CoefficientsCall(
         formula=bound.both.response.formula,

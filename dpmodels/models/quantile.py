@@ -128,7 +128,7 @@ def dp_quantile(
         about=about("dp_quantile", both.text, strategy, both.codebook),
     )
     release = strategy.release(strategy.measure(private, plan), plan, source())
-    charged.released(digest(release))
+    charged.released(lambda: digest(release))
     call = described_call(both, (grouped,), charged.told, "")
     return QuantileResult(call, release, asked, level, grid)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dpmodels.errors import ArgumentError
@@ -33,8 +33,8 @@ class Charge:
         """What the ledger said after the charge; empty without one."""
         return "" if self.entry is None else self.entry.describe()
 
-    def released(self, digest: str) -> None:
-        """Record what came out, before anybody sees it.
+    def released(self, digest: Callable[[], str]) -> None:
+        """Record what came out, before anybody sees it; no digest is made without a ledger.
 
         Raises
         ------
@@ -42,7 +42,7 @@ class Charge:
             If it cannot be recorded: then it must not be handed over.
         """
         if self.ledger is not None and self.entry is not None:
-            self.ledger.released(self.entry, digest)
+            self.ledger.released(self.entry, digest())
 
     def void(self, reason: str) -> None:
         """Give the charge back, as nothing came of it for a reason no row has a part in."""

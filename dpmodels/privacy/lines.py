@@ -17,17 +17,11 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from dpmodels.errors import LedgerError
-from dpmodels.privacy.budget import ZCDP, ApproxDP, PureDP
-from dpmodels.privacy.events import (
-    BoundedRangeEvent,
-    Event,
-    GaussianEvent,
-    LaplaceEvent,
-    PureEvent,
-)
+from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.neighbours import Adjacency, adjacency
 from dpmodels.privacy.spent import Spent, capacity
@@ -36,10 +30,8 @@ from dpmodels.privacy.totals import Totals
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 FORMAT: Final = "dpmodels.ledger/1"
 SHOWN: Final = 12
-_GUARANTEES: Final = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
-_EVENTS: Final = {
-    kind.__name__: kind for kind in (GaussianEvent, LaplaceEvent, BoundedRangeEvent, PureEvent)
-}
+_GUARANTEES: Final = {kind.__name__: kind for kind in get_args(Guarantee)}
+_EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 
 
 @dataclass(frozen=True, slots=True)

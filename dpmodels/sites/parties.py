@@ -102,7 +102,7 @@ class Parties:
             release = self.protocol.release(strategy, statistics, self.names, plan, source())
         keep = getattr(self.protocol, "keep", None)
         if keep is None:
-            charged.released(digest(release))
+            charged.released(lambda: digest(release))
         else:
             keep(charged)
         return release

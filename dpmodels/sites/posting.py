@@ -72,7 +72,7 @@ def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = N
             raise
         wipe(key, letter.site)
     try:
-        charged.released(sealed.sha256)
+        charged.released(lambda: sealed.sha256)
     except LedgerError:
         if key is None:
             discard(partial)

@@ -13,12 +13,25 @@ import numpy as np
 from scipy.signal import fftconvolve
 from scipy.special import expit, ndtr
 
-from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, PureEvent
+from dpmodels.privacy import BoundedRangeEvent, GaussianEvent, PureEvent, total_eps
 from dpmodels.privacy.totals import Totals
 
 POINTS = 6000
 # Places of the upper loss in the range of a release of bounded range.
 PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class Tight:
+    """The rule that is no filter: the tight composition of everything charged so far."""
+
+    def __init__(self, guarantee):
+        self.guarantee = guarantee
+
+    def plus(self, totals, events):
+        return (*(totals if isinstance(totals, tuple) else ()), *events)
+
+    def holds(self, totals):
+        return total_eps(totals, self.guarantee.delta) <= self.guarantee.eps
 
 
 @dataclass(frozen=True)

@@ -3,28 +3,15 @@
 import random
 
 import pytest
-from adaptive_attacks import PLACES, Attack, Move
+from adaptive_attacks import PLACES, Attack, Move, Tight
 
-from dpmodels.privacy import ApproxDP, total_eps
+from dpmodels.privacy import ApproxDP
 from dpmodels.privacy.filters import Filter
 
 GUARANTEES = [ApproxDP(1.0, 1e-6), ApproxDP(0.5, 0.05), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
 # Sums of mu**2 may exceed theirs by 1e-9, a plan's delta its own by 1e-6; sums over the grid are
 # good to 5e-6 for these.
 SLACK = 1e-5
-
-
-class Tight:
-    """The rule that is no filter: the tight composition of everything charged so far."""
-
-    def __init__(self, guarantee):
-        self.guarantee = guarantee
-
-    def plus(self, totals, events):
-        return (*(totals if isinstance(totals, tuple) else ()), *events)
-
-    def holds(self, totals):
-        return total_eps(totals, self.guarantee.delta) <= self.guarantee.eps
 
 
 class Either:

@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from adaptive_attacks import Tight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, ndtr, ndtri
@@ -34,19 +35,6 @@ from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.totals import Totals, pure_mu
 
 GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), ApproxDP(0.1, 1e-3)]
-
-
-class Tight:
-    """The rule that is no filter: the tight composition of everything charged so far."""
-
-    def __init__(self, guarantee):
-        self.guarantee = guarantee
-
-    def plus(self, totals, events):
-        return (*(totals if isinstance(totals, tuple) else ()), *events)
-
-    def holds(self, totals):
-        return total_eps(totals, self.guarantee.delta) <= self.guarantee.eps
 
 
 def largest(own, totals, event):
