@@ -31,9 +31,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import DPModelsError, FrameError, shorten
+from dpmodels.typing import Floats
 
 Shape = Any
 
@@ -211,21 +211,21 @@ def one_of(*known: str | None) -> Callable[[object], Any]:
     return read
 
 
-def array(plain: object) -> NDArray[np.float64]:
+def array(plain: object) -> Floats:
     """Read an array that was put where it belongs; a shape for :func:`conform`."""
     if not isinstance(plain, np.ndarray):
         raise FrameError(f"expected an array, found {_found(plain)}")
     return plain
 
 
-def bounded(plain: object) -> NDArray[np.float64]:
+def bounded(plain: object) -> Floats:
     """Read an array of numbers of at most 1e30 in size."""
     if not (np.abs(array(plain)) <= LONGEST).all():
         raise FrameError(f"the array has numbers that are not within {LONGEST:g}")
     return array(plain)
 
 
-def bounded_or_nan(plain: object) -> NDArray[np.float64]:
+def bounded_or_nan(plain: object) -> Floats:
     """Read an array otherwise as :func:`bounded`, that may have nan too."""
     bounded(np.where(np.isnan(array(plain)), 0.0, array(plain)))
     return array(plain)
@@ -236,8 +236,8 @@ Amount = Annotated[float, amount]
 AmountOrNan = Annotated[float, or_nan(amount)]
 Quantity = Annotated[float, quantity]
 QuantityOrNan = Annotated[float, or_nan(quantity)]
-Bounded = Annotated[NDArray[np.float64], bounded]
-BoundedOrNan = Annotated[NDArray[np.float64], bounded_or_nan]
+Bounded = Annotated[Floats, bounded]
+BoundedOrNan = Annotated[Floats, bounded_or_nan]
 
 
 def _scalar(shape: Any, plain: Any, where: str) -> Any:

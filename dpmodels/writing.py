@@ -17,8 +17,7 @@ from os import PathLike
 from pathlib import Path
 
 from dpmodels.errors import ArgumentError, FrameError, said
-
-AnyPath = str | PathLike[str]
+from dpmodels.typing import AnyPath
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

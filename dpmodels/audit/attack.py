@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.audit.bound import Guess
@@ -22,8 +21,8 @@ from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
 from dpmodels.audit.runs import Runs, commonest
 from dpmodels.audit.scores import Learner, Score, coarsened
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Scorer = Callable[[Runs], Floats]
 
 OUTCOMES: Final = "outcomes"

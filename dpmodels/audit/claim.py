@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dpmodels.audit.concentrated import least_rho, zcdp_profile
@@ -35,8 +34,8 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.privacy.concentrated import zcdp_to_approx
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Unit = Literal["eps", "mu", "rho"]
 
 # For zCDP, which has no delta of its own, eps is told at this one.

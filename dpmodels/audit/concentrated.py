@@ -28,9 +28,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _ORDERS: Final = 1 + np.geomspace(0.02, 2e3, 40)
 _LEAST: Final = 1e-14

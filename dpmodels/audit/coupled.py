@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpmodels.audit.finding import Finding
 from dpmodels.audit.house import HouseRecipe, house_recipe
@@ -28,8 +27,8 @@ from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded, simulation
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import CountsRelease, MomentsRelease
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Distance = Callable[[Floats], float]
 
 # Releases are rounded to floating point after the noise is added.

@@ -13,14 +13,12 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dpmodels.audit.bound import Guess, lower_bound
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _POWER: Final = 0.8
 _MOST: Final = 64.0  # times the claim

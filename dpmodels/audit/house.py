@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.audit.handed import numbers
 from dpmodels.codebook import Codebook
@@ -35,8 +34,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy import adjacency as relation
 from dpmodels.released import Card
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _TABLES: tuple[Mapping[str, type[Any]], ...] = (
     *(COVARIANCE, SUBSPACE, COUNTS),

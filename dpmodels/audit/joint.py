@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from numpy.typing import NDArray
 
 from dpmodels.audit.handed import numbers
 from dpmodels.audit.house import HouseRecipe, house_recipe
@@ -29,8 +28,7 @@ from dpmodels.sites.payload import draw, pack, scales
 from dpmodels.sites.protocol import Trust
 from dpmodels.sites.summing import words_needed
 from dpmodels.sites.words import Words, add, from_words, negative, to_words
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats, Integers
 
 SITES: Final = ("north", "east", "south")
 _KEY_WORDS: Final = 4
@@ -75,7 +73,7 @@ def honest_vectors(protocol: Cape, own: Joined, entropy: Entropy) -> Floats:
     return _coalition(protocol, own, entropy, protocol.pair_noise)
 
 
-PairNoise = Callable[[Any, PairStream, int], NDArray[np.int64]]
+PairNoise = Callable[[Any, PairStream, int], Integers]
 
 
 def _coalition(

@@ -34,12 +34,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc
 
 from dpmodels.audit.counts import Counts, lower_rate, upper_rate
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _CELLS: Final = 48
 _BINS: Final = 100

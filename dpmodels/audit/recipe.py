@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
+
 # A recipe may have the attributes batch(rows, runs) -> array of shape (runs, k), law ("gaussian")
 # and score(values of shape (m, k)) -> array of shape (m,); see `dpmodels.audit.verb.audit`.
 Recipe = Callable[[Any], Any]

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpmodels.audit.recipe import Recipe, released
 from dpmodels.errors import ArgumentError
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Batch = Callable[[Any, int], ArrayLike]
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.datasets.simulated import indicator_rows
 from dpmodels.errors import ArgumentError
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats, Integers
 
 U = 2.0**30
 # Public bounds: round numbers from the descriptions of the fields, not from rows.
@@ -54,7 +53,7 @@ class PaperTable:
 
     name: str
     rows: Floats
-    label: NDArray[np.int64]
+    label: Integers
     components: int
 
     @property
@@ -125,13 +124,13 @@ def _coded(frame: pd.DataFrame, top: dict[str, float]) -> NDArray[np.float32]:
     return np.hstack(parts)
 
 
-def _kddcup(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _kddcup(path: Path) -> tuple[NDArray[Any], Integers]:
     frame = pd.read_parquet(path)
     attack = np.asarray(frame["label"].astype(str).str.strip(".") != "normal", dtype=np.int64)
     return _coded(frame.drop(columns=list(KDDCUP_LEFT_OUT)), KDDCUP), attack
 
 
-def _census(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _census(path: Path) -> tuple[NDArray[Any], Integers]:
     frame = pd.read_parquet(path)
     frame = frame[frame["split"] == "train"].drop(columns="split")
     income = frame.iloc[:, -1].astype(str)
@@ -139,14 +138,14 @@ def _census(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return _coded(frame, CENSUS), rich
 
 
-def _mnist(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _mnist(path: Path) -> tuple[NDArray[Any], Integers]:
     with np.load(path) as data:
         images, digit = data["x_train"], data["y_train"]
     table = images.reshape(len(images), PIXELS).astype(np.float32) / np.float32(255)
     return table, np.asarray(digit == 0, dtype=np.int64)
 
 
-Reader = Callable[[Path], tuple[NDArray[Any], NDArray[np.int64]]]
+Reader = Callable[[Path], tuple[NDArray[Any], Integers]]
 READERS: dict[str, tuple[str, Reader, tuple[int, int], int]] = {
     "kddcup99": ("kddcup99_10pct.parquet", _kddcup, (494_021, 116), 4),
     "census": ("census_income_kdd.parquet", _census, (199_523, 513), 8),

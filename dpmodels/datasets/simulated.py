@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats, Integers
 
 # Variances of the synthetic table of Chaudhuri, Sarwate and Sinha (2012).
 NEAR_OPTIMAL_VARIANCES = (0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001, 0.001)
@@ -76,7 +75,7 @@ def near_optimal_rows(rows: int = 5_000, seed: int = 0) -> Floats:
 
 def indicator_rows(
     columns: int, rows: int, classes: int = 8, seed: int = 0
-) -> tuple[Floats, NDArray[np.int64]]:
+) -> tuple[Floats, Integers]:
     """Return rows of zeros and ones from a few classes, and a label that depends on them.
 
     A stand-in, of any shape, for tables of coded categories.

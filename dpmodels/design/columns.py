@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Categorical, Codebook
 from dpmodels.formula import Design
 from dpmodels.frames import open_rows, require_declared, to_codes, to_float
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 READ_CELLS = 2**23
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
@@ -23,11 +22,11 @@ from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.parts import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
+from dpmodels.typing import Floats
 
 # Rows are coded for two blocks at a time: fewer array operations, which threads wait for.
 BLOCKS_A_TURN = 2
 
-Floats = NDArray[np.float64]
 Answer = TypeVar("Answer")
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook, Numeric
 from dpmodels.design.private import PrivateDesign
@@ -20,8 +19,8 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource, open_rows, require_declared
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Answer = TypeVar("Answer")
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Block, Design
+from dpmodels.typing import Floats
 
 SCALES = ("range", "sd", None)
 # Fourth powers of the radius, and rows divided by a column's scale, stay finite.
@@ -36,8 +36,8 @@ class Scaling:
         Whether every scaled row is divided by its own norm; the radius is 1.
     """
 
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    centre: Floats
+    scale: Floats
     row_norm: float
     worst_case: float
     unit: bool = False
@@ -87,9 +87,7 @@ def scaling(
     return Scaling(centre, divisor, _radius(row_norm, worst), worst)
 
 
-def _nearest(
-    block: Block, divisor: NDArray[np.float64], free: bool
-) -> tuple[NDArray[np.float64], float]:
+def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
     """Return a public centre for a block and the scaled distance of its farthest row."""
     points = block.points / divisor
     candidates = [np.zeros(len(divisor))]

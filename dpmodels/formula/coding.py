@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import patsy
-from numpy.typing import NDArray
 from patsy.categorical import C as patsy_category  # noqa: N811
 
 from dpmodels.codebook import Codebook
@@ -23,7 +22,8 @@ from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import ParsedFormula, Term, parse
 from dpmodels.formula.syntax import variables_in
-from dpmodels.formula.values import Basis, Category, Columns, Floats, Real, Truth
+from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
+from dpmodels.typing import Floats
 
 MAX_COLUMNS = 5_000
 MAX_POINTS = 4_000_000
@@ -133,8 +133,8 @@ class Design:
     formula: str
     codebook: Codebook
     names: tuple[str, ...]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
     blocks: tuple[Block, ...] = field(repr=False)
 
     @property

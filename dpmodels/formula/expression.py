@@ -24,7 +24,6 @@ from dpmodels.formula.values import (
     Category,
     Columns,
     Constant,
-    Floats,
     Real,
     Truth,
     Value,
@@ -32,6 +31,7 @@ from dpmodels.formula.values import (
     as_real,
     number,
 )
+from dpmodels.typing import Floats
 
 Book = Mapping[str, Declared]
 

@@ -20,7 +20,6 @@ from dpmodels.formula.values import (
     Category,
     Columns,
     Constant,
-    Floats,
     Real,
     Truth,
     Value,
@@ -29,6 +28,7 @@ from dpmodels.formula.values import (
     number,
     whole,
 )
+from dpmodels.typing import Floats
 
 Builder = Callable[[str, Sequence[Value], Mapping[str, Value]], Value]
 

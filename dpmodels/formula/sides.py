@@ -13,7 +13,8 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, compile_factor
 from dpmodels.formula.parse import Term, parse
 from dpmodels.formula.syntax import variables_in
-from dpmodels.formula.values import Category, Columns, Floats, Real, Truth, Varying
+from dpmodels.formula.values import Category, Columns, Real, Truth, Varying
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)

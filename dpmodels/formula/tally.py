@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import positions
-from dpmodels.formula.values import Category, Columns, Floats, Real
+from dpmodels.formula.values import Category, Columns, Real
+from dpmodels.typing import Floats
 
 MAX_CELLS = 1_000_000
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.levels import Level
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
-Columns = Mapping[str, NDArray[np.float64]]
+Columns = Mapping[str, Floats]
 """Converted columns: numbers as they are, categories as level codes; NaN is missing."""
 
 Evaluate = Callable[[Columns], Floats]

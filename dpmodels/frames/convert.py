@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpmodels.frames.cell import MISSING, number, plain
 from dpmodels.frames.levels import LevelCodes
+from dpmodels.typing import Floats
 
 _NUMERIC: Final = "biuf"
 _CELLS: Final = "OUST"
@@ -18,7 +19,7 @@ _PLAIN_NUMBERS: Final = frozenset(map(id, (float, int, bool, NoneType)))
 _PLAIN_CELLS: Final = _PLAIN_NUMBERS | {id(str)}
 
 
-def to_float(values: NDArray[Any]) -> NDArray[np.float64]:
+def to_float(values: NDArray[Any]) -> Floats:
     """Convert a column to numbers, each cell on its own.
 
     Parameters
@@ -58,7 +59,7 @@ def to_float(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.full(len(values), MISSING)
 
 
-def _cells_to_float(values: NDArray[Any]) -> NDArray[np.float64]:
+def _cells_to_float(values: NDArray[Any]) -> Floats:
     cells = values.tolist()
     if set(map(id, map(type, cells))) <= _PLAIN_NUMBERS:
         try:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.frames.cell import number, plain
+from dpmodels.typing import Floats
 
 
 class LevelCodes(dict[str | float | None, int]):
@@ -50,7 +51,7 @@ class LevelCodes(dict[str | float | None, int]):
         """Whether a number can be one of the levels."""
         return bool(self._numbers)
 
-    def of_numbers(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
+    def of_numbers(self, values: Floats) -> NDArray[np.intp]:
         """Look up an array of numbers, shape (n,)."""
         if not self._numbers:
             return np.full(len(values), -1, dtype=np.intp)

@@ -1,7 +1,10 @@
 """A progress bar for long reading, that tells no private number of rows."""
 
+import os
 from collections.abc import Iterator
-from typing import Any, Final, TypeVar
+from threading import RLock
+from typing import Any, ClassVar, Final, TypeVar
+from weakref import WeakSet
 
 from tqdm import tqdm
 
@@ -15,6 +18,22 @@ _INDETERMINATE: Final = "{desc} ..."
 _SHARE: Final = "{l_bar}{bar}| {elapsed}<{remaining}"
 
 Item = TypeVar("Item")
+
+
+class _Bar(tqdm):  # type: ignore[misc]
+    """A bar with a lock of this process alone.
+
+    tqdm's own is shared with forked processes: one that is killed while it holds it would let
+    every bar of the others, and so every release, wait for ever.
+    """
+
+    _lock = RLock()
+    _instances: ClassVar["WeakSet[Any]"] = WeakSet()
+    monitor_interval = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _Bar.set_lock(RLock()))
 
 
 def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Iterator[Chunk]:
@@ -78,7 +97,7 @@ def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[I
 
 
 def _bar(total: int | None, label: str, layout: str | None) -> Any:
-    return tqdm(
+    return _Bar(
         total=total,
         desc=label,
         unit=" rows",

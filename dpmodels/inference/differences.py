@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.student import student_factor
 from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.postprocess.power_sums import power_weights
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # No p-value is told from a smaller one: the law of the noise is not known so far out.
 SMALLEST = 1e-9

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
+from dpmodels.typing import Floats
+
 _SHAPE, _SCALE, _SHIFT = 46.446, 0.186054, 9.84801
 
 
@@ -33,7 +35,7 @@ def tracy_widom(level: float) -> float:
     return float(gammaincinv(_SHAPE, level)) * _SCALE - _SHIFT
 
 
-def noise_edge(size: npt.ArrayLike, level: float) -> npt.NDArray[np.float64]:
+def noise_edge(size: npt.ArrayLike, level: float) -> Floats:
     """Return a quantile of the largest eigenvalue of Gaussian noise.
 
     The noise has variance 1 off the diagonal and 2 on it. Centre and scale

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess import Covariance
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def entry_sd(cov: Covariance) -> Floats:

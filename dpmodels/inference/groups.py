@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.inference.edge import noise_edge
+from dpmodels.typing import Floats
 
 LEVEL = 0.95
 
 
-def alike(
-    values: NDArray[np.float64], pair_variance: NDArray[np.float64], slack: float = 1.0
-) -> NDArray[np.bool_]:
+def alike(values: Floats, pair_variance: Floats, slack: float = 1.0) -> NDArray[np.bool_]:
     """Group eigenvalues that noise around one common value explains.
 
     Starting from all components, a group is cut at its widest gap for as long
@@ -55,7 +54,7 @@ def alike(
     return np.asarray(labels[:, None] == labels[None, :])
 
 
-def _reach_about_mean(block: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reach_about_mean(block: Floats) -> Floats:
     """Return how far equal eigenvalues are spread from their mean.
 
     The mean takes its own noise away: 1.8 over the number of columns fits what
@@ -67,8 +66,8 @@ def _reach_about_mean(block: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def reach_of_noise(
-    pair_variance: NDArray[np.float64], together: NDArray[np.bool_], level: float = LEVEL
-) -> NDArray[np.float64]:
+    pair_variance: Floats, together: NDArray[np.bool_], level: float = LEVEL
+) -> Floats:
     """Return a quantile of the largest eigenvalue of the noise within each group.
 
     Where the noise is not the same in all directions, as that of a mean far

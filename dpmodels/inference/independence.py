@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from dpmodels.inference.ratios import TOLD, Noise
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # The test solves a system of this many equations.
 MOST_CELLS = 2_000

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.inference.spectrum import Spectrum
 from dpmodels.postprocess import Covariance, Eigen
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def read_spectrum(cov: Covariance, decomposed: Eigen) -> Spectrum:

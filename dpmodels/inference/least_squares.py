@@ -36,15 +36,13 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from dpmodels.inference.profiled import as_chi_squared
 from dpmodels.postprocess.solve import ROUNDING, NormalEquations, least_squares
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # From this strength of X'X on the delta form, see `NormalEquations.strength`; beyond so many
 # parameters, where a search takes long, already from the second, with intervals a little too wide.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpmodels.inference.ratios import TOLD, Noise, ratio_interval
 from dpmodels.inference.student import student_factor
 from dpmodels.postprocess.power_sums import central_weights, power_weights
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Interval = tuple[Floats, Floats]
 
 

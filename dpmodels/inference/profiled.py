@@ -28,10 +28,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, xlogy
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 # Of the root of y: beyond, the density has fallen by a factor of 10¹⁷.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.sums import half_width
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # A number of rows is told from none where it exceeds so many of its noise sds.
 TOLD = 4.0

@@ -15,13 +15,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess import nearest_psd
 from dpmodels.postprocess.newton import newton_step
 from dpmodels.released import CoefficientsRelease, MomentNoise
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)

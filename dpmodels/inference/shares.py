@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpmodels.inference.ratios import Noise
 from dpmodels.noise.sums import half_width
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Steps of more than this part of the noise's sd show in its law.
 SMALL_NOISE = 0.1

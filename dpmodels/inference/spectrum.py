@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import ive, ndtri
 
 from dpmodels.inference.groups import alike, reach_of_noise
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _TINY = 1e-200
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def student_factor(freedom: Floats, tail: float) -> Floats:

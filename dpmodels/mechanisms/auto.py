@@ -23,15 +23,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.mechanisms.scatter import scatter_range
 from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
 from dpmodels.statistics import moment_sensitivity, moment_weights
 from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Rows longer than this leave nothing to be clipped.
 LONG = 0.9

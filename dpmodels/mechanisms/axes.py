@@ -31,8 +31,7 @@ from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import Card, MomentNoise, SubspaceRelease
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # From here on a discrete law is the continuous one, as in `dpmodels.mechanisms.gaussian`.
 SMALLEST_SCALE = 2.0**20

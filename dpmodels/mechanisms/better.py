@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from dpmodels.mechanisms.eigenvalues import EIGENVALUES, noised_eigenvalues, recombined
-from dpmodels.mechanisms.noised import GAUSSIAN, Floats, Law, noised_symmetric
+from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised_symmetric
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import nearest_psd
+from dpmodels.typing import Floats
 
 DIAGONAL, OFF = "diagonal", "off"
 HALF_DIAGONAL, HALF_OFF = "half diagonal", "half off"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.noised import Floats
 from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
 from dpmodels.noise import simulating
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
+from dpmodels.typing import Floats
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:

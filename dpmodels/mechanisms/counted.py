@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.noised import GAUSSIAN, Floats, Law, noised
+from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.released import MomentNoise
+from dpmodels.typing import Floats
 
 # Of the budget, without and with the sum of the rows.
 COUNT_SHARE = {False: 0.02, True: 0.15}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.laplacian import ROOM
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Floats, Law, noised_symmetric
+from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Law, noised_symmetric
 from dpmodels.mechanisms.regressing import RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -17,6 +17,7 @@ from dpmodels.released import BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic
+from dpmodels.typing import Floats
 
 # Of the share, what goes to a first look at the curvature, and to both matrices.
 LOOKS = (0.3, 0.7)

@@ -16,8 +16,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.psd import psd_values, recompose
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 EIGENVALUES = "eigenvalues"
 

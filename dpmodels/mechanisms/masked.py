@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.noised import LAPLACE, Floats, Law, noised
+from dpmodels.mechanisms.noised import LAPLACE, Law, noised
 from dpmodels.noise import Entropy
+from dpmodels.typing import Floats
 
 _ROUND_UP = 1 + 1e-12
 # Scale in steps before rounding is allowed for: far above 2^20, where the discrete laws are as

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.protocol import Loss
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
 SHORTEST = 2.0**-27

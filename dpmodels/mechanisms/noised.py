@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, simulating
 from dpmodels.released import Card, MomentNoise, MomentsRelease
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats, Integers
 
 
 class Law(NamedTuple):
@@ -28,7 +27,7 @@ class Law(NamedTuple):
         Standard deviation in units of the scale, for scales of many steps.
     """
 
-    draw: Callable[[float, int, Entropy], NDArray[np.int64]]
+    draw: Callable[[float, int, Entropy], Integers]
     sd: float
 
 

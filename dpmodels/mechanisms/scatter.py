@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from dpmodels.mechanisms.protocol import Facts
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 
 class Scatter(NamedTuple):
@@ -59,7 +60,7 @@ class Scatter(NamedTuple):
         Number of rows read.
     """
 
-    matrix: NDArray[np.float64]
+    matrix: Floats
     complete: int
     rows: int
 

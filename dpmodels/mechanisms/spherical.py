@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals, uniforms
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def spherical(columns: int, scale: float, entropy: Entropy) -> Floats:

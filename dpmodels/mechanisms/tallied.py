@@ -13,6 +13,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.noise import simulating
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import Card, CountsRelease
+from dpmodels.typing import Integers
 
 # Units of one row: sums over a block of 2**13 rows stay below 2**53.
 MOST_BITS = 40
@@ -104,7 +105,7 @@ def units_of(scale: float) -> int:
 
 
 def counts_released(
-    card: Card, plan: CountPlan, exact: NDArray[Any], noise: NDArray[np.int64], rows: int, law: str
+    card: Card, plan: CountPlan, exact: NDArray[Any], noise: Integers, rows: int, law: str
 ) -> CountsRelease:
     """Add integer noise to exact counts; the number of rows goes along where it is public."""
     noisy: NDArray[Any] = exact + noise.astype(object)

@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
@@ -35,8 +34,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.spherical import spherical_sd
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.statistics.protocol import Loss
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Of eps, what the curvature of a loss without a bell may take.
 BENT_SHARE = 0.2

@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
@@ -22,8 +22,7 @@ from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
 from dpmodels.results.arguments import checked_ncomp
 from dpmodels.results.comparison import Comparison, Question
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 REFERENCE = frozenset({"none"})
 SPECTRA = {"power": 1.0, "steep": 2.0, "flat": 0.0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from dpmodels.codebook import Codebook
@@ -13,12 +12,11 @@ from dpmodels.design import PrivateDesign, private_design
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.choose import Mechanism
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 LEAST_ROWS = 1024
 # Statistics that do not add over rows need every row, several times.
 MOST_ROWS_IN_PASSES = 20_000
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
@@ -28,8 +27,8 @@ from dpmodels.results.coefficients_call import CoefficientsCall
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Table = Mapping[str, type[RegressionMechanism]]
 
 

@@ -13,7 +13,7 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
-from dpmodels.formula.values import Category, Columns, Floats, Real
+from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.models.asked import about
 from dpmodels.models.describing import described_call
@@ -32,6 +32,7 @@ from dpmodels.released import digest
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.finite import finite
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.typing import Floats
 
 # Cells of the grid: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpmodels.errors import ArgumentError, DPModelsError, LedgerError, said
 from dpmodels.noise import simulation
@@ -26,8 +26,7 @@ from dpmodels.privacy import (
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.privacy.divide import divide
 from dpmodels.results.split import SplitQuestion, SplitResult, ratio
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 SEED = 20_111_004
 MOST_REPEATS = 10_000

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError, shorten
 from dpmodels.mechanisms import Facts, Plan, choose
@@ -18,8 +17,7 @@ from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall
 from dpmodels.results.analysis import Analysis
 from dpmodels.results.comparison import Question
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 BASELINES = frozenset({"zero", "random"})
 # Columns up to which a release takes seconds.

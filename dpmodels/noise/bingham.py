@@ -3,18 +3,18 @@
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.normals import normals, uniforms
 from dpmodels.noise.protocol import Entropy
+from dpmodels.typing import Floats
 
 _LARGEST = 1e300
 _LARGEST_BATCH = 2**20
 
 
-def bingham_vector(concentration: NDArray[np.float64], entropy: Entropy) -> NDArray[np.float64]:
+def bingham_vector(concentration: Floats, entropy: Entropy) -> Floats:
     """Draw a unit vector x with density proportional to exp(x' A x).
 
     The density is with respect to the uniform measure on the sphere, and only
@@ -57,9 +57,7 @@ def bingham_vector(concentration: NDArray[np.float64], entropy: Entropy) -> NDAr
     return bingham_from_eigen(values, vectors, entropy)
 
 
-def bingham_from_eigen(
-    values: NDArray[np.float64], vectors: NDArray[np.float64], entropy: Entropy
-) -> NDArray[np.float64]:
+def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Floats:
     """Draw as `bingham_vector` does, where the eigenvalues are known already.
 
     Parameters
@@ -87,13 +85,11 @@ def bingham_from_eigen(
     >>> bingham_from_eigen(np.array([5.0, 1.0]), np.eye(3)[:, :2], seeded(1)).shape
     (3,)
     """
-    direction: NDArray[np.float64] = vectors @ bingham_coordinates(values, 1, entropy)[0]
+    direction: Floats = vectors @ bingham_coordinates(values, 1, entropy)[0]
     return direction
 
 
-def bingham_coordinates(
-    values: NDArray[np.float64], draws: int, entropy: Entropy
-) -> NDArray[np.float64]:
+def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
     """Draw independent vectors in the coordinates of the eigenvectors.
 
     Parameters
@@ -124,7 +120,7 @@ def bingham_coordinates(
     # The acceptance is about 0.86 / sqrt(d) at its lowest.
     batch = 2 * draws * (isqrt(values.size) + 1)
     batch = max(1, min(batch, _LARGEST_BATCH // values.size))
-    kept: list[NDArray[np.float64]] = []
+    kept: list[Floats] = []
     missing = draws
     while missing > 0:
         kept.append(accepted(deficits, spread, batch, entropy))
@@ -132,9 +128,7 @@ def bingham_coordinates(
     return np.concatenate(kept)[:draws]
 
 
-def accepted(
-    deficits: NDArray[np.float64], spread: float, proposals: int, entropy: Entropy
-) -> NDArray[np.float64]:
+def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) -> Floats:
     """Make proposals and give those that are kept.
 
     The proposals are angular central Gaussian, N(0, Omega^-1) scaled to
@@ -165,11 +159,11 @@ def accepted(
     losses = cloud**2 @ deficits
     log_ratio = (dimension - spread) / 2 - losses
     log_ratio += dimension / 2 * np.log((spread + 2 * losses) / dimension)
-    kept: NDArray[np.float64] = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
+    kept: Floats = cloud[np.log(uniforms(proposals, entropy)) < log_ratio]
     return kept
 
 
-def envelope_spread(deficits: NDArray[np.float64]) -> float:
+def envelope_spread(deficits: Floats) -> float:
     """Solve sum 1 / (b + 2 lambda_i) = 1, which makes the envelope tightest.
 
     Parameters
@@ -186,7 +180,7 @@ def envelope_spread(deficits: NDArray[np.float64]) -> float:
     return root
 
 
-def checked_matrix(concentration: NDArray[np.float64]) -> NDArray[np.float64]:
+def checked_matrix(concentration: Floats) -> Floats:
     """Give the concentration as it is, or refuse it.
 
     Parameters

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.bingham import bingham_vector, checked_matrix
@@ -20,6 +19,7 @@ from dpmodels.noise.bingham_rotations import rounds, sweep
 from dpmodels.noise.normals import normals
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.threads import one_blas_thread
+from dpmodels.typing import Floats
 
 # Public, and the same for every matrix. `dpmodels.noise.bingham_mixing` measures what it buys.
 SWEEPS = 128
@@ -62,9 +62,7 @@ class Convergence:
         )
 
 
-def matrix_bingham(
-    concentration: NDArray[np.float64], k: int, entropy: Entropy
-) -> tuple[NDArray[np.float64], Convergence]:
+def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Floats, Convergence]:
     """Draw k orthonormal columns V with density proportional to exp(tr V' A V).
 
     The density is with respect to the uniform measure on frames. It does not
@@ -133,9 +131,7 @@ def matrix_bingham(
     return frame, Convergence(SWEEPS, SWEEPS * dimension * (dimension - 1) // 2)
 
 
-def sequential_bingham(
-    concentration: NDArray[np.float64], k: int, entropy: Entropy
-) -> NDArray[np.float64]:
+def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Floats:
     """Draw orthonormal columns one after another, each an exact Bingham vector.
 
     Column j has density exp(x' A x) on the unit sphere of the orthogonal
@@ -177,7 +173,7 @@ def sequential_bingham(
     """
     rest = checked_matrix(concentration)
     basis = np.eye(len(rest))
-    columns: list[NDArray[np.float64]] = []
+    columns: list[Floats] = []
     with one_blas_thread():
         for _ in range(_checked_count(k, len(rest))):
             direction = bingham_vector(rest, entropy)
@@ -187,7 +183,7 @@ def sequential_bingham(
     return _straightened(np.stack(columns, axis=1))
 
 
-def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> NDArray[np.float64]:
+def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> Floats:
     """Draw independent frames from the uniform (Haar) measure.
 
     Parameters
@@ -210,7 +206,7 @@ def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> NDA
     return _oriented(cloud).transpose(1, 0, 2).copy()
 
 
-def _chain_end(matrix: NDArray[np.float64], k: int, entropy: Entropy) -> NDArray[np.float64]:
+def _chain_end(matrix: Floats, k: int, entropy: Entropy) -> Floats:
     """Run the chain from a uniform frame and give the frame it ends at."""
     values, vectors = np.linalg.eigh(matrix)
     frames = uniform_frames(len(matrix), 1, k, entropy)
@@ -220,32 +216,32 @@ def _chain_end(matrix: NDArray[np.float64], k: int, entropy: Entropy) -> NDArray
     return _straightened(vectors[:, ::-1] @ frames[:, 0])
 
 
-def _orthogonal_frame(direction: NDArray[np.float64], entropy: Entropy) -> NDArray[np.float64]:
+def _orthogonal_frame(direction: Floats, entropy: Entropy) -> Floats:
     """Draw a uniform basis of the hyperplane orthogonal to a unit vector."""
     dimension = direction.size
     frame = uniform_frames(dimension - 1, 1, dimension - 1, entropy)[:, 0]
     return _straightened(_complement(direction) @ frame)
 
 
-def _oriented(cloud: NDArray[np.float64]) -> NDArray[np.float64]:
+def _oriented(cloud: Floats) -> Floats:
     """Make normal columns orthonormal; the signs make the result uniform."""
     frames, triangles = np.linalg.qr(cloud)
     signs = np.sign(np.diagonal(triangles, axis1=-2, axis2=-1))
-    oriented: NDArray[np.float64] = frames * signs[..., None, :]
+    oriented: Floats = frames * signs[..., None, :]
     return oriented
 
 
-def _complement(direction: NDArray[np.float64]) -> NDArray[np.float64]:
+def _complement(direction: Floats) -> Floats:
     """Give a basis, (m, m - 1), orthogonal to a unit vector: a reflection less its first column."""
     normal = direction.copy()
     normal[0] += np.copysign(1.0, direction[0])
-    basis: NDArray[np.float64] = np.eye(direction.size)[:, 1:]
+    basis: Floats = np.eye(direction.size)[:, 1:]
     return basis - np.outer(normal, normal[1:] / abs(normal[0]))
 
 
-def _straightened(frame: NDArray[np.float64]) -> NDArray[np.float64]:
+def _straightened(frame: Floats) -> Floats:
     """Undo rounding with a Newton step to the nearest frame, which prefers no column."""
-    straight: NDArray[np.float64] = 1.5 * frame - 0.5 * frame @ (frame.T @ frame)
+    straight: Floats = 1.5 * frame - 0.5 * frame @ (frame.T @ frame)
     return straight
 
 

@@ -9,11 +9,11 @@ simulated or released already. Never give it the eigenvalues of private rows.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.bingham_frames import SWEEPS, uniform_frames
 from dpmodels.noise.bingham_rotations import rounds, sweep
 from dpmodels.noise.protocol import Entropy
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Mixing:
 
 
 def mixing(
-    values: NDArray[np.float64], k: int, entropy: Entropy, *, chains: int = 4, sweeps: int = SWEEPS
+    values: Floats, k: int, entropy: Entropy, *, chains: int = 4, sweeps: int = SWEEPS
 ) -> Mixing:
     """Run chains from far apart on a public spectrum and compare them.
 
@@ -93,7 +93,7 @@ def mixing(
     )
 
 
-def _watched(frames: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _watched(frames: Floats, values: Floats) -> Floats:
     """Give the watched quantities, one row each, one column per chain."""
     energies = np.einsum("dck,dck->dc", frames, frames)
     leading = frames[: frames.shape[2]].transpose(1, 0, 2)
@@ -101,13 +101,13 @@ def _watched(frames: NDArray[np.float64], values: NDArray[np.float64]) -> NDArra
     return np.vstack([values @ energies, energies[: frames.shape[2]], worst])
 
 
-def _rhat(sequences: NDArray[np.float64]) -> float:
+def _rhat(sequences: Floats) -> float:
     """Compare the variance between sequences, (draws, sequences), with that inside."""
     within, total = _variances(sequences)
     return float(np.sqrt(total / within)) if within > 0 else 1.0
 
 
-def _effective(sequences: NDArray[np.float64]) -> float:
+def _effective(sequences: Floats) -> float:
     """Give the number of independent draws whose mean would be as precise."""
     draws = len(sequences)
     _, total = _variances(sequences)
@@ -122,7 +122,7 @@ def _effective(sequences: NDArray[np.float64]) -> float:
     return sequences.size / (1 + 2 * correlation)
 
 
-def _variances(sequences: NDArray[np.float64]) -> tuple[float, float]:
+def _variances(sequences: Floats) -> tuple[float, float]:
     """Give the variance inside the sequences, and all of it."""
     draws = len(sequences)
     within = float(sequences.var(axis=0, ddof=1).mean())
@@ -130,5 +130,5 @@ def _variances(sequences: NDArray[np.float64]) -> tuple[float, float]:
     return within, within * (draws - 1) / draws + between
 
 
-def _variogram(sequences: NDArray[np.float64], lag: int) -> float:
+def _variogram(sequences: Floats, lag: int) -> float:
     return float(np.mean((sequences[lag:] - sequences[:-lag]) ** 2))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dpmodels.noise.normals import uniforms
 from dpmodels.noise.protocol import Entropy
+from dpmodels.typing import Floats
 
 
 def rounds(dimension: int) -> NDArray[np.intp]:
@@ -51,8 +52,8 @@ def rounds(dimension: int) -> NDArray[np.intp]:
 
 
 def sweep(
-    frames: NDArray[np.float64],
-    values: NDArray[np.float64],
+    frames: Floats,
+    values: Floats,
     schedule: NDArray[np.intp],
     entropy: Entropy,
 ) -> None:
@@ -88,12 +89,12 @@ def sweep(
 
 
 def _turn(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    gap: NDArray[np.float64],
-    tangent: NDArray[np.float64],
-    level: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    x: Floats,
+    y: Floats,
+    gap: Floats,
+    tangent: Floats,
+    level: Floats,
+) -> Floats:
     """Draw the angles by which pairs of rows turn; 0 where the proposal is refused."""
     along = np.einsum("...k,...k->...", x, x) - np.einsum("...k,...k->...", y, y)
     across = 2 * np.einsum("...k,...k->...", x, y)
@@ -104,5 +105,5 @@ def _turn(
     offset = np.arctan(np.sqrt(spread / (spread + 2 * pull)) * tangent)
     before, after = pull * np.sin(peak) ** 2, pull * np.sin(offset) ** 2
     log_ratio = before - after + np.log((spread + 2 * after) / (spread + 2 * before))
-    turned: NDArray[np.float64] = np.where(level < log_ratio, peak + offset, 0.0)
+    turned: Floats = np.where(level < log_ratio, peak + offset, 0.0)
     return turned

@@ -23,19 +23,19 @@ values). Scaling by 2^32 is exact, and subtracting the 32 bits costs
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.proposal import LEADING_BITS, exact_proposal
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.table import UNDECIDED, Table
+from dpmodels.typing import Floats, Integers
 
 MARGIN = 2.0**-40
 _BATCH = 2**15
 _OVERSAMPLING = 1.08
 
 
-def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -> NDArray[np.int64]:
+def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -> Integers:
     """Draw independent integers from the law of a table.
 
     The number of rounds depends on the random words and the law only.
@@ -72,7 +72,7 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
     return draws
 
 
-def _propose(table: Table, count: int, entropy: Entropy, margin: float) -> NDArray[np.int64]:
+def _propose(table: Table, count: int, entropy: Entropy, margin: float) -> Integers:
     """Make proposals and return the accepted ones, in order."""
     words = entropy.words(2 * count)
     place = words[:count].view(np.int64)
@@ -103,9 +103,7 @@ def _propose(table: Table, count: int, entropy: Entropy, margin: float) -> NDArr
     return value[accepted]
 
 
-def acceptance(
-    table: Table, block: NDArray[np.int64], offset: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def acceptance(table: Table, block: Integers, offset: Integers) -> Floats:
     """Compute probabilities of acceptance, within `MARGIN`.
 
     Parameters
@@ -119,7 +117,7 @@ def acceptance(
     ndarray of float64, shape (count,)
     """
     y = np.multiply(offset, 2.0**-table.envelope.shift, dtype=np.float64)
-    rise: NDArray[np.float64] = y * -table.bend
+    rise: Floats = y * -table.bend
     rise -= table.slopes[block]
     rise *= y
     np.exp(rise, out=rise)

@@ -4,8 +4,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import mpmath
-import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.blocks import draw
 from dpmodels.noise.envelope import fit_envelope
@@ -13,13 +11,14 @@ from dpmodels.noise.law import Law
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.scale import checked_scale
 from dpmodels.noise.table import Table, tabulate
+from dpmodels.typing import Integers
 
 _LOWEST, _HIGHEST = 2.0**-7, 2.0**58
 # From here on sigma² - variance is below 2^-53 sigma² (Poisson summation).
 _CONTINUOUS_FROM = 2.0
 
 
-def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> NDArray[np.int64]:
+def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-x²/(2 sigma²)), x an integer, exactly.
 
     The law is that of the rational number the float `sigma` is. It is exact:

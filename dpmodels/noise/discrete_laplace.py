@@ -4,21 +4,19 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpmodels.noise.blocks import draw
 from dpmodels.noise.envelope import fit_envelope
 from dpmodels.noise.law import Law
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.scale import checked_scale
 from dpmodels.noise.table import Table, tabulate
+from dpmodels.typing import Integers
 
 # At 2^56 a draw outside int64 has probability exp(-128).
 _LOWEST, _HIGHEST = 2.0**-7, 2.0**56
 
 
-def discrete_laplace(scale: float, size: int, entropy: Entropy) -> NDArray[np.int64]:
+def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-|x|/scale), x an integer, exactly.
 
     The law is that of the rational number the float `scale` is. It is exact:

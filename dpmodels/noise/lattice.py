@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
+from dpmodels.typing import Floats
 
 MAX_BITS = 20
 MIN_BITS = 8
@@ -83,9 +84,9 @@ def choose_lattice(columns: int, sigma: float) -> Lattice:
 
 
 def to_lattice(
-    rows: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    shift: NDArray[np.float64],
+    rows: Floats,
+    factor: Floats,
+    shift: Floats,
     lattice: Lattice,
 ) -> NDArray[np.bool_]:
     """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice in place.
@@ -133,7 +134,7 @@ def to_lattice(
     return complete
 
 
-def lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def lengths(rows: Floats) -> Floats:
     """Return the Euclidean norm of each row, the same bits for a row wherever it stands.
 
     Parameters

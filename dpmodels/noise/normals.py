@@ -9,13 +9,13 @@ left out has probability 2^-52.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.noise.protocol import Entropy
+from dpmodels.typing import Floats
 
 
-def uniforms(count: int, entropy: Entropy) -> NDArray[np.float64]:
+def uniforms(count: int, entropy: Entropy) -> Floats:
     """Draw floats uniform on the open interval (0, 1), one word each.
 
     Parameters
@@ -38,11 +38,11 @@ def uniforms(count: int, entropy: Entropy) -> NDArray[np.float64]:
     (True, True)
     """
     # With 53 bits the largest midpoint would round to 1.
-    cells: NDArray[np.float64] = (entropy.words(count) >> np.uint64(12)).astype(np.float64)
+    cells: Floats = (entropy.words(count) >> np.uint64(12)).astype(np.float64)
     return (cells + 0.5) * 2.0**-52
 
 
-def normals(count: int, entropy: Entropy) -> NDArray[np.float64]:
+def normals(count: int, entropy: Entropy) -> Floats:
     """Draw standard normal floats, one word each.
 
     Parameters
@@ -64,5 +64,5 @@ def normals(count: int, entropy: Entropy) -> NDArray[np.float64]:
     >>> bool(abs(draws.std() - 1) < 0.02)
     True
     """
-    quantiles: NDArray[np.float64] = ndtri(uniforms(count, entropy))
+    quantiles: Floats = ndtri(uniforms(count, entropy))
     return quantiles

@@ -6,11 +6,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Nodes of the inversion: step and end, where the sum has variance 1.
 STEP, END = 0.15, 300.0

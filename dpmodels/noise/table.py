@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dpmodels.noise.enclosure import ceil_shift
 from dpmodels.noise.envelope import Envelope, thresholds
 from dpmodels.noise.proposal import LEADING_BITS
+from dpmodels.typing import Floats, Integers
 
 _GUIDE_BITS = 14
 _GUARD_BITS = 32
@@ -33,12 +34,12 @@ class Table:
 
     envelope: Envelope
     guide: NDArray[np.int16]
-    floors: NDArray[np.int64]
-    ceilings: NDArray[np.int64]
-    slopes: NDArray[np.float64]
+    floors: Integers
+    ceilings: Integers
+    slopes: Floats
     bend: float
 
-    def find(self, choose: NDArray[np.uint32]) -> NDArray[np.int64]:
+    def find(self, choose: NDArray[np.uint32]) -> Integers:
         """Find the blocks of proposals.
 
         Parameters
@@ -89,11 +90,11 @@ def tabulate(envelope: Envelope) -> Table:
 
 
 def _certain_block(
-    floors: NDArray[np.int64],
-    ceilings: NDArray[np.int64],
+    floors: Integers,
+    ceilings: Integers,
     first: NDArray[np.integer],
     last: NDArray[np.integer],
-) -> NDArray[np.int64]:
+) -> Integers:
     """Give the block of every uniform with leading bits from first to last, if it is one block."""
     least = np.searchsorted(ceilings, first, side="right")
     most = np.searchsorted(floors, last, side="right")

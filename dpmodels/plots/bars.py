@@ -11,11 +11,10 @@ import numpy.typing as npt
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
 from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_Vector = npt.NDArray[np.float64]
 
 
 class Panel(NamedTuple):
@@ -114,7 +113,7 @@ def _axes(panels: int, things: int, axes: Sequence[Axes] | None) -> tuple[Axes, 
     return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
 
 
-def _panel(ax: Axes, panel: Panel, places: _Vector, colours: list[str]) -> None:
+def _panel(ax: Axes, panel: Panel, places: Floats, colours: list[str]) -> None:
     values = np.asarray(panel.values, dtype=np.float64)
     errors = np.nan_to_num(np.asarray(panel.errors, dtype=np.float64))
     there = np.isfinite(values) & (values > 0 if panel.log else values >= 0)
@@ -144,11 +143,11 @@ def _panel(ax: Axes, panel: Panel, places: _Vector, colours: list[str]) -> None:
     ax.set_xlabel(panel.title, parse_math=False)
 
 
-def _start(values: _Vector, *, log: bool) -> float:
+def _start(values: Floats, *, log: bool) -> float:
     """Zero, or a third of the smallest value on a logarithmic axis."""
     return float(np.min(values, initial=np.inf)) / 3 if log and values.size else 0.1 * log
 
 
-def _end(values: _Vector, errors: _Vector, start: float, *, log: bool) -> float:
+def _end(values: Floats, errors: Floats, start: float, *, log: bool) -> float:
     most = float(np.max(values + errors, initial=0.0))
     return max(most, 3 * start) * 1.5 if log else max(1.05 * most, 1e-12)

@@ -12,14 +12,15 @@ from dpmodels.errors import ArgumentError
 from dpmodels.plots import tables
 from dpmodels.plots.names import short_names
 from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, halo, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
 
-_Tips = npt.NDArray[np.float64]  # (variables, 2)
-_Tip = npt.NDArray[np.float64]  # (2,)
+_Tips = Floats  # (variables, 2)
+_Tip = Floats  # (2,)
 _WIDTH = 5.6  # inches
 _OFFSETS = (4.0, 11.0, 18.0)  # points between the tip of an arrow and its name
 _ALONG = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)  # parts of an arrow to keep clear of

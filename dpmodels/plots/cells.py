@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmodels.plots.names import thinned
 from dpmodels.plots.style import FONT, INK, box_inches
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ _SMALLEST = 5.5  # points of a readable name
 _MAP = "RdBu"  # red under 0, blue over it, as the bars
 
 
-def reach(numbers: npt.NDArray[np.float64]) -> float:
+def reach(numbers: Floats) -> float:
     """Return the largest size of a finite number, 1 where there is none above 0."""
     return float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
 
@@ -33,7 +33,7 @@ def two_decimals(value: float) -> str:
 
 def cells(
     ax: Axes,
-    numbers: npt.NDArray[np.float64],
+    numbers: Floats,
     largest: float,
     label: str,
     written: Callable[[float], str] = two_decimals,

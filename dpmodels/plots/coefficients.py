@@ -15,8 +15,6 @@ from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, stamp
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_Vector = npt.NDArray[np.float64]
-
 
 def coefficients(
     values: npt.ArrayLike,

@@ -9,21 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_Vector = npt.NDArray[np.float64]
 
 # Labels of more divisions than this are written upwards.
 MOST_ACROSS = 11
 
 
 def divisions(
-    score: _Vector,
-    se: _Vector,
+    score: Floats,
+    se: Floats,
     *,
-    places: _Vector,
+    places: Floats,
     labels: Sequence[str],
     best: int,
     near: npt.NDArray[np.bool_],

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmodels.plots.style import BLUE, INK, axes_or_new, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_Vector = npt.NDArray[np.float64]
-
 
 def hist(
-    breaks: _Vector,
-    counts: _Vector,
-    bars: _Vector,
+    breaks: Floats,
+    counts: Floats,
+    bars: Floats,
     label: str,
     *,
     ax: Axes | None = None,

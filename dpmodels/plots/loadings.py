@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpmodels.plots import tables
 from dpmodels.plots.cells import cells, heads, reach, row_names
 from dpmodels.plots.names import short_names
 from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +79,7 @@ def loadings(
     return stamp_across(ax, stamp)
 
 
-def _bars(ax: Axes, values: npt.NDArray[np.float64], largest: float, head: str) -> None:
+def _bars(ax: Axes, values: Floats, largest: float, head: str) -> None:
     colours = np.where(values < 0, VERMILION, BLUE).tolist()
     ax.barh(np.arange(values.size), values, color=colours, height=0.6)
     ax.axvline(0, color=GREY, linewidth=0.8)

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names, thinned
 from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, box_inches, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SIZE = (6.4, 3.8)
-_Vector = npt.NDArray[np.float64]
 
 
 def scree(
@@ -110,7 +110,7 @@ def scree(
     return stamp_across(ax, stamp)
 
 
-def _vector(name: str, values: npt.ArrayLike, length: int) -> _Vector:
+def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (length,) or length == 0:
         raise ArgumentError(
@@ -121,9 +121,9 @@ def _vector(name: str, values: npt.ArrayLike, length: int) -> _Vector:
 
 def _intervals(
     ax: Axes,
-    places: _Vector,
-    lower: _Vector,
-    upper: _Vector,
+    places: Floats,
+    lower: Floats,
+    upper: Floats,
     under: npt.NDArray[np.bool_],
     width: float,
 ) -> None:
@@ -143,7 +143,7 @@ def _intervals(
 
 
 def _limits(
-    ax: Axes, heights: _Vector, ends: tuple[_Vector, _Vector] | None, floor: float | None
+    ax: Axes, heights: Floats, ends: tuple[Floats, Floats] | None, floor: float | None
 ) -> None:
     """From 0, or from the lowest value where that is negative, with room above."""
     tops = [heights, np.array([0.0 if floor is None else floor])]

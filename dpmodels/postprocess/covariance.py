@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.released import MomentNoise
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # A variance known to less than this many of its noise sds is not divided by.
 WEAK = 4.0

@@ -36,13 +36,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.postprocess.psd import psd_values, recompose
 from dpmodels.postprocess.stein import isotonic, mixture, stein
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def denoise(

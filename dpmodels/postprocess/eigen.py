@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,11 @@ class Eigen:
         In each, the entry of largest size is positive.
     """
 
-    values: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    values: Floats
+    vectors: Floats
 
 
-def eigen(matrix: NDArray[np.float64]) -> Eigen:
+def eigen(matrix: Floats) -> Eigen:
     """Decompose a symmetric matrix, shape (columns, columns).
 
     Examples

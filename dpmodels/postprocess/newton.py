@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Curvature below so many times the edge of its own noise is not inverted.
 CLEAR = 1.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def power_weights(degree: int, power: int) -> Floats:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpmodels.postprocess.denoise import denoise
 from dpmodels.postprocess.psd import nearest_psd
 from dpmodels.postprocess.signed import denoise_signed
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 class Increment(NamedTuple):

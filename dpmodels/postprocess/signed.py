@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.postprocess.stein import (
     OUTLIER_PRICE,
@@ -19,8 +18,7 @@ from dpmodels.postprocess.stein import (
     pool,
     stein,
 )
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # How much a divergence counts against the isotonic values, which follow the noise.
 CAUTION = 2.0

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.released import MomentNoise
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # The least eigenvalue that is divided by, in edges of its noise.
 FLOOR = 1.0

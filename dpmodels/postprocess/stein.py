@@ -31,9 +31,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Variance of each isometric coordinate of the noise.
 VARIANCE = 2.0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats, Integers
 
 
 def balanced(values: Floats, total: float | None) -> Floats:
@@ -61,7 +60,7 @@ def consistent(values: Floats, total: float | None = None) -> Floats:
     return np.asarray(np.maximum(values - shift, 0.0))
 
 
-def whole(values: Floats, total: float | None = None) -> NDArray[np.int64]:
+def whole(values: Floats, total: float | None = None) -> Integers:
     """Return whole counts that are not negative, have the total given and are near.
 
     Parameters

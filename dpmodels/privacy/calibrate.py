@@ -30,7 +30,6 @@ from typing import Final
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
@@ -43,8 +42,7 @@ from dpmodels.privacy.budget import (
     positive_number,
     unit_number,
 )
-
-Vector = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _MARGIN: Final = 2.5e-10
 _TINY: Final = 5e-324
@@ -54,11 +52,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _ROOT_2PI: Final = math.sqrt(2 * math.pi)
 
 
-def _mills(y: Vector) -> Vector:
+def _mills(y: Floats) -> Floats:
     return math.sqrt(math.pi / 2) * np.asarray(erfcx(y / math.sqrt(2)))
 
 
-def _delta_at(a: Vector, mu: float) -> Vector:
+def _delta_at(a: Floats, mu: float) -> Floats:
     """Return the hockey-stick divergence at eps = mu * (mu/2 - a) >= 0."""
     a = np.maximum(a, -25 * _EXTREME)
     density = np.exp(-a * a / 2) / _ROOT_2PI
@@ -69,7 +67,7 @@ def _delta_at(a: Vector, mu: float) -> Vector:
     return np.where(a <= 0, density * (_mills(np.maximum(-a, 0)) - far), ndtr(a) - density * far)
 
 
-def hockey_stick(eps: Vector, multiplier: float) -> Vector:
+def hockey_stick(eps: Floats, multiplier: float) -> Floats:
     """Return the exact delta of Gaussian noise at every eps of an array.
 
     Parameters

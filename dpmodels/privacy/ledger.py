@@ -37,7 +37,8 @@ from dpmodels.privacy.protocol import Claim, Store
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
-from dpmodels.writing import AnyPath, write_whole
+from dpmodels.typing import AnyPath
+from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +49,9 @@ class Ledger:
 
     A charge is added to everything charged before, by a rule that holds for an
     analyst who chooses every budget after seeing all earlier answers
-    (`dpmodels.privacy.filters`). One that would exceed the budget is refused and
-    leaves the ledger as it was. Threads may share a ledger. One in memory is
-    gone with its process and cannot be copied, pickled or forked; one in a
-    file, :meth:`Ledger.open`, outlives it, and many processes may share it.
+    (`dpmodels.privacy.filters`). One that would exceed the budget is refused.
+    Threads may share a ledger. One in memory is gone with its process and cannot
+    be copied, pickled or forked; one in a file, :meth:`Ledger.open`, outlives it.
 
     Parameters
     ----------

@@ -34,7 +34,8 @@ from dpmodels.errors import LedgerError
 from dpmodels.privacy.lines import Line, following
 from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.protocol import Claim
-from dpmodels.writing import AnyPath, checked_path, write_whole
+from dpmodels.typing import AnyPath
+from dpmodels.writing import checked_path, write_whole
 
 _APPLICATION: Final = 0x64706C67
 _VERSION: Final = 1

@@ -30,13 +30,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from dpmodels.privacy.calibrate import gaussian_eps, hockey_stick
-
-Vector = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 _ATOMS: Final = 2048
 _MOST_REPEATS: Final = 100_000
@@ -44,7 +42,7 @@ _MOST_REPEATS: Final = 100_000
 _SLACK: Final = 1e-8
 
 
-def _binomial_losses(eps: float, count: int) -> tuple[Vector, Vector]:
+def _binomial_losses(eps: float, count: int) -> tuple[Floats, Floats]:
     """Return the losses of `count` randomised responses and their probabilities."""
     yes = np.arange(count + 1, dtype=np.float64)
     log_ways = gammaln(count + 1.0) - gammaln(yes + 1) - gammaln(count - yes + 1)
@@ -53,7 +51,7 @@ def _binomial_losses(eps: float, count: int) -> tuple[Vector, Vector]:
     return eps * (2 * yes - count)[possible], mass[possible]
 
 
-def _coarsened(losses: Vector, mass: Vector) -> tuple[Vector, Vector]:
+def _coarsened(losses: Floats, mass: Floats) -> tuple[Floats, Floats]:
     """Return at most `_ATOMS` atoms whose curve is nowhere below that of the given ones."""
     if losses.size <= _ATOMS:
         return losses, mass
@@ -67,7 +65,7 @@ def _coarsened(losses: Vector, mass: Vector) -> tuple[Vector, Vector]:
     return lowest + step * np.arange(_ATOMS), spread
 
 
-def _composed_losses(pure: Mapping[float, int]) -> tuple[Vector, Vector]:
+def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
     losses, mass = np.zeros(1), np.ones(1)
     for eps, count in pure.items():
         more, chances = _coarsened(*_binomial_losses(eps, count))
@@ -99,7 +97,7 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
         return math.inf
     losses, mass = _composed_losses(pure)
 
-    def curve(eps: Vector) -> Vector:
+    def curve(eps: Floats) -> Floats:
         if math.isfinite(multiplier):
             return hockey_stick(eps, multiplier)
         return -np.expm1(np.minimum(eps, 0))

@@ -9,7 +9,7 @@ from dpmodels.privacy.ledger_file import LedgerFile, create, ledger_path
 from dpmodels.privacy.lines import opened, opening
 from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.refusal import require_same
-from dpmodels.writing import AnyPath
+from dpmodels.typing import AnyPath
 
 
 def open_store(

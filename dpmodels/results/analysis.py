@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.inference import Spectrum, Unread, read_spectrum
 from dpmodels.postprocess import (
@@ -22,8 +21,7 @@ from dpmodels.postprocess import (
 )
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)

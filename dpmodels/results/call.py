@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.outside import Amount, Bounded, one_of
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class MomentsCall:
     part_of: str = ""
 
     @property
-    def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def box(self) -> tuple[Floats, Floats]:
         """Public range of each scaled coordinate."""
         ends = ((end - self.origin) / self.divisor for end in (self.lower, self.upper))
         low, high = ends
@@ -75,7 +75,7 @@ class MomentsCall:
             low, high = np.where(low < 0, -1.0, 0.0), np.where(high > 0, 1.0, 0.0)
         return low, high
 
-    def scaled(self, coded: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scaled(self, coded: Floats) -> Floats:
         """Scale coded rows, shape (columns, rows), as those of the fit were."""
         scaled = (coded - self.origin[:, None]) / self.divisor[:, None]
         if self.unit_rows:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of
+from dpmodels.typing import Floats
 
 LINKS = {"binomial": "logit link", "poisson": "log link"}
 
@@ -68,9 +68,7 @@ class CoefficientsCall:
         """Whether the first coefficient is the intercept."""
         return self.names[:1] == ("Intercept",)
 
-    def linear(
-        self, params: NDArray[np.float64], coded: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def linear(self, params: Floats, coded: Floats) -> Floats:
         """Return the linear predictor of coded rows, shape (terms, rows)."""
         own = int(self.intercept)
         return np.asarray((params[0] if own else 0.0) + params[own:] @ coded)

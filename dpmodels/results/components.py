@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook, Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.labels import component_names
 from dpmodels.postprocess.support import longest_in_box, support
 from dpmodels.results.call import MomentsCall
-
-Floats = NDArray[np.float64]
-Coder = Callable[[object], Floats]
+from dpmodels.typing import Coder, Floats
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,14 +24,12 @@ from dpmodels.results.digits import root_sd
 from dpmodels.results.held import Held
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.refusals import per_row
+from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
-Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.released import release_facts
 from dpmodels.results.header import release_row
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.cov import CovResult
-
-Floats = NDArray[np.float64]
 
 
 def _pairs(fit: CovResult, **matrices: Floats) -> pd.DataFrame:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.report import Report, Row, Section, signif
 from dpmodels.results.digits import NOTHING, hundredth, uncertain
 from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.cov import CovResult
 
-Floats = NDArray[np.float64]
 
 SHOWN_VARIABLES = 30
 SHOWN_COLUMNS = 10

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD, Noise
@@ -24,8 +23,7 @@ from dpmodels.released import (
 from dpmodels.report import count, signif
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.header import release_row
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 class Counted(NamedTuple):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.report import signif_uncertain
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 NOTHING = "-"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
@@ -20,14 +19,13 @@ from dpmodels.results.coefficients_call import LINKS, CoefficientsCall
 from dpmodels.results.header import release_row
 from dpmodels.results.held import Held
 from dpmodels.results.refusals import NO_SCORE, per_row
+from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
 
-Floats = NDArray[np.float64]
-Coder = Callable[[object], Floats]
 
 # Mechanisms that buy what intervals are made from.
 BUYERS = ("objective", "gradients")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
 from dpmodels.outside import array
@@ -18,13 +17,12 @@ from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.header import STAMP
 from dpmodels.results.held import Held
 from dpmodels.results.table import TableResult
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.report import Report, Row, Section, count
 from dpmodels.results.table_report import SHOWN_COLUMNS, SHOWN_ROWS, counts_report, crossed, listed
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.hist import HistResult
@@ -38,7 +38,7 @@ def _with_bars(fit: HistResult) -> Section:
     return Section(own.title, (*own.columns[:3], ""), rows)
 
 
-def _bars(heights: NDArray[np.float64]) -> list[str]:
+def _bars(heights: Floats) -> list[str]:
     """Draw bars, the highest of full length; where nothing is high there are none."""
     most = float(heights.max())
     lengths = np.rint(BAR * heights / most) if most > 0 else np.zeros(len(heights))

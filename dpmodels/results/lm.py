@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.errors import ArgumentError, NotAvailable
@@ -21,14 +19,12 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.held import Held
 from dpmodels.results.lm_fit import LinearFit, LinearModel
 from dpmodels.results.refusals import per_row
+from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
-Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)

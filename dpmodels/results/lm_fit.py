@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.codebook import Numeric
 from dpmodels.errors import NotAvailable
@@ -15,8 +14,7 @@ from dpmodels.inference.least_squares import MANY, LeastSquares
 from dpmodels.postprocess.solve import NormalEquations, least_squares, normal_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # How columns are called in tables.
 CONSTANT = "Intercept"

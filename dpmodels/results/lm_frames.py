@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr, ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.results.header import release_row
 from dpmodels.results.lm_fit import LinearFit
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.lm import LMResult
-
-Floats = NDArray[np.float64]
 
 
 def noise(fit: LMResult) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
@@ -27,11 +26,12 @@ from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.parts import Part, check_variables, part, part_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.refusals import per_row
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
 
-Coder = Callable[[object], NDArray[np.float64]]
+Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,12 +10,11 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError, shorten
 from dpmodels.outside import parse, read_bytes
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 # Names of the dimensions, and the values.
 Arrays = Mapping[str, tuple[tuple[str, ...], Floats]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.inference.ratios import TOLD
 from dpmodels.report import Report, Row, Section, count, signif, signif_uncertain
@@ -15,11 +14,11 @@ from dpmodels.results.header import STAMP
 from dpmodels.results.mean import MeanResult
 from dpmodels.results.mean_report import LOST, printed
 from dpmodels.results.table import TableResult
+from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
     from dpmodels.results.overview import OverviewResult
 
-Floats = NDArray[np.float64]
 
 SHOWN_GROUPS = 6
 SHOWN_LEVELS = 20
@@ -87,7 +86,7 @@ def _table_rows(name: str, own: TableResult) -> list[Row]:
     ]
 
 
-def _counted(counts: NDArray[np.int64], shares: Floats, errors: Floats) -> tuple[str, ...]:
+def _counted(counts: Integers, shares: Floats, errors: Floats) -> tuple[str, ...]:
     """Print counts and percentages, these without a decimal where noise leaves none."""
     places = np.where(errors > 0.5, 0, 1).tolist()
     cells = zip(counts.tolist(), shares.tolist(), places, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread
@@ -23,14 +22,12 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.held import Held
 from dpmodels.results.refusals import per_row
+from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
-Coder = Callable[[object], Floats]
 
 
 @dataclass(frozen=True, repr=False)

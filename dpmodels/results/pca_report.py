@@ -6,18 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.results.digits import NOTHING, hundredth, root_sd, uncertain
 from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.pca import PCAResult
 
-Floats = NDArray[np.float64]
 
 SHOWN_COMPONENTS = 10
 SHOWN_VARIABLES = 30

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
@@ -16,11 +15,10 @@ from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import described_glance
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.held import Held
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.results.described import (
@@ -16,6 +15,7 @@ from dpmodels.results.described import (
 )
 from dpmodels.results.header import STAMP
 from dpmodels.results.mean_report import LOST, SHOWN_GROUPS
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from dpmodels.results.quantile import QuantileResult
@@ -61,7 +61,7 @@ def _section(fit: QuantileResult) -> Section:
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
 
-def _ends(fit: QuantileResult) -> NDArray[np.float64]:
+def _ends(fit: QuantileResult) -> Floats:
     """Return both ends of each interval; of no length where none were bought."""
     if fit.level is None:
         return np.zeros((*fit.params.shape, 2))

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.header import STAMP
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpmodels.results.summary import Summary
 
-Floats = NDArray[np.float64]
 
 # Two-sided, for one difference between two divisions.
 LEVEL = 0.95

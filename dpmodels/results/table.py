@@ -21,11 +21,10 @@ from dpmodels.results.arguments import checked_level
 from dpmodels.results.described import Counted, counted, described_glance, interval_frame
 from dpmodels.results.described_call import DescribedCall, TableFacts
 from dpmodels.results.held import Held
+from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
     from dpmodels.results.summary import Summary
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -58,7 +57,7 @@ class TableResult(Held):
         return counted(self.call, self.release)
 
     @cached_property
-    def _whole(self) -> NDArray[np.int64]:
+    def _whole(self) -> Integers:
         """All counts, the incomplete rows last."""
         own = self._counted
         return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)

@@ -39,7 +39,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.noise import Entropy
@@ -58,6 +57,7 @@ from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import masked, pair_masks, sent_by_all, summed
 from dpmodels.sites.words import Words, to_words
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Integers
 
 # Correlated noise over the planned one, and the scale at which it stays in 64 bits.
 RATIO = 1024.0
@@ -163,7 +163,7 @@ class Cape:
         masks = pair_masks(place, near, shared)
         return masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
 
-    def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> NDArray[np.int64]:
+    def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> Integers:
         """Draw what the first of two sites adds and the second takes off."""
         _, power = np.frexp(scales(plan) * self.ratio(plan, sites))
         return draw(np.ldexp(1.0, power), secret)

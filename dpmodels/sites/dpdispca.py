@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import Gauss
@@ -33,8 +32,7 @@ from dpmodels.sites.message import checked_weights, shared_by, site_weights, wei
 from dpmodels.sites.payload import require_gaussian
 from dpmodels.sites.protocol import Trust
 from dpmodels.statistics import Statistic
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 class Root(NamedTuple):

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.released import CountsRelease, MomentNoise, MomentsRelease, Shared
 from dpmodels.sites.payload import AnyPlan, Summed
 from dpmodels.sites.protocol import Trust
+from dpmodels.typing import Floats
 
 WEIGHTS = ("rows", "sites")
 WORD = 8
@@ -77,7 +77,7 @@ def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
         )
 
 
-def site_weights(weights: str, rows: Sequence[int]) -> NDArray[np.float64]:
+def site_weights(weights: str, rows: Sequence[int]) -> Floats:
     """Return what the sum of a site counts, ``N/(S N_s)`` where all sites count alike.
 
     Of these S a site without rows is none.
@@ -93,7 +93,7 @@ def site_weights(weights: str, rows: Sequence[int]) -> NDArray[np.float64]:
     return np.where(held > 0, held.sum() / ((held > 0).sum() * np.maximum(held, 1.0)), 0.0)
 
 
-def weighted(releases: Sequence[Any], weights: NDArray[np.float64]) -> Summed:
+def weighted(releases: Sequence[Any], weights: Floats) -> Summed:
     """Add releases of disjoint rows; their independent noise adds up in squares.
 
     Parameters

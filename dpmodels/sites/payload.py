@@ -19,8 +19,8 @@ from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent
 from dpmodels.released import CountsRelease, MomentsRelease
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats, Integers
 
-Floats = NDArray[np.float64]
 AnyPlan = Plan | CountPlan
 Summed = MomentsRelease | CountsRelease
 
@@ -126,7 +126,7 @@ def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widenin
     return hand_over(strategy.card, plan, noised_moments(matrix, plan, source(), law), rows)
 
 
-def draw(own: Floats, entropy: Entropy) -> NDArray[np.int64]:
+def draw(own: Floats, entropy: Entropy) -> Integers:
     """Draw independent discrete Gaussians, each of its own scale."""
     drawn = np.empty(own.size, dtype=np.int64)
     for scale in np.unique(own).tolist():
@@ -142,5 +142,5 @@ def _places(plan: Plan) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return line[kept], column[kept]
 
 
-def _silent(scale: float, size: int, entropy: Entropy) -> NDArray[np.int64]:
+def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
     return np.zeros(size, dtype=np.int64)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy import Charge, Ledger
 from dpmodels.sites.key_file import Used, read_used, use_up, used_record, wipe
 from dpmodels.sites.letter import Letter, difference, key_claim, read_letter, seal
+from dpmodels.typing import AnyPath
 from dpmodels.writing import discard, publish, require_target, stage
 
 _AGAIN = "the same call again gives it its name, and neither reads a row nor charges anything"
@@ -25,7 +25,6 @@ _RENAME = "rename it"
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
 
-AnyPath = str | PathLike[str]
 NOTHING: Final = Charge()
 
 

@@ -42,19 +42,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
+from dpmodels.typing import Floats
 
 # Covers the rounding of every product and root of floats.
 ROUND_UP = 1 + 1e-12
 
 
-def noise_share(
-    honest: int, multiplier: float, own: NDArray[np.float64], leak: float = 0.0
-) -> float:
+def noise_share(honest: int, multiplier: float, own: Floats, leak: float = 0.0) -> float:
     """Return the scale of a site's noise over the planned one.
 
     Parameters
@@ -76,9 +72,7 @@ def noise_share(
     return max(least_factor(honest, multiplier, own, leak), SMALLEST_SCALE / float(own.min()))
 
 
-def least_factor(
-    honest: int, multiplier: float, own: NDArray[np.float64], leak: float = 0.0
-) -> float:
+def least_factor(honest: int, multiplier: float, own: Floats, leak: float = 0.0) -> float:
     """Return the same for scales of any size, for zCDP.
 
     Examples

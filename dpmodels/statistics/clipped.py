@@ -12,11 +12,10 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics.additive import additive
 from dpmodels.statistics.fingerprint import fingerprint
 from dpmodels.statistics.statistic import Statistic
+from dpmodels.typing import Floats, Integers
 
 # Sums below this leave room for a few levels, and for the sums of other rows.
 FITS_INT64 = 2**56
-
-Floats = NDArray[np.float64]
 
 
 class Part(NamedTuple):
@@ -127,7 +126,7 @@ def _levels(
     return levels
 
 
-def _magnified(level: int, size: int) -> NDArray[np.int64]:
+def _magnified(level: int, size: int) -> Integers:
     """Return what each product grows by when the rows are doubled so many times."""
     factor = np.full(size, 2**level, dtype=np.int64)
     factor[0] = 1

@@ -15,6 +15,7 @@ from dpmodels.statistics.additive import additive
 from dpmodels.statistics.fingerprint import fingerprint
 from dpmodels.statistics.group_moments import shares
 from dpmodels.statistics.statistic import Statistic
+from dpmodels.typing import Integers
 
 
 @additive
@@ -41,7 +42,7 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     total: NDArray[Any] = np.zeros(sum(tally.size for tally in private.tallies), dtype=object)
     rows = 0
 
-    def counted(placed: tuple[Placed, ...]) -> NDArray[np.int64]:
+    def counted(placed: tuple[Placed, ...]) -> Integers:
         pairs = zip(private.tallies, placed, strict=True)
         return np.concatenate([_counted(tally, own, whole) for tally, own in pairs])
 
@@ -53,7 +54,7 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     return Statistic("counts", total, rows, basis)
 
 
-def _counted(tally: Tally, placed: Placed, whole: int) -> NDArray[np.int64]:
+def _counted(tally: Tally, placed: Placed, whole: int) -> Integers:
     """Count one block; every partial sum is an integer of at most 2**53."""
     complete = placed.cells >= 0
     cells = placed.cells[complete]

@@ -17,8 +17,7 @@ from dpmodels.statistics.moments import moments
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Statistic
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 class Slopes(NamedTuple):

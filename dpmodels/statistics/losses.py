@@ -13,13 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.statistics.exponential import exp
 from dpmodels.statistics.protocol import Loss
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Widths of the round part of Huber's loss.
 NARROWEST, WIDEST = 0.1, 4.0

@@ -14,11 +14,10 @@ from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
 from dpmodels.statistics.statistic import Statistic
 from dpmodels.statistics.turn import Turn, turn
+from dpmodels.typing import Floats
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
-
-Floats = NDArray[np.float64]
 
 
 class Passes(Statistic):

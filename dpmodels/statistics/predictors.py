@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics.turn import turn
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # Length of the constant beside terms of length 1: 12 % more noise in the slopes.
 CONSTANT = 0.5

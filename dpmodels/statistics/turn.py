@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise.lattice import Lattice
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 
 class Turn(NamedTuple):

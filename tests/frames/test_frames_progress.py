@@ -2,10 +2,12 @@
 
 import io
 import re
+import threading
 from importlib import import_module
 
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 from dpmodels.frames import progress
 
@@ -61,3 +63,17 @@ def test_errors_of_the_source_pass_through():
 
     with pytest.raises(RuntimeError, match="the user's own"):
         list(progress(broken(), total=None, label="moments"))
+
+
+def test_a_lock_that_a_killed_process_never_gave_back_keeps_nobody_waiting():
+    def read():
+        held.wait()
+        passed.extend(progress(iter([{"x": [1, 2]}]), total=2, label="moments"))
+
+    held, passed = threading.Event(), []
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    with tqdm.get_lock():
+        held.set()
+        reader.join(10)
+    assert len(passed) == 1

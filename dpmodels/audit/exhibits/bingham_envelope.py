@@ -35,9 +35,10 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.exhibits.matrices import scatter, upper
 from dpmodels.audit.pair import Pair
+from dpmodels.typing import Floats
 
 EPS = 1.0
 

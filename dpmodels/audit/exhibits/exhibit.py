@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.audit.pair import Pair
 from dpmodels.noise import source
+from dpmodels.typing import Floats
 
-Floats = NDArray[np.float64]
 Draw = Callable[[Floats, np.random.Generator, int], Floats]
 
 STEP: Final = 2.0**-20

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Floats
+from dpmodels.typing import Floats
 
 
 def scatter(rows: Floats) -> Floats:

@@ -27,9 +27,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.exhibits.matrices import projectors, scatter
 from dpmodels.audit.pair import Pair
+from dpmodels.typing import Floats
 
 EPS = 1.0
 STEPS, LONGEST = 10, 0.1

@@ -27,10 +27,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.exhibits.matrices import scatter, upper
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_multiplier
+from dpmodels.typing import Floats
 
 EPS, DELTA = 1.0, 1e-2
 STEPS = 7

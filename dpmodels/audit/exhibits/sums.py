@@ -29,8 +29,9 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
+from dpmodels.typing import Floats
 
 EPS = 1.0
 

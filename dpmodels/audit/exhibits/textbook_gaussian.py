@@ -26,9 +26,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
+from dpmodels.typing import Floats
 
 EPS, DELTA = 10.0, 0.1
 TEXTBOOK = math.sqrt(2 * math.log(1.25 / DELTA)) / EPS

@@ -31,9 +31,10 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import gaussian_delta
+from dpmodels.typing import Floats
 
 EPS: Final = 0.5
 DELTA: Final = 0.05

@@ -22,9 +22,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, Floats
+from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
+from dpmodels.typing import Floats
 
 EPS = 1.0
 DELTA = 1e-5

@@ -22,14 +22,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmodels.audit.scores.learned import Floats, Score
+from dpmodels.audit.scores.learned import Score
+from dpmodels.typing import Floats, Integers
 
 _MOST_COLUMNS: Final = 16
 _NO_BIT: Final = 1074
 
-Cells = NDArray[np.int64]
+Cells = Integers
 
 
 def repeats(rows: Floats, neighbour: Floats) -> Score:

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.special import expit
 
-from dpmodels.audit.scores.learned import Floats, Score, typical
+from dpmodels.audit.scores.learned import Score, typical
+from dpmodels.typing import Floats
 
 _NEWTON_STEPS: Final = 8
 _RIDGE: Final = 1.0

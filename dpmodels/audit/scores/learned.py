@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
+
 # From values of shape (m, k) to numbers of shape (m,).
 Score = Callable[[Floats], Floats]
 # From values of the rows and of the neighbour, shapes (m, k) each, to a score.

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmodels.audit.scores.learned import Floats, Score, typical
+from dpmodels.audit.scores.learned import Score, typical
+from dpmodels.typing import Floats
 
 # A direction without noise is kept: it tells the two sides apart at once.
 _NOISELESS = 1e-12

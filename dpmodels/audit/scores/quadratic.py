@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmodels.audit.scores.learned import Floats, Score, typical
+from dpmodels.audit.scores.learned import Score, typical
+from dpmodels.typing import Floats
 
 _NOISELESS = 1e-12
 _SHRUNK = 1e-3

@@ -59,13 +59,7 @@ from dpmodels.mechanisms.counted import (
 )
 from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
 from dpmodels.mechanisms.laplacian import ROOM, SMALLEST_LAPLACE, laplace_multipliers
-from dpmodels.mechanisms.noised import (
-    LAPLACE,
-    Floats,
-    NoisyMoments,
-    hand_over,
-    noised_symmetric,
-)
+from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.reach import HALVINGS, TRACE, likely_cap, noised_trace, reach, reach_scales
 from dpmodels.mechanisms.shelled import MOST_BITS, ROUND_UP
@@ -78,6 +72,7 @@ from dpmodels.privacy import Guarantee, LaplaceEvent, PureEvent
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.sensitivity import absolute_sensitivity
+from dpmodels.typing import Floats
 
 # Of what the count leaves: the trace, the search, the matrix.
 OWN_SHARES = (0.05, 0.1, 0.85)

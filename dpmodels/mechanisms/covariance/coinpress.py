@@ -46,13 +46,14 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.counted import noise_of, noised_count
 from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
-from dpmodels.mechanisms.noised import Floats, NoisyMoments, hand_over, noised_symmetric
+from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
+from dpmodels.typing import Floats
 
 LAST = 0.75
 TAIL = 1e-3

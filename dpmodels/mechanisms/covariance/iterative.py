@@ -56,7 +56,7 @@ from dpmodels.mechanisms.eigenvalues import (
     noised_eigenvalues,
 )
 from dpmodels.mechanisms.laplacian import ROOM, SMALLEST_LAPLACE
-from dpmodels.mechanisms.noised import LAPLACE, Floats, NoisyMoments, hand_over
+from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.trace_cap import trace_cap
 from dpmodels.noise import Entropy
@@ -75,6 +75,7 @@ from dpmodels.privacy import (
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moments
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.typing import Floats
 
 COUNT, COUNT_AND_SUM = 0.05, 0.25
 # Covers the rounding of sums and quotients of eps.

@@ -46,6 +46,7 @@ from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, moments
+from dpmodels.typing import Floats
 
 SMALLEST = "smallest eigenvalue"
 # Of the smallest eigenvalue of X'X of rows (1, x), x in the unit ball.
@@ -130,7 +131,7 @@ def _noised_smallest(exact: NDArray[Any], plan: Plan, entropy: Entropy) -> float
     return float(released[0]) / plan.lattice.radius**2
 
 
-def _with_ridge(noisy: NoisyMoments, smallest: float, plan: Plan) -> NDArray[np.float64]:
+def _with_ridge(noisy: NoisyMoments, smallest: float, plan: Plan) -> Floats:
     """Return the released second moment with the ridge on its terms."""
     terms = len(noisy.second) - 1
     if not terms:

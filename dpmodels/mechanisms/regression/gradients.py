@@ -45,7 +45,7 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
 from dpmodels.mechanisms.gaussian import gaussian_scales
-from dpmodels.mechanisms.noised import GAUSSIAN, Floats, NoisyMoments, noised, noised_moments
+from dpmodels.mechanisms.noised import GAUSSIAN, NoisyMoments, noised, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
 from dpmodels.noise import Entropy
@@ -57,6 +57,7 @@ from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
+from dpmodels.typing import Floats
 
 STEPS = 10
 START_SHARE = 0.25

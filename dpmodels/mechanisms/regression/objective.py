@@ -51,7 +51,7 @@ from dpmodels.mechanisms.curvature import LOOKS, Looks, bought_scales, buy_curva
 from dpmodels.mechanisms.laplacian import laplace_multipliers
 from dpmodels.mechanisms.masked import Mask, mask, masked
 from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Floats, Law
+from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Law
 from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
 from dpmodels.mechanisms.spherical import spherical, spherical_sd
 from dpmodels.mechanisms.tilt import LEAST_RIDGE, RIDGE, gaussian_scale, pure_ridge, pure_scale
@@ -73,6 +73,7 @@ from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.protocol import Loss
+from dpmodels.typing import Floats
 
 MASK_SHARE = 0.01
 # Size of a coefficient in units of the ball, for the choice between two kinds of noise.

@@ -66,6 +66,7 @@ from dpmodels.privacy import (
 from dpmodels.released import Card, QuantilesRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
+from dpmodels.typing import Floats
 
 # Of the budget: the counts, and where intervals are bought both ends of them.
 COUNT_SHARE, ENDS_SHARE = 0.05, 0.5
@@ -272,7 +273,7 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 
 def _group(
     ranks: NDArray[Any], plan: QuantilePlan, rows: float, entropy: Entropy
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Draw the quantiles and the ends of one group, and say at which shares of its rows."""
     facts = plan.facts
     cells = len(ranks) - 1

@@ -38,7 +38,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError, said
@@ -57,8 +56,7 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, SubspaceRelease
 from dpmodels.statistics import Statistic, moments
-
-Floats = NDArray[np.float64]
+from dpmodels.typing import Floats
 
 # On public spectra of 5 to 200 columns the captured energy hardly changes from 4 to 10.
 ITERATIONS = 6
