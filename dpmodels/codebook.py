@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from numbers import Real
 from os import PathLike
 from typing import Any, cast
 
 import numpy as np
 
+from dpmodels.arguments import real
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import Level, as_number, require_distinct
@@ -123,17 +123,13 @@ Variable = Numeric | Categorical
 
 
 def _bound(side: str, declared: Any) -> float:
-    try:
-        if not isinstance(declared, bool) and isinstance(declared, Real):
-            bound = float(declared)
-            if math.isfinite(bound):
-                return bound
-    except OverflowError:
-        pass
-    raise CodebookError(
-        f"{side} bound {shorten(repr(declared))} is not a finite number; "
-        "declare a variable's range as (lower, upper), for example (0, 100)"
-    )
+    bound = real(declared)
+    if math.isnan(bound):
+        raise CodebookError(
+            f"{side} bound {shorten(repr(declared))} is not a finite number; "
+            "declare a variable's range as (lower, upper), for example (0, 100)"
+        )
+    return bound
 
 
 def _level(declared: Any) -> Level:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Final
 
-import numpy as np
-
+from dpmodels.arguments import share, whole, word
 from dpmodels.audit.attack import Goal, Parts, Scorer, choose, count, parts, scorers
 from dpmodels.audit.bound import beats, lower_bound
 from dpmodels.audit.claim import Claim, claim
@@ -126,8 +124,8 @@ def audit(
     >>> made.verdict, bool(1.5 < made.eps_lower < 2.0)
     ('VIOLATION', True)
     """
-    error = 1 - _share(confidence)
-    runs = _whole(runs)
+    error = 1 - share("confidence", confidence)
+    runs = whole("runs", runs, 1, _MOST_RUNS, f", for example {RUNS:,}")
     chosen = _chosen(tests, runs)
     if isinstance(recipe, functools.partial) and "codebook" in recipe.keywords:
         recipe = house_recipe(recipe)
@@ -146,6 +144,8 @@ def audit(
         raise ArgumentError(
             f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"
         )
+    known = ("exact", "idealised")
+    named = word("numerics", numerics or getattr(recipe, "numerics", "exact"), known)
     made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
     own = score or getattr(recipe, "score", None)
@@ -156,7 +156,7 @@ def audit(
         cut.learning,
         chosen,
         {} if own is None else {"score": own},
-        idealised=_idealised(numerics or getattr(recipe, "numerics", "exact")),
+        idealised=named == "idealised",
     )
     found = _events(cut, goals, scored) if runs >= _LEAST_RUNS else ()
     counted = len(cut.counting.rows)
@@ -205,29 +205,6 @@ def _events(cut: Parts, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> 
             )
         )
     return tuple(found)
-
-
-def _idealised(numerics: object) -> bool:
-    if numerics not in ("exact", "idealised"):
-        raise ArgumentError(f'numerics={said(numerics)}: expected "exact" or "idealised"')
-    return numerics == "idealised"
-
-
-def _share(confidence: object) -> float:
-    number = isinstance(confidence, Real) and not isinstance(confidence, bool)
-    if not number or not 0 < confidence < 1:  # type: ignore[operator]
-        raise ArgumentError(f"confidence={said(confidence)}: expected a number between 0 and 1")
-    return float(confidence)  # type: ignore[arg-type]
-
-
-def _whole(runs: object) -> int:
-    whole = isinstance(runs, int | np.integer) and not isinstance(runs, bool)
-    if not whole or not 1 <= runs <= _MOST_RUNS:  # type: ignore[operator]
-        raise ArgumentError(
-            f"runs={said(runs)}: expected a whole number from 1 to {_MOST_RUNS:,}, for example "
-            f"{RUNS:,}"
-        )
-    return int(runs)  # type: ignore[call-overload,no-any-return]
 
 
 def _chosen(tests: object, runs: int) -> Mapping[str, Learner]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
+from dpmodels.arguments import real, truth, word
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Block, Design
 from dpmodels.typing import Floats
@@ -67,10 +67,8 @@ def scaling(
     ArgumentError
         If ``scale``, ``center`` or ``row_norm`` is none of these.
     """
-    if not isinstance(scale, str | None) or scale not in SCALES:
-        raise ArgumentError(f'scale={said(scale)}: expected "range", "sd" or None')
-    if not isinstance(center, bool):
-        raise ArgumentError(f"center={said(center)}: expected True or False")
+    word("scale", scale, SCALES)
+    truth("center", center)
     unit = isinstance(row_norm, str) and row_norm == "unit"
     half = (design.upper - design.lower) / 2
     divisor = np.ones_like(half) if scale is None else np.where(half > NARROWEST, half, 1.0)
@@ -102,7 +100,7 @@ def _nearest(block: Block, divisor: Floats, free: bool) -> tuple[Floats, float]:
 
 
 def _radius(row_norm: object, worst: float) -> float:
-    radius = worst if row_norm is None else min(_number(row_norm), worst)
+    radius = worst if row_norm is None else min(real(row_norm), worst)
     if not SHORTEST <= radius <= LONGEST:
         raise ArgumentError(
             f"row_norm={said(row_norm)}: expected a number from {SHORTEST:g} to {LONGEST:g}, "
@@ -110,12 +108,3 @@ def _radius(row_norm: object, worst: float) -> float:
             f"for the codebook's worst case, {worst:.4g}, where that lies in between"
         )
     return radius
-
-
-def _number(given: object) -> float:
-    """Read a finite number, nan where it is none."""
-    try:
-        number = float(given) if isinstance(given, Real) else math.nan
-    except OverflowError:
-        return math.nan
-    return number if math.isfinite(number) and not isinstance(given, bool) else math.nan

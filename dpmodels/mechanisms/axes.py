@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels import arguments
 from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scatter import Scatter, largest_row, scatter_norm, wanted
@@ -102,8 +102,7 @@ def checked_eigenvals(eigenvals: object) -> None:
     ArgumentError
         If `eigenvals` is neither None nor "private".
     """
-    if not isinstance(eigenvals, str | None) or eigenvals not in (None, "private"):
-        raise ArgumentError(f'eigenvals={said(eigenvals)}: expected "private" or None')
+    arguments.word("eigenvals", eigenvals, ("private", None))
 
 
 def checked_purchase(eigenvals: object, share: object) -> None:
@@ -115,11 +114,7 @@ def checked_purchase(eigenvals: object, share: object) -> None:
         If `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
     """
     checked_eigenvals(eigenvals)
-    if isinstance(share, bool) or not isinstance(share, float | int) or not 0 < share < 1:
-        raise ArgumentError(
-            f"share={said(share)}: expected the part of the budget that eigenvals take, a number "
-            "between 0 and 1; write share=0.2"
-        )
+    arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 
 
 def hand_over_frame(

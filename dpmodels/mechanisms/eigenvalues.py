@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels import arguments
 from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
@@ -29,11 +28,7 @@ def checked_share(share: object) -> None:
     ArgumentError
         If it is not a number between 0 and 1.
     """
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
-        raise ArgumentError(
-            f"share={said(share)}: expected the eigenvalues' part of the budget, a number between "
-            "0 and 1; write share=0.5"
-        )
+    arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.5")
 
 
 def eigenvalue_scale(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from dpmodels.arguments import real, whole
 from dpmodels.codebook import Codebook
 from dpmodels.design import scaling
 from dpmodels.errors import ArgumentError, said
@@ -111,7 +111,7 @@ def compare_mechanisms(
         formula=public.formula,
         columns=columns,
         components=components,
-        rows=_whole("n", n, 2, 2**40),
+        rows=whole("n", n, 2, 2**40),
         guarantee=guarantee,
         adjacency=neighbours(adjacency),
         center=center,
@@ -119,7 +119,7 @@ def compare_mechanisms(
         row_norm=scaled.row_norm,
         row_length=1.0 if scaled.unit else _share(row_length),
         spectrum=spectrum if isinstance(spectrum, str) else "as given",
-        repeats=_whole("repeats", repeats, 1, 10_000),
+        repeats=whole("repeats", repeats, 1, 10_000),
     )
     shares, table = _shares(spectrum, columns), _chosen(mechanisms)
     made = trial(question, _call(public, question, _rule(denoise)), shares)
@@ -194,17 +194,8 @@ def _rule(denoise: object) -> str | None:
     raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
 
 
-def _whole(name: str, given: object, least: int, most: int) -> int:
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not whole or not least <= given <= most:  # type: ignore[operator]
-        raise ArgumentError(
-            f"{name}={said(given)}: expected a whole number from {least} to {most:,}"
-        )
-    return int(given)  # type: ignore[call-overload,no-any-return]
-
-
 def _share(given: object) -> float:
-    number = isinstance(given, Real) and not isinstance(given, bool)
-    if not number or not 0 < given <= 1:  # type: ignore[operator]
+    length = real(given)
+    if not 0 < length <= 1:
         raise ArgumentError(f"row_length={said(given)}: expected a number above 0, up to 1")
-    return float(given)  # type: ignore[arg-type]
+    return length

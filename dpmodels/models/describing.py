@@ -15,7 +15,7 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CountsRelease
 from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.sites import parties
+from dpmodels.sites.parties import parties
 
 
 class Wanted(NamedTuple):

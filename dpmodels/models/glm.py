@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
+from dpmodels.arguments import real
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.values import Real as RealValue
@@ -166,17 +166,10 @@ def _poisson(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[st
             'family="poisson" needs a number declared from 0 up'
         )
     suits = 2 * math.sqrt(upper)
-    largest = suits if clip is None else _number(clip)
+    largest = suits if clip is None else real(clip)
     if not 1e-6 * upper <= largest <= 1e6 * upper:
         raise ArgumentError(
             f"clip={said(clip)}: expected a bound on residuals in units of the response, such as "
             f"{suits:.3g}"
         )
     return Poisson(float(upper), float(largest)), ()
-
-
-def _number(given: object) -> float:
-    """Read a number, nan where it is none."""
-    if isinstance(given, bool) or not isinstance(given, Real):
-        return math.nan
-    return float(given)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.functions import FUNCTIONS
@@ -18,7 +19,6 @@ from dpmodels.formula.values import Category, Constant, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.results.finite import finite
 from dpmodels.results.hist import HistResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -157,7 +157,7 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
     if isinstance(breaks, str | bytes) or not isinstance(breaks, Iterable):
         raise ArgumentError(f"breaks={said(breaks)}: expected a number of bins or their ends")
-    ends = tuple(finite(one, "breaks") for one in breaks)
+    ends = tuple(finite("breaks", one) for one in breaks)
     listed = shorten(repr(list(ends)))
     if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):
         raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")

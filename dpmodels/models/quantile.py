@@ -8,6 +8,7 @@ from numbers import Real as Number
 
 import numpy as np
 
+from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, said
@@ -30,7 +31,6 @@ from dpmodels.privacy import (
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import digest
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.finite import finite
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
@@ -168,7 +168,7 @@ def checked_probs(probs: object) -> tuple[float, ...]:
 
 
 def _prob(given: object) -> float:
-    prob = finite(given, "probs")
+    prob = finite("probs", given)
     if not 0 <= prob <= 1:
         raise ArgumentError(f"probs= holds {said(given)}: expected numbers from 0 to 1")
     return prob

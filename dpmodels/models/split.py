@@ -6,12 +6,13 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpmodels.errors import ArgumentError, DPModelsError, LedgerError, said
+from dpmodels.arguments import real, whole, word
+from dpmodels.errors import ArgumentError, DPModelsError, LedgerError
 from dpmodels.noise import simulation
 from dpmodels.privacy import (
     Adjacency,
@@ -130,8 +131,8 @@ def split_budget(
             stages=stages,
             guarantee=resolve_budget(eps, delta, budget),
             adjacency=neighbours(adjacency),
-            repeats=_repeats(repeats),
-            best=_direction(best),
+            repeats=whole("repeats", repeats, 2, MOST_REPEATS),
+            best=word("best", best, ("largest", "smallest")),
         ),
         _shares(shares, len(stages)),
     )
@@ -211,16 +212,12 @@ def _check_together(asked: SplitQuestion, events: Sequence[Event], where: str) -
 
 
 def _score(given: object, where: str) -> float:
-    number = given.item() if isinstance(given, np.generic) else given
-    if isinstance(number, bool) or not isinstance(number, Real):
+    score = real(given.item() if isinstance(given, np.generic) else given)
+    if math.isnan(score):
+        shown = given if isinstance(given, Real) else type(given).__name__
         raise ArgumentError(
-            f"the recipe returned a {type(given).__name__} {where}: return one number, the score"
-        )
-    score = float(number)
-    if not math.isfinite(score):
-        raise ArgumentError(
-            f"the recipe returned {score} {where}: return a finite number, such as the score of a "
-            "useless model where the budget leaves nothing else"
+            f"the recipe returned {shown} {where}: return one finite number, the score, such "
+            "as that of a useless model where the budget leaves nothing else"
         )
     return score
 
@@ -274,18 +271,3 @@ def _shares(given: ArrayLike | None, stages: int) -> Floats:
     if len(np.unique(values, axis=0)) < len(values):
         raise ArgumentError("shares: a division is listed twice; list each once")
     return values
-
-
-def _repeats(given: Any) -> int:
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    if not whole or not 2 <= given <= MOST_REPEATS:
-        raise ArgumentError(
-            f"repeats={said(given)}: expected a whole number from 2 to {MOST_REPEATS:,}"
-        )
-    return int(given)
-
-
-def _direction(given: object) -> str:
-    if not isinstance(given, str) or given not in ("largest", "smallest"):
-        raise ArgumentError(f'best={said(given)}: expected "largest" or "smallest"')
-    return given

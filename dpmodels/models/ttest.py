@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
@@ -9,7 +10,6 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.results.finite import finite
 from dpmodels.results.ttest import TTestResult
 
 
@@ -90,6 +90,6 @@ def dp_ttest(
             "with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    tested = finite(mu, "mu")
+    tested = finite("mu", mu)
     described = describe("dp_ttest", both, (Tally(factors, number, 2),), wanted)
     return TTestResult(*described, mu=tested)

@@ -24,7 +24,7 @@ values). Scaling by 2^32 is exact, and subtracting the 32 bits costs
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError
+from dpmodels.arguments import whole
 from dpmodels.noise.proposal import LEADING_BITS, exact_proposal
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.table import UNDECIDED, Table
@@ -60,8 +60,7 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
     ArgumentError
         If `size` is not an integer of at least 0.
     """
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise ArgumentError(f"size is {size!r}; write an integer of at least 0.")
+    whole("size", size, 0)
     draws = np.empty(size, dtype=np.int64)
     filled = 0
     while filled < size:

@@ -11,9 +11,9 @@ References
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Final
 
+from dpmodels.arguments import real
 from dpmodels.errors import BudgetError, said
 
 _WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
@@ -41,14 +41,9 @@ def finite_number(name: str, value: object, write: str) -> float:
     BudgetError
         If `value` is not a finite real number.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise BudgetError(f"{name}={said(value)} is not a number: {write}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise BudgetError(f"{name}={number!r} is not finite: {write}.")
+    number = real(value)
+    if math.isnan(number):
+        raise BudgetError(f"{name}={said(value)} is not a finite number: {write}.")
     return number
 
 

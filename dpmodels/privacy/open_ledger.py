@@ -2,7 +2,8 @@
 
 import os
 
-from dpmodels.errors import ArgumentError, FrameError, LedgerError, said
+from dpmodels.arguments import between
+from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy.budget import Guarantee
 from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.ledger_file import LedgerFile, create, ledger_path
@@ -43,8 +44,7 @@ def open_store(
         If there is no file and no guarantee, or the file has other terms.
     """
     place = ledger_path(path)
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout < 1e5:
-        raise ArgumentError(f"timeout={said(timeout)}: expected seconds, such as 30")
+    between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
     if not os.path.exists(place):
         if guarantee is None:
             raise LedgerError(

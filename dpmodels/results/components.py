@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from dpmodels.arguments import word
 from dpmodels.codebook import Codebook, Numeric
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.postprocess.support import longest_in_box, support
 from dpmodels.results.call import MomentsCall
@@ -106,8 +107,7 @@ class Components:
         ArgumentError
             If ``scale`` is neither.
         """
-        if not isinstance(scale, str | None) or scale not in ("range", None):
-            raise ArgumentError(f'scale={said(scale)}: expected "range" or None, as in the verb')
+        word("scale", scale, ("range", None), ", as in the verb")
         longest = self.call.row_norm * float(np.linalg.norm(self.matrix, ord=2))
         divisor = np.ones_like(self._reach) if scale is None else self._reach
         return longest_in_box(self._reach, longest, divisor) * (1 + ROUNDING)

@@ -12,7 +12,8 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.arguments import truth
+from dpmodels.errors import NotAvailable
 from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.released import MomentsRelease
@@ -167,8 +168,7 @@ class MomentsResult(Held):
         ArgumentError
             If another word is none of these.
         """
-        if not isinstance(center, bool):
-            raise ArgumentError(f"center={said(center)}: expected True or False")
+        truth("center", center)
         fit = self.cov(formula)
         return replace(fit, call=replace(fit.call, center=center)).pca(ncomp, scale)
 

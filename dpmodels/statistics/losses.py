@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.arguments import between
 from dpmodels.statistics.exponential import exp
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
@@ -103,12 +103,8 @@ class Huber:
     bell = False
 
     def __post_init__(self) -> None:
-        number = isinstance(self.width, int | float) and not isinstance(self.width, bool)
-        if not number or not NARROWEST <= self.width <= 2 * WIDEST:
-            raise ArgumentError(
-                f"width={said(self.width)}: expected a number from {NARROWEST} to {WIDEST:g}, half "
-                "the length of the round part of the loss; write width=0.5"
-            )
+        more = ", half the length of the round part of the loss; write width=0.5"
+        between("width", self.width, NARROWEST, 2 * WIDEST, more)
 
     @property
     def smoothness(self) -> float:

@@ -97,9 +97,9 @@ BAD_BREAKS = (
     ([0, 100], "three ends or more"),
     ([0, 50, 50, 100], "increasing"),
     ([100, 50, 0], "increasing"),
-    ([0, np.nan, 100], "finite numbers"),
-    ([0, 50, np.inf], "finite numbers"),
-    ([0, "a", 100], "finite numbers"),
+    ([0, np.nan, 100], "a finite number"),
+    ([0, 50, np.inf], "a finite number"),
+    ([0, "a", 100], "a finite number"),
     ([-1, 50, 100], "outside the declared range of 'age', 0 to 100"),
     ([0, 50, 100.5], "outside the declared range"),
 )

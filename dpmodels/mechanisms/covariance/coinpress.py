@@ -36,14 +36,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.counted import noise_of, noised_count
 from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
 from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised_symmetric
@@ -141,13 +141,10 @@ class CoinPress:
     largest: float = 1.0
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.rounds, int) and not isinstance(self.rounds, bool)
-        if not whole or not 1 <= self.rounds <= MOST_ROUNDS:
-            raise ArgumentError(
-                f"rounds={said(self.rounds)}: expected a whole number from 1 to {MOST_ROUNDS}; "
-                "write rounds=2"
-            )
-        _check_largest(self.largest)
+        rounds = whole("rounds", self.rounds, 1, MOST_ROUNDS, "; write rounds=2")
+        object.__setattr__(self, "rounds", rounds)
+        what = ", a bound on the largest eigenvalue; write largest=1.0 for none"
+        between("largest", self.largest, SMALLEST_BOUND, 1, what)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
@@ -230,12 +227,3 @@ def _seen(
     unit = (radius / lattice.steps) ** 2
     noisy = noised_symmetric(exact[1:, 1:], sigma, sigma / math.sqrt(2), entropy)
     return Round(noisy * unit, sigma * unit)
-
-
-def _check_largest(largest: object) -> None:
-    number = isinstance(largest, Real) and not isinstance(largest, bool)
-    if not number or not SMALLEST_BOUND <= float(largest) <= 1:  # type: ignore[arg-type]
-        raise ArgumentError(
-            f"largest={said(largest)}: expected a bound on the largest eigenvalue, a number from "
-            f"{SMALLEST_BOUND:g} to 1; write largest=1.0 for none"
-        )

@@ -46,8 +46,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.counted import laplace_count, noise_of, noised_count
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
@@ -141,14 +141,10 @@ class Iterative:
 
     def __post_init__(self) -> None:
         checked_share(self.share)
-        given = self.directions
-        if given is not None and (
-            isinstance(given, bool) or not isinstance(given, int) or given < 1
-        ):
-            raise ArgumentError(
-                f"directions={said(given)}: expected a whole number of at least 1, or None for as "
-                "many as components are wanted"
-            )
+        if self.directions is not None:
+            more = ", or None for as many as components are wanted"
+            directions = whole("directions", self.directions, 1, more=more)
+            object.__setattr__(self, "directions", directions)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget and calibrate the noise.

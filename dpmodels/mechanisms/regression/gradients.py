@@ -40,8 +40,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from dpmodels.arguments import between, truth, whole
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
 from dpmodels.mechanisms.gaussian import gaussian_scales
@@ -139,19 +139,10 @@ class NoisyGradients:
     inference: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inference, bool):
-            raise ArgumentError(f"inference={said(self.inference)}: expected True or False")
-        whole = isinstance(self.steps, int) and not isinstance(self.steps, bool)
-        if not whole or not 1 <= self.steps <= 10_000:
-            raise ArgumentError(
-                f"steps={said(self.steps)}: expected a whole number from 1 to 10,000; write "
-                f"steps={STEPS}"
-            )
-        if not isinstance(self.share, float) or not 0.001 <= self.share <= 0.9:
-            raise ArgumentError(
-                f"share={said(self.share)}: expected a number from 0.001 to 0.9, such as "
-                f"{START_SHARE}"
-            )
+        truth("inference", self.inference)
+        steps = whole("steps", self.steps, 1, 10_000, f"; write steps={STEPS}")
+        object.__setattr__(self, "steps", steps)
+        between("share", self.share, 0.001, 0.9, f", such as {START_SHARE}")
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget between the moments and the steps.

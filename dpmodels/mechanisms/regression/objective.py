@@ -44,8 +44,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
 from dpmodels.mechanisms.curvature import LOOKS, Looks, bought_scales, buy_curvature
 from dpmodels.mechanisms.laplacian import laplace_multipliers
@@ -129,18 +130,11 @@ class Objective:
     ridge: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inference, bool):
-            raise ArgumentError(f"inference={said(self.inference)}: expected True or False")
-        if not isinstance(self.share, float) or not 0.001 <= self.share <= 0.9:
-            raise ArgumentError(
-                f"share={said(self.share)}: expected a number from 0.001 to 0.9, such as 0.2"
-            )
-        number = isinstance(self.ridge, int | float) and not isinstance(self.ridge, bool)
-        if self.ridge is not None and not (number and 1e-6 <= self.ridge <= 1e12):
-            raise ArgumentError(
-                f"ridge={said(self.ridge)}: expected a number from 1e-6 to 1e12, in units of one "
-                "row's largest gradient, or None"
-            )
+        truth("inference", self.inference)
+        between("share", self.share, 0.001, 0.9, ", such as 0.2")
+        if self.ridge is not None:
+            units = ", in units of one row's largest gradient, or None"
+            between("ridge", self.ridge, 1e-6, 1e12, units)
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget; the noise is pure where that is asked for, or is less.

@@ -29,8 +29,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
 from dpmodels.mechanisms.laplacian import laplace_multipliers
 from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
@@ -93,12 +94,9 @@ class Output:
     ridge: float | None = None
 
     def __post_init__(self) -> None:
-        number = isinstance(self.ridge, int | float) and not isinstance(self.ridge, bool)
-        if self.ridge is not None and not (number and 1e-6 <= self.ridge <= 1e12):
-            raise ArgumentError(
-                f"ridge={said(self.ridge)}: expected a number from 1e-6 to 1e12, in units of one "
-                "row's largest gradient, or None"
-            )
+        if self.ridge is not None:
+            units = ", in units of one row's largest gradient, or None"
+            between("ridge", self.ridge, 1e-6, 1e12, units)
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Calibrate the noise; the ridge by default to a noise of length about 1.

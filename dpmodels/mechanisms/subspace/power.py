@@ -39,8 +39,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.axes import (
     SMALLEST_SCALE,
     axes_noise,
@@ -106,12 +106,10 @@ class Power:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.iterations, int) and not isinstance(self.iterations, bool)
-        if not whole or not 1 <= self.iterations <= 10_000:
-            raise ArgumentError(
-                f"iterations={said(self.iterations)}: expected a whole number from 1 to 10,000; "
-                f"write iterations={ITERATIONS}"
-            )
+        iterations = whole(
+            "iterations", self.iterations, 1, 10_000, f"; write iterations={ITERATIONS}"
+        )
+        object.__setattr__(self, "iterations", iterations)
         checked_purchase(self.eigenvals, self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:

@@ -44,8 +44,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms.axes import axes_noise, checked_purchase, hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scatter import scatter, scatter_range, wanted
@@ -120,8 +120,7 @@ class PPCA:
     share: float = 0.2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sampler, str) or self.sampler not in ("joint", "sequential"):
-            raise ArgumentError(f'sampler={said(self.sampler)}: expected "joint" or "sequential"')
+        word("sampler", self.sampler, ("joint", "sequential"))
         checked_purchase(self.eigenvals, self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
