@@ -346,10 +346,10 @@ def _combine(words: argparse.Namespace) -> int:
 
 def _audit(words: argparse.Namespace) -> int:
     """Audit the package or the exhibits; status 1 if one is not as it should be."""
-    from dpmodels.audit.rollcall import call_the_exhibits, call_the_roll
+    from dpmodels.audit.run_all import run_all, run_exhibits
 
     require_outputs(words)
-    made = call_the_exhibits() if words.exhibits else call_the_roll(full=words.all)
+    made = run_exhibits() if words.exhibits else run_all(full=words.all)
     print(made.summary())
     write_outputs(words, made.summary())
     return 0 if made.expected else 1

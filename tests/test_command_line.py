@@ -12,8 +12,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.audit.every import EVERY
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS
+from dpmodels.audit.registry import REGISTRY
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -152,15 +152,15 @@ def test_codebook_mistake_names_the_variable(job, capsys):
 @pytest.fixture
 def few_audits(monkeypatch):
     """Audit one verb; note how it was asked."""
-    from dpmodels.audit import rollcall
+    from dpmodels.audit import run_all
 
-    own, asked = rollcall.call_the_roll, []
+    own, asked = run_all.run_all, []
 
     def few(*, full):
         asked.append(full)
-        return own([line for line in EVERY if line.verb.func is dp.dp_table])
+        return own([line for line in REGISTRY if line.verb.func is dp.dp_table])
 
-    monkeypatch.setattr(rollcall, "call_the_roll", few)
+    monkeypatch.setattr(run_all, "run_all", few)
     return asked
 
 
@@ -181,7 +181,7 @@ def test_audit_refuses_before_it_runs(capsys):
 
 def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
     few = {"exact_count": EXHIBITS["exact_count"]}
-    monkeypatch.setattr("dpmodels.audit.rollcall.EXHIBITS", few)
+    monkeypatch.setattr("dpmodels.audit.run_all.EXHIBITS", few)
     assert main(["audit", "--exhibits"]) == 0
     few["exact_count"] = CORRECT["exact_count"]
     assert main(["audit", "--exhibits"]) == 1

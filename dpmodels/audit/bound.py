@@ -14,7 +14,7 @@ import numpy as np
 
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
-from dpmodels.audit.line import Line, p_value
+from dpmodels.audit.p_value import Line, p_value
 
 _LARGEST: Final = {"eps": 40.0, "mu": 12.0, "rho": 72.0}
 _NEAR: Final = 4e-4

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpmodels.audit.concentrated import least_rho, zcdp_profile
-from dpmodels.audit.line import Line
+from dpmodels.audit.p_value import Line
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick

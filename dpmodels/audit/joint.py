@@ -199,7 +199,7 @@ class JointRecipe(HouseRecipe):
 
 
 class JointLine(NamedTuple):
-    """A protocol, ready to be audited; as :class:`dpmodels.audit.every.Audited`.
+    """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`.
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.audit.joint import JOINT, SITES, VIEWS, joint_line
-from dpmodels.audit.rollcall import FULL, SMALL, call_the_roll
+from dpmodels.audit.run_all import FULL, SMALL, run_all
 from dpmodels.sites import PROTOCOLS, Cape, SecureSum, cape, secure_sum
 from dpmodels.sites.payload import pack, scales
 
@@ -65,5 +65,5 @@ def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
 
 
 def test_the_table_names_the_protocols():
-    text = str(call_the_roll(JOINT[:1]).summary())
+    text = str(run_all(JOINT[:1]).summary())
     assert "dp_cov gauss, pooled by 3 sites" in text

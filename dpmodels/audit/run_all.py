@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from dpmodels.audit.every import EVERY, Audited
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS, Exhibit
 from dpmodels.audit.joint import JOINT, JointLine
 from dpmodels.audit.outcome import Outcome
+from dpmodels.audit.registry import REGISTRY, Audited
 from dpmodels.audit.rollcall_report import rollcall_report
 from dpmodels.audit.verb import audit
 
@@ -26,7 +26,7 @@ EXHIBIT: Final = 0.95
 
 
 @dataclass(frozen=True, repr=False)
-class RollCall:
+class AuditTable:
     """Many audits and what they were expected to say.
 
     Attributes
@@ -35,36 +35,36 @@ class RollCall:
         What was audited.
     confidence : float
         Of each audit of something that keeps its claim.
-    lines : tuple of Outcome
+    outcomes : tuple of Outcome
         One an audit.
     """
 
     title: str
     confidence: float
-    lines: tuple[Outcome, ...]
+    outcomes: tuple[Outcome, ...]
 
     @property
     def expected(self) -> bool:
         """Whether every line says what it should."""
-        return all(line.expected for line in self.lines)
+        return all(one.expected for one in self.outcomes)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row an audit."""
-        return pd.DataFrame([asdict(line) | {"expected": line.expected} for line in self.lines])
+        return pd.DataFrame([asdict(one) | {"expected": one.expected} for one in self.outcomes])
 
     def summary(self) -> Summary:
         """Return the printed table."""
         from dpmodels.results.summary import Summary
 
-        return Summary(rollcall_report(self.title, self.confidence, self.lines))
+        return Summary(rollcall_report(self.title, self.confidence, self.outcomes))
 
     def __repr__(self) -> str:
         return self.summary().as_text()
 
 
-def call_the_roll(
-    lines: Sequence[Audited | JointLine] = (*EVERY, *JOINT), *, full: bool = False
-) -> RollCall:
+def run_all(
+    lines: Sequence[Audited | JointLine] = (*REGISTRY, *JOINT), *, full: bool = False
+) -> AuditTable:
     """Audit mechanisms, verbs and protocols between sites.
 
     Parameters
@@ -76,12 +76,12 @@ def call_the_roll(
 
     Returns
     -------
-    RollCall
+    AuditTable
 
     Examples
     --------
-    >>> made = call_the_roll([line for line in EVERY if "dp_table" in line.name])
-    >>> made.expected, made.lines[0].name, made.lines[0].runs
+    >>> made = run_all([line for line in REGISTRY if "dp_table" in line.name])
+    >>> made.expected, made.outcomes[0].name, made.outcomes[0].runs
     (True, 'dp_table geometric (eps)', 1000)
     """
     made, confidence = [], FULL if full else SMALL
@@ -91,10 +91,10 @@ def call_the_roll(
         found = audit(line.verb, line.pair, runs=runs, confidence=confidence)
         made.append(Outcome.of(line.name, found, time.perf_counter() - start))
     size = "at full size" if full else "small"
-    return RollCall(f"Audits of the package, {size}", confidence, tuple(made))
+    return AuditTable(f"Audits of the package, {size}", confidence, tuple(made))
 
 
-def call_the_exhibits() -> RollCall:
+def run_exhibits() -> AuditTable:
     """Audit every exhibit, and its twin without the fault."""
     made = []
     for name, exhibit in EXHIBITS.items():
@@ -102,7 +102,7 @@ def call_the_exhibits() -> RollCall:
             _exhibited(name, exhibit, EXHIBIT, faulty=True),
             _exhibited(f"{name}, mended", CORRECT[name], FULL, faulty=False),
         ]
-    return RollCall("Audits of the exhibits", FULL, tuple(made))
+    return AuditTable("Audits of the exhibits", FULL, tuple(made))
 
 
 def _exhibited(name: str, exhibit: Exhibit, confidence: float, *, faulty: bool) -> Outcome:

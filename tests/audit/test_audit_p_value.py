@@ -9,7 +9,7 @@ from scipy import stats
 from dpmodels.audit.bound import Guess, lower_bound
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts, lower_rate, upper_rate
-from dpmodels.audit.line import Line, p_value
+from dpmodels.audit.p_value import Line, p_value
 
 N, M = 24, 18
 

@@ -9,16 +9,16 @@ import pytest
 
 import dpmodels as dp
 from dpmodels import mechanisms
-from dpmodels.audit.every import EVERY, LEFT_OUT, Audited
 from dpmodels.audit.outcome import Outcome
-from dpmodels.audit.rollcall import FULL, SMALL, RollCall, call_the_roll
+from dpmodels.audit.registry import LEFT_OUT, REGISTRY, Audited
+from dpmodels.audit.run_all import FULL, SMALL, AuditTable, run_all
 from dpmodels.mechanisms import noised
 from dpmodels.mechanisms.counts import geometric
 
 TABLES = [
     table for name, table in vars(mechanisms).items() if name.isupper() and isinstance(table, dict)
 ]
-TITLES = [line.name for line in EVERY]
+TITLES = [line.name for line in REGISTRY]
 # Releases a side with which twice the claim is found four times in five and more.
 POWERFUL = {
     "dp_pca gauss (eps, delta)": 3_000,
@@ -36,7 +36,7 @@ def audited(line: Audited, *, runs, confidence, seed=6):
 def test_every_mechanism_of_every_table_is_audited():
     assert len(TABLES) >= 7
     known = {name for table in TABLES for name in table}
-    named = {line.mechanism for line in EVERY}
+    named = {line.mechanism for line in REGISTRY}
     assert named | set(LEFT_OUT) == known
     assert not named & set(LEFT_OUT)
 
@@ -44,19 +44,19 @@ def test_every_mechanism_of_every_table_is_audited():
 def test_every_verb_is_audited():
     verbs = {name for name in dir(dp) if name.startswith("dp_")}
     assert len(verbs) >= 13
-    assert {line.verb.func.__name__ for line in EVERY} == verbs
+    assert {line.verb.func.__name__ for line in REGISTRY} == verbs
 
 
 def test_each_line_says_what_it_asks():
-    assert len(set(TITLES)) == len(EVERY)
-    for line in EVERY:
+    assert len(set(TITLES)) == len(REGISTRY)
+    for line in REGISTRY:
         words = line.verb.keywords
         assert words["eps"] == 1.0
         assert words.get("delta", 1e-5) == 1e-5
         assert 64 <= line.small < line.full
 
 
-@pytest.mark.parametrize("line", EVERY, ids=TITLES)
+@pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each. What each would find: the column "detectable" of the table.
     made = audited(line, runs=line.small, confidence=SMALL)
@@ -66,7 +66,7 @@ def test_a_small_audit_flags_no_mechanism(line):
 
 
 @pytest.mark.audit_full
-@pytest.mark.parametrize("line", EVERY, ids=TITLES)
+@pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_full_audit_flags_no_mechanism(line):
     # False alarms: 2e-4 each, below 0.01 for all.
     made = audited(line, runs=line.full, confidence=FULL)
@@ -92,7 +92,7 @@ def halve_the_noise(patch):
 def test_halved_noise_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.
     halve_the_noise(monkeypatch)
-    made = audited(EVERY[TITLES.index(name)], runs=POWERFUL[name], confidence=0.95)
+    made = audited(REGISTRY[TITLES.index(name)], runs=POWERFUL[name], confidence=0.95)
     assert made.reach.smallest < 2 * made.claim.value
     assert made.verdict == "VIOLATION"
 
@@ -123,27 +123,27 @@ def outcome(**words):
     ],
 )
 def test_what_is_expected_of_the_faulty_and_of_the_rest(faulty, verdict, expected):
-    made = RollCall("Audits", SMALL, (outcome(), outcome(faulty=faulty, verdict=verdict)))
+    made = AuditTable("Audits", SMALL, (outcome(), outcome(faulty=faulty, verdict=verdict)))
     assert made.expected == expected
     assert made.tidy()["expected"].tolist() == [True, expected]
     assert ("not as expected" in repr(made)) != expected
 
 
 def test_the_table_shows_claims_bounds_and_runs():
-    lines = [line for line in EVERY if line.verb.func is dp.dp_table]
-    made = call_the_roll(lines)
+    lines = [line for line in REGISTRY if line.verb.func is dp.dp_table]
+    made = run_all(lines)
     text = str(made.summary())
     for word in ("dp_table geometric (eps)", "1,000", "consistent", "1e-06", "detectable"):
         assert word in text
     unknown = outcome(eps_lower=0.0, detectable=math.inf, eps_gaussian=0.9)
-    shown = str(RollCall("Audits", SMALL, (unknown,)).summary())
+    shown = str(AuditTable("Audits", SMALL, (unknown,)).summary())
     assert shown.count(" - ") == 2
     assert "0.900" in shown
 
 
 def test_a_line_takes_a_pair_or_its_name():
-    line = Audited("laplace", partial(dp.dp_pca, "~ a", **EVERY[0].verb.keywords), "", 64, 100)
+    line = Audited("laplace", partial(dp.dp_pca, "~ a", **REGISTRY[0].verb.keywords), "", 64, 100)
     with pytest.raises(StopIteration):
         _ = line.pair
-    given = next(line.worst for line in EVERY if line.mechanism == "ppca")
+    given = next(line.worst for line in REGISTRY if line.mechanism == "ppca")
     assert line._replace(worst=given).pair is given

@@ -99,7 +99,7 @@ def _of(
 ABOUT_ZERO: Final = {**PURE, "center": False}
 FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 
-EVERY: Final = (
+REGISTRY: Final = (
     _pca("gauss", GAUSSIAN, GONE_OF_MANY, 1_000, 60_000),
     _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
     _pca("mod_sulq", GAUSSIAN, GONE, 1_000, 20_000),
