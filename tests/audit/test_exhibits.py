@@ -14,14 +14,10 @@ from dpmodels import mechanisms
 from dpmodels.audit.exhibits import (
     CORRECT,
     EXHIBITS,
-    bingham_envelope,
-    porous_laplace,
-    short_chain,
+    exponential,
+    gaussian,
     steps_from_spectrum,
     sums,
-    textbook_gaussian,
-    told_share,
-    wishart,
 )
 from dpmodels.audit.exhibits.exhibit import STEP
 from dpmodels.noise import simulation
@@ -159,15 +155,15 @@ def test_mu_is_too_large_by_the_stated_factors():
 
 
 def test_the_textbook_calibration_falls_short_as_stated():
-    one, twin = textbook_gaussian.EXHIBIT, textbook_gaussian.CORRECT
-    assert round(gaussian_delta(10.0, textbook_gaussian.TEXTBOOK), 3) == 0.406
+    one, twin = EXHIBITS["textbook_gaussian"], CORRECT["textbook_gaussian"]
+    assert round(gaussian_delta(10.0, gaussian.TEXTBOOK), 3) == 0.406
     assert round(gaussian_delta(10.0, math.sqrt(2 * math.log(125)) / 10), 3) == 0.041
     for book, honest in ((one, False), (twin, True)):
         scale = book.recipe.draw.keywords["scale"]
         assert (gaussian_delta(book.eps, scale) <= book.delta) is honest
-    assert gaussian_delta(one.loss, textbook_gaussian.TEXTBOOK) == pytest.approx(one.delta)
+    assert gaussian_delta(one.loss, gaussian.TEXTBOOK) == pytest.approx(one.delta)
     # 50,000 draws: the relative error of a standard deviation is 1/316.
-    assert draws(one, 50_000)[0].std() == pytest.approx(textbook_gaussian.TEXTBOOK, rel=0.02)
+    assert draws(one, 50_000)[0].std() == pytest.approx(gaussian.TEXTBOOK, rel=0.02)
 
 
 @pytest.mark.parametrize("book", ["faulty", "correct"])
@@ -218,13 +214,12 @@ def symmetric(entries, columns):
 
 
 def test_the_wishart_twin_is_laplace_noise_for_the_l1_sensitivity():
-    pair = wishart.CORRECT.pair
+    twin = CORRECT["wishart_icassp"]
+    pair = twin.pair
     shift = np.triu(pair.rows.T @ pair.rows - pair.neighbour.T @ pair.neighbour)
-    assert np.abs(shift).sum() / 4 == pytest.approx(wishart.CORRECT.loss)
+    assert np.abs(shift).sum() / 4 == pytest.approx(twin.loss)
     # A Laplace variable of scale 4 has standard deviation 5.66, known here to 1/400 of itself.
-    np.testing.assert_allclose(
-        draws(wishart.CORRECT, 200_000)[0].std(axis=0), 4 * math.sqrt(2), rtol=0.03
-    )
+    np.testing.assert_allclose(draws(twin, 200_000)[0].std(axis=0), 4 * math.sqrt(2), rtol=0.03)
 
 
 @pytest.mark.parametrize(("book", "exponent"), [("faulty", 1.0), ("correct", 0.5)])
@@ -243,10 +238,10 @@ def test_the_exponential_mechanism_has_the_stated_loss(book, exponent):
 def test_directions_follow_the_stated_law_and_it_has_the_stated_loss(book, power):
     one = exhibit(book, "bingham_envelope")
     angles = np.linspace(0.0, math.pi, 20_001)
-    told_apart = bingham_envelope.log_density(angles, 0.0, power=power)
-    told_apart -= bingham_envelope.log_density(angles, 2.0, power=power)
+    told_apart = exponential.log_density(angles, 0.0, power=power)
+    told_apart -= exponential.log_density(angles, 2.0, power=power)
     assert np.abs(told_apart).max() == pytest.approx(one.loss, rel=1e-9)
-    density = np.exp(bingham_envelope.log_density(angles, 2.0, power=power))
+    density = np.exp(exponential.log_density(angles, 2.0, power=power))
     distribution = np.cumsum(density) / density.sum()
     uniform, turned = draws(one, 20_000)
     for entries, law in ((uniform, angles / math.pi), (turned, distribution)):
@@ -264,7 +259,7 @@ def test_the_wrong_law_is_no_better_in_more_columns(columns):
 
     def log_law(spectrum, power):
         gaps = (max(spectrum) - np.array(spectrum)) / 2
-        b = bingham_envelope.envelope(gaps)
+        b = exponential.envelope(gaps)
 
         def log_weight(places):
             q = places**2 @ gaps
@@ -279,7 +274,7 @@ def test_the_wrong_law_is_no_better_in_more_columns(columns):
 
 
 def test_a_short_chain_stays_near_the_eigenvector():
-    reach = math.cos(short_chain.STEPS * short_chain.LONGEST) ** 2
+    reach = math.cos(exponential.STEPS * exponential.LONGEST) ** 2
     first, second = draws(EXHIBITS["short_chain"], 20_000)
     assert first[:, 0].min() >= reach - STEP
     assert second[:, 2].min() >= reach - STEP
@@ -311,7 +306,7 @@ def test_the_count_of_steps_is_a_function_of_the_rows():
 def test_porous_noise_on_one_is_a_multiple_where_noise_on_zero_is_not():
     runs = 50_000
     on_zero, on_one = (
-        side[:, 0] * 2.0**53 % 1 != 0 for side in draws(porous_laplace.EXHIBIT, runs)
+        side[:, 0] * 2.0**53 % 1 != 0 for side in draws(EXHIBITS["porous_laplace"], runs)
     )
     assert not on_one.any()
     binades = range(1, 53)
@@ -366,11 +361,11 @@ def test_without_the_noise_that_is_told_the_sum_has_the_stated_loss(book):
     sides = draws(one, runs)
     left = [side[:, 0] - side[:, 1] for side in sides]
     # Means are known to 1/200 of the noise, standard deviations to 1/300 of themselves.
-    scale = told_share.MULTIPLIER / math.sqrt({"faulty": 2, "correct": 1}[book])
+    scale = gaussian.MULTIPLIER / math.sqrt({"faulty": 2, "correct": 1}[book])
     assert [own.std() for own in left] == pytest.approx([scale, scale], rel=0.02)
     assert left[0].mean() - left[1].mean() == pytest.approx(
         1.0, abs=6 * scale * math.sqrt(2 / runs)
     )
     assert gaussian_eps(one.delta, scale) == pytest.approx(one.loss, rel=1e-6)
     # What everybody else sees has the noise that is claimed, or more.
-    assert sides[0][:, 0].std() > 0.98 * told_share.MULTIPLIER
+    assert sides[0][:, 0].std() > 0.98 * gaussian.MULTIPLIER

@@ -1,7 +1,9 @@
 """An exhibit: a recipe with a known fault, a claim, and the rows that give it away."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -10,9 +12,10 @@ from dpmodels.audit.pair import Pair
 from dpmodels.noise import source
 from dpmodels.typing import Floats
 
+# From rows, a generator and a number of runs to releases, shape (runs, k).
 Draw = Callable[[Floats, np.random.Generator, int], Floats]
 
-STEP: Final = 2.0**-20
+STEP: Final = 2.0**-20  # a choice: far below every noise here, far above the bits that leak
 
 
 @dataclass(frozen=True)
@@ -21,20 +24,10 @@ class Batched:
 
     Its random numbers are ordinary ones, seeded afresh from
     `dpmodels.noise.source`: good enough to exhibit a fault, not to protect a
-    row.
-
-    Parameters
-    ----------
-    draw : callable
-        Takes the rows, a generator and the number of runs, and gives the
-        releases, shape (runs, k).
-    law : {"gaussian", None}
-        The law of the noise that is claimed with eps and delta, if it is one
-        of a whole curve.
-    step : float or None
-        Releases are rounded to multiples of this power of 2, without which
-        every recipe would have the holes of floating-point noise besides its
-        own fault; None leaves them as they are.
+    row. `law` is that of the noise, if it is of a whole curve ("gaussian").
+    Releases are rounded to multiples of `step`, without which every recipe
+    would have the holes of floating-point noise besides its own fault; None
+    leaves them as they are.
 
     Examples
     --------
@@ -61,23 +54,6 @@ class Batched:
 class Exhibit:
     """A recipe, what it claims, and a pair of neighbours that tests the claim.
 
-    Parameters
-    ----------
-    name : str
-    fault : str
-        What is wrong, in a few words; empty where nothing is.
-    source : str
-        Where it was published, or where the right form is proved.
-    recipe : Batched
-    pair : Pair
-    eps, delta : float
-        The guarantee that is claimed.
-    runs : int
-        How many releases a side convict the fault at 95 percent.
-    loss : float
-        The least eps at which (eps, delta) is true of this pair; infinite
-        where there is none. A bound for a recipe without a fault.
-
     Examples
     --------
     >>> from dpmodels.audit.exhibits import EXHIBITS
@@ -86,16 +62,33 @@ class Exhibit:
     """
 
     name: str
-    fault: str
-    source: str
+    fault: str  # what is wrong; empty where nothing is
+    source: str  # where it was published, or where the right form is proved
     recipe: Batched
     pair: Pair
-    eps: float
-    delta: float
-    runs: int
+    # The least eps at which (eps, delta) is true of this pair; infinite where there is none; a
+    # bound for a recipe without a fault.
     loss: float
+    # What is claimed.
+    eps: float = 1.0
+    delta: float = 0.0
+    runs: int = 20_000  # a side; they convict the fault at 95 percent
 
     @property
     def adjacency(self) -> str:
-        """How neighbours differ: "replace" or "add-remove"."""
+        """How the rows differ: "replace" or "add-remove"."""
         return self.pair.adjacency
+
+    def mended(self, recipe: Batched, source: str, loss: float | None = None) -> Exhibit:
+        """Return the same claim about the same pair, without the fault; loses eps unless told."""
+        lost = self.eps if loss is None else loss
+        return replace(self, fault="", source=source, recipe=recipe, loss=lost)
+
+
+LAPLACE: Final = "Laplace noise of scale L1 sensitivity / eps"
+
+
+def upper(matrices: Floats) -> Floats:
+    """List the entries on and above the diagonal: shape (..., d, d) to (..., d(d+1)/2)."""
+    above, across = np.triu_indices(matrices.shape[-1])
+    return matrices[..., above, across]

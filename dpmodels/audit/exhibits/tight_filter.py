@@ -24,7 +24,6 @@ filters: pay-as-you-go composition." NeurIPS 2016.
 """
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -45,14 +44,9 @@ FILTERED: Final = (0.4, 0.4326)
 
 
 def spent_delta(eps: float, second: tuple[float, float]) -> float:
-    """Return the least delta at eps of both answers, two rows against one.
+    """Return the least delta at eps, above that of the first answer, of both answers.
 
-    Parameters
-    ----------
-    eps : float
-        Above the sum of the pure eps of the first answer and zero.
-    second : (float, float)
-        The eps of the geometric, the mu of the Gaussian noise.
+    Of two rows against one; `second` is the eps of the geometric and the mu of the Gaussian noise.
     """
     pure, mu = second
     first, again = (1 / (1 + math.exp(-own)) for own in (FIRST, pure))
@@ -79,7 +73,11 @@ def _geometric(generator: np.random.Generator, eps: float, runs: int) -> Floats:
     return np.asarray(generator.geometric(share, runs) - generator.geometric(share, runs), float)
 
 
-EXHIBIT = Exhibit(
+def _loss(second: tuple[float, float]) -> float:
+    return float(brentq(lambda eps: spent_delta(eps, second) - DELTA, FIRST, 2.0))
+
+
+_TIGHT = Exhibit(
     name="tight_filter",
     fault="budgets chosen after answers, added up as if fixed before",
     source="ledgers that ask an accountant for the total",
@@ -88,12 +86,14 @@ EXHIBIT = Exhibit(
     eps=EPS,
     delta=DELTA,
     runs=200_000,
-    loss=float(brentq(lambda eps: spent_delta(eps, TIGHT) - DELTA, FIRST, 2.0)),
+    loss=_loss(TIGHT),
 )
-CORRECT = replace(
-    EXHIBIT,
-    fault="",
-    source="dpmodels.privacy.filters",
-    recipe=Batched(partial(_answers, second=FILTERED)),
-    loss=float(brentq(lambda eps: spent_delta(eps, FILTERED) - DELTA, FIRST, 2.0)),
-)
+
+EXHIBITS = {_TIGHT.name: _TIGHT}
+CORRECT = {
+    _TIGHT.name: _TIGHT.mended(
+        Batched(partial(_answers, second=FILTERED)),
+        "dpmodels.privacy.filters",
+        loss=_loss(FILTERED),
+    )
+}
