@@ -6,11 +6,30 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Tests that are run by these words alone.
+ASIDE = ("slow", "audit_full", "product")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the first case of every test and law: quick, unless dear; the others of a dear one."""
+    seen = set()
+    for item in items:
+        if any(map(item.get_closest_marker, ASIDE)):
+            continue
+        case = item.callspec.params if hasattr(item, "callspec") else {}
+        test = (item.nodeid.partition("[")[0], getattr(case.get("law"), "__name__", ""))
+        first, dear = test not in seen, item.get_closest_marker("dear")
+        seen.add(test)
+        if first and not dear:
+            item.add_marker("quick")
+        if dear and not first:
+            item.add_marker("product")
 
 
 @pytest.fixture(scope="session")

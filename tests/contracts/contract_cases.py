@@ -1,7 +1,7 @@
 """The cases every law is run on: mechanism x guarantee x adjacency x way, by a verb."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -223,13 +223,38 @@ def everywhere(mechanism: Mechanism) -> bool:
     return True
 
 
-def parameters(laws: Mapping[Law, Where], cases: Iterable[Case]) -> list[Any]:
-    """Pair every law with the cases of the mechanisms it is about."""
-    return [
-        pytest.param(law, case, id=f"{law.__name__}-{case}")
-        for (law, about), case in product(laws.items(), cases)
-        if about(case.mechanism)
-    ]
+def parameters(
+    laws: Mapping[Law, Where], cases: Iterable[Case], dear: Container[Law] = ()
+) -> list[Any]:
+    """Pair every law with the cases of the mechanisms it is about; dear ones with `once` each."""
+    found = []
+    for law, about in laws.items():
+        own = [case for case in cases if about(case.mechanism)]
+        kept = in_turn(own) if law in dear else own
+        found += [_parameter(case, kept, law) for case in own]
+    return found
+
+
+def once(cases: Iterable[Case]) -> list[Any]:
+    """All cases, of which the ordinary run takes one for each mechanism and verb."""
+    every = list(dict.fromkeys(cases))
+    kept = in_turn(every)
+    return [_parameter(case, kept) for case in every]
+
+
+def in_turn(cases: Iterable[Case]) -> frozenset[Case]:
+    """One case for each mechanism and verb, in turns with each guarantee, neighbours and way."""
+    own: dict[tuple[Mechanism, Verb], list[Case]] = {}
+    for case in cases:
+        own.setdefault((case.mechanism, case.verb), []).append(case)
+    return frozenset(group[number % len(group)] for number, group in enumerate(own.values()))
+
+
+def _parameter(case: Case, kept: Container[Case], *law: Law) -> Any:
+    marks = () if case in kept else pytest.mark.product
+    return pytest.param(
+        *law, case, id="-".join([*(one.__name__ for one in law), str(case)]), marks=marks
+    )
 
 
 BOOK = dp.codebook(age=(0, 100), wage=(-5.0, 45.0), sex=["F", "M"], region=["n", "e", "s"])

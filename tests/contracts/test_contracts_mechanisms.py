@@ -136,6 +136,19 @@ ON_VERBS: dict[Law, Where] = {
     law_plan.plan_refuses_what_it_cannot_give: everywhere,
     **OF_THE_LEDGER,
 }
+# A second or more on all cases.
+DEAR = (
+    law_answer.a_huge_budget_gives_the_exact_answer,
+    law_answer.a_huge_budget_gives_the_verbs_answer,
+    law_ledger.the_ledger_records_what_the_plan_costs,
+    law_ledger.the_same_release_again_costs_as_much,
+    law_ledger.a_whole_budget_may_be_spent_at_once,
+    law_noise.the_noise_follows_the_plan,
+    law_noise.the_release_states_its_noise,
+    law_noise.the_release_carries_its_terms,
+    law_repeat.a_simulation_repeats_and_is_stamped,
+    law_repeat.never_the_same_twice,
+)
 ON_MECHANISMS = (
     law_cards.the_card_is_complete,
     law_cards.the_docstring_has_its_sections,
@@ -144,7 +157,7 @@ ON_MECHANISMS = (
 )
 
 
-@pytest.mark.parametrize(("law", "case"), parameters(ON_CASES, CASES))
+@pytest.mark.parametrize(("law", "case"), parameters(ON_CASES, CASES, DEAR))
 def test_law(law: Law, case: Case):
     law(case)
 
@@ -155,13 +168,13 @@ def test_law_of_the_plan(law: Law, case: Case):
 
 
 @pytest.mark.parametrize(
-    ("law", "case"), [*parameters(ON_FEWER, FEWER), *parameters(ON_OTHERS, OTHERS)]
+    ("law", "case"), [*parameters(ON_FEWER, FEWER, DEAR), *parameters(ON_OTHERS, OTHERS)]
 )
 def test_law_whatever_the_guarantee(law: Law, case: Case):
     law(case)
 
 
-@pytest.mark.parametrize(("law", "case"), parameters(ON_VERBS, OTHER_VERBS))
+@pytest.mark.parametrize(("law", "case"), parameters(ON_VERBS, OTHER_VERBS, DEAR))
 def test_law_by_another_verb(law: Law, case: Case):
     law(case)
 

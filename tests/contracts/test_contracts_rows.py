@@ -18,6 +18,7 @@ from contract_cases import (
     MATRICES,
     OTHER_VERBS,
     Case,
+    once,
     parameters,
 )
 from mechanisms import Mechanism
@@ -83,7 +84,7 @@ def test_odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]):
 
 
 @pytest.mark.parametrize("odd", DEGENERATE)
-@pytest.mark.parametrize("case", MATRICES, ids=str)
+@pytest.mark.parametrize("case", once(MATRICES))
 def test_degenerate_rows_pass_in_silence(case: Case, odd: str):
     law_rows.odd_rows_pass_in_silence(case, ODD[odd])
     if case.mechanism.family == "covariance":
@@ -91,7 +92,7 @@ def test_degenerate_rows_pass_in_silence(case: Case, odd: str):
 
 
 @pytest.mark.parametrize("odd", ["no rows", "one behind the other"])
-@pytest.mark.parametrize("case", MATRICES, ids=str)
+@pytest.mark.parametrize("case", once(MATRICES))
 def test_options_pass_in_silence(case: Case, odd: str):
     law_rows.options_pass_in_silence(case, ODD[odd])
 
@@ -126,7 +127,7 @@ def test_odd_rows_of_any_verb_pass_in_silence(case: Case, odd: str):
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in dict.fromkeys((*FEWER, *OTHERWISE)) if not has_matrix(case)], ids=str
+    "case", once(case for case in (*FEWER, *OTHERWISE) if not has_matrix(case))
 )
 def test_any_budget_of_any_verb_passes_in_silence(case: Case):
     law_rows.any_budget_of_any_verb_passes_in_silence(case, BUDGETS[case.kind][:2])
@@ -157,7 +158,7 @@ BUDGETS = {
 }
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if has_matrix(case)], ids=str)
+@pytest.mark.parametrize("case", once(case for case in CASES if has_matrix(case)))
 def test_any_budget_on_one_column_passes_in_silence(case: Case):
     law_rows.any_budget_and_width_pass_in_silence(case, 1, BUDGETS[case.kind])
 

@@ -1,6 +1,7 @@
 """Laws of every formula: cells in their public range, rows that know nothing of each other."""
 
 import numpy as np
+import pytest
 from formula_strategies import codebooks, formulas, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ def same(left, right):
     return np.array_equal(left, right, equal_nan=True)
 
 
+@pytest.mark.dear
 @MANY
 @given(st.data(), designs())
 def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
@@ -37,6 +39,7 @@ def test_cells_lie_in_their_range_or_the_row_is_missing(data, public):
     assert (inside <= public.upper[:, None]).all()
 
 
+@pytest.mark.dear
 @MANY
 @given(st.data(), designs())
 def test_rows_in_their_declared_ranges_are_complete(data, public):
@@ -69,6 +72,7 @@ def test_each_row_is_coded_on_its_own(data, public):
         assert same(whole[:, [row]], alone)
 
 
+@pytest.mark.dear
 @MANY
 @given(st.data(), designs())
 def test_adding_removing_or_changing_a_row_leaves_the_others(data, public):
@@ -102,6 +106,7 @@ def test_long_columns_are_coded_as_single_rows_are():
         assert same(whole[:, [row]], alone)
 
 
+@pytest.mark.dear
 @MANY
 @given(codebooks().flatmap(lambda book: st.tuples(st.just(book), formulas(book))))
 def test_a_design_is_a_function_of_the_formula_and_the_codebook(pair):

@@ -97,6 +97,7 @@ def fits():
     return get
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", CASES)
 def test_noise_intervals_cover_the_eigenvalues_of_the_rows(fits, most, name):
     # Asked 0.95; false alarms <= 1e-6 for coverage of at least 0.92.
@@ -118,6 +119,7 @@ def test_eigenvalues_scatter_as_said(fits, same_sd, name):
             assert same_sd(released - values[i], [fit.spectrum.sd[i] for fit in many], 1.25), i
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", CASES)
 def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name):
     # Within 0.25 noise sds; false alarms <= 1e-6. The number of rows costs up to 0.15.
@@ -133,6 +135,7 @@ def test_debiased_and_captured_variances_are_nearly_unbiased(fits, within, name)
             assert within((np.array(captured) - along) / sd, 0.25), i
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", CASES)
 def test_expected_cosines(fits, within, name):
     # Within 0.02 where components stand alone; false alarms <= 1e-6.
@@ -175,6 +178,7 @@ def test_beyond_the_rank_of_the_rows_all_is_below_the_floor(most, scale):
     assert sum(bool(fit.spectrum.distinct[1:].any()) for fit in many) <= most(TIMES, 0.06)
 
 
+@pytest.mark.dear
 def test_confidence_intervals_cover_the_population(most):
     # Near-Gaussian rows within bounds, drawn anew; false alarms <= 1e-6 for at least 0.925.
     rng = np.random.default_rng(21)

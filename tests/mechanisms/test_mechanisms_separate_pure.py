@@ -77,5 +77,6 @@ def test_other_shares_are_refused():
     check_shares(PURE_TWIN)
 
 
+@pytest.mark.dear
 def test_guarantee_answer_and_awkward_rows():
     check_ends(PURE_TWIN)

@@ -95,6 +95,7 @@ GRADIENTS = {"mechanism": "gradients", "budget": ZCDP(2.0)}
 RUNS = 20
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize(
     ("family", "words"),
     [

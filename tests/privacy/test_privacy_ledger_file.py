@@ -131,6 +131,7 @@ def attempts(path, times, go):
             ledger.released(spend(ledger, 0.01), "d")
 
 
+@pytest.mark.dear
 def test_processes_cannot_overspend_together(path):
     ledger = Ledger.open(path, eps=0.4)
     go = SPAWN.Event()
