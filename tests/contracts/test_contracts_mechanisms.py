@@ -191,3 +191,19 @@ def test_the_table_lists_the_folders():
 
 def test_no_verb_has_a_seed():
     law_plan.no_verb_has_a_seed()
+
+
+def test_the_ordinary_run_tries_every_law_on_every_mechanism_and_verb():
+    lists = ((ON_CASES, CASES), (ON_FEWER, FEWER), (ON_OTHERS, OTHERS), (ON_VERBS, OTHER_VERBS))
+    every = [one for laws, cases in lists for one in parameters(laws, cases, DEAR)]
+    ordinary = [one.values for one in every if not one.marks]
+    tried, there = (
+        {(law, case.mechanism, case.verb) for law, case in own}
+        for own in (ordinary, [one.values for one in every])
+    )
+    assert tried == there
+    assert len(ordinary) < len(every)
+    for law in DEAR:
+        own = [case for one, case in ordinary if one is law and case.mechanism.norm]
+        if own:
+            assert {case.adjacency for case in own} == {"replace", "add-remove"}, law.__name__

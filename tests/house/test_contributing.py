@@ -1,0 +1,73 @@
+"""CONTRIBUTING.md names tests for every room, and tests run where it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_architecture import rooms
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+LINES = re.findall(r"^\| (`.+`) \| (`tests/.+`) \|$", TEXT, flags=re.MULTILINE)
+
+
+def named(column):
+    """What stands in a column of the table, in quotes."""
+    return [name for line in LINES for name in re.findall(r"`([^`]+)`", line[column])]
+
+
+def test_every_room_has_one_line():
+    assert sorted(named(0)) == sorted(room for room in rooms() if "/" not in room[:-1])
+
+
+def test_every_test_is_named():
+    """Folders and files of tests, and the files of contracts one by one."""
+    tests = ROOT / "tests"
+    folders = {path.parent for path in tests.glob("*/test_*.py")}
+    there = {*folders, *tests.glob("test_*.py"), *tests.glob("contracts/test_*.py")}
+    assert {ROOT / path for path in named(1)} == there
+
+
+class Item:
+    """A test as pytest collects it."""
+
+    def __init__(self, name, *marks, law=None):
+        self.nodeid, self.marks = name, list(marks)
+        self.callspec = type("Spec", (), {"params": {"law": law} if law else {}})
+
+    def get_closest_marker(self, name):
+        return name in self.marks
+
+    def add_marker(self, name):
+        self.marks.append(name)
+
+
+@pytest.fixture
+def marked(request):
+    """Mark items as the suite's own are."""
+    own = str(ROOT / "tests" / "conftest.py")
+    plugins = request.config.pluginmanager.get_plugins()
+    (conftest,) = (one for one in plugins if getattr(one, "__file__", None) == own)
+
+    def mark(*items):
+        conftest.pytest_collection_modifyitems(items)
+        return [" ".join(item.marks) for item in items]
+
+    return mark
+
+
+def test_the_first_case_of_every_test_and_law_is_quick(marked):
+    found = marked(Item("f::a"), Item("f::b[1]"), Item("f::b[2]"), Item("g::b[2]"))
+    assert found == ["quick", "quick", "", "quick"]
+    laws = [Item("f::law[x-1]", law=min), Item("f::law[x-2]", law=min), Item("f::law[y]", law=max)]
+    assert marked(*laws) == ["quick", "", "quick"]
+
+
+def test_the_first_case_of_a_dear_test_is_not_quick_and_the_others_are_the_products(marked):
+    found = marked(Item("f::a", "dear"), Item("f::b[1]", "dear"), Item("f::b[2]", "dear"))
+    assert found == ["dear", "dear", "dear product"]
+
+
+@pytest.mark.parametrize("mark", ["slow", "audit_full", "product"])
+def test_what_runs_apart_is_the_first_of_nothing(marked, mark):
+    assert marked(Item("f::b[1]", mark), Item("f::b[2]")) == [mark, "quick"]
