@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# They have no examples, and as modules of one name would not stand beside each other.
+collect_ignore_glob = ["*conftest.py"]
 # Tests that are run by these words alone.
 ASIDE = ("slow", "audit_full", "product")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"

@@ -28,6 +28,14 @@ def test_every_test_is_named():
     assert {ROOT / path for path in named(1)} == there
 
 
+def test_folders_can_be_run_together(request):
+    """Of the fixtures' modules, all of one name, none is imported once more for its examples."""
+    ignored = request.config.hook.pytest_ignore_collect
+    beside = Path(__file__).with_name("conftest.py")
+    assert ignored(collection_path=beside, config=request.config)
+    assert not ignored(collection_path=Path(__file__), config=request.config)
+
+
 class Item:
     """A test as pytest collects it."""
 
