@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from dpmodels.audit.bound import Guess
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
+from dpmodels.audit.result import Point
 from dpmodels.audit.runs import Runs, commonest
 from dpmodels.audit.scores import Learner, Score, coarsened
 from dpmodels.typing import Floats
@@ -26,29 +27,33 @@ from dpmodels.typing import Floats
 Scorer = Callable[[Runs], Floats]
 
 OUTCOMES: Final = "outcomes"
+# Choices, of runs a side: more of them take long, and are worth more where events are counted.
 _MOST_LEARNT: Final = 25_000
 _MOST_RANKED: Final = 100_000
 _MOST_CHOOSING: Final = 500_000
-_LEAST: Final = 8  # runs of a side that a score is learnt on
-_EVEN: Final = 250
-_LUCK: Final = 2.5  # standard errors
+_LEAST: Final = 8  # a choice: from fewer runs of a side no score is learnt
+_EVEN: Final = 250  # a choice: thresholds at even shares of the scores
+_TAIL: Final = 80  # a choice: thresholds more in each tail, by powers
+# Standard errors: about the largest of the few hundred deviations that the best was chosen among.
+_LUCK: Final = 2.5
 # Two rates that err one standard error each are off by about so much of it together.
 _TOGETHER: Final = 0.8
+_POINTS: Final = 9  # a choice: of the measured curve, what a picture shows
 
 
-class Part(NamedTuple):
-    """Runs of both sides that serve one purpose."""
+class Sides(NamedTuple):
+    """Runs of both tables that serve one purpose."""
 
     rows: Runs
     neighbour: Runs
 
 
-class Parts(NamedTuple):
+class Split(NamedTuple):
     """Runs for learning, for choosing and for counting."""
 
-    learning: Part
-    choosing: Part
-    counting: Part
+    learning: Sides
+    choosing: Sides
+    counting: Sides
 
 
 class Chosen(NamedTuple):
@@ -62,15 +67,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Goal:
-    """What an event is chosen for: a large lower bound of a claim's number.
-
-    Attributes
-    ----------
-    claim : Claim
-        Whose lines the rates will be held against.
-    error : float
-        Error rate of the one test.
-    """
+    """What an event is chosen for: a large lower bound of a claim's number, by one test."""
 
     claim: Claim
     error: float
@@ -82,38 +79,29 @@ class Goal:
         return self.claim.least(*(np.clip(one, 1e-15, 1 - 1e-12) for one in raised))
 
 
-def parts(rows: Runs, neighbour: Runs) -> Parts:
+def split(rows: Runs, neighbour: Runs) -> Split:
     """Cut the runs of both sides in three."""
     most = min(len(rows), len(neighbour))
     learning = min(most // 4, _MOST_LEARNT)
     choosing = learning + min(most // 8, _MOST_CHOOSING)
     ends = (0, learning, choosing)
     cuts = [
-        Part(rows.cut(start, stop or len(rows)), neighbour.cut(start, stop or len(neighbour)))
+        Sides(rows.cut(start, stop or len(rows)), neighbour.cut(start, stop or len(neighbour)))
         for start, stop in zip(ends, (*ends[1:], 0), strict=True)
     ]
-    return Parts(*cuts)
+    return Split(*cuts)
 
 
 def scorers(
-    learning: Part,
+    learning: Sides,
     learners: Mapping[str, Learner],
     own: Mapping[str, Score],
     *,
     idealised: bool = False,
 ) -> dict[str, Scorer]:
-    """Learn scores of runs.
+    """Learn scores of runs, and take those that need no learning.
 
-    Parameters
-    ----------
-    learning : Part
-        Runs to learn on.
-    learners : mapping
-        Scores to learn, by name.
-    own : mapping
-        Scores that need no learning.
-    idealised : bool
-        Whether values are rounded first, so that no score sees their lowest bits.
+    `idealised` values are rounded first, so that no score sees their lowest bits.
     """
     kind = commonest(*learning)
     made = {name: _on(kind, score) for name, score in own.items()} if kind else {}
@@ -149,7 +137,7 @@ def _on(kind: str, score: Score, rounded: Callable[[Floats], Floats] = _same) ->
     return scored
 
 
-def _outcomes(learning: Part) -> Scorer:
+def _outcomes(learning: Sides) -> Scorer:
     """Score the kinds of outcomes by how often either side had them."""
     kinds = {*learning.rows.kinds, *learning.neighbour.kinds}
     sides = [side for side in learning if len(side)]
@@ -162,26 +150,12 @@ def _outcomes(learning: Part) -> Scorer:
     return lambda runs: np.array([ratio.get(kind, 0.0) for kind in runs.kinds])[runs.which]
 
 
-def choose(choosing: Part, made: Mapping[str, Scorer], goal: Goal, runs: int) -> Chosen | None:
+def choose(choosing: Sides, made: Mapping[str, Scorer], goal: Goal, runs: int) -> Chosen | None:
     """Choose the score, on some of the runs, and its threshold on all of them.
 
-    Parameters
-    ----------
-    choosing : Part
-        Runs to choose on.
-    made : mapping
-        Scores by name.
-    goal : Goal
-        What for.
-    runs : int
-        How many runs a side the event will be counted in.
-
-    Returns
-    -------
-    Chosen or None
-        None where there is no score.
+    `runs` is how many a side the event will be counted in; None where there is no score.
     """
-    few = Part(*(side.cut(0, _MOST_RANKED) for side in choosing))
+    few = Sides(*(side.cut(0, _MOST_RANKED) for side in choosing))
     tried = [_best(few, name, scorer, goal, runs) for name, scorer in made.items()]
     if not tried:
         return None
@@ -189,8 +163,8 @@ def choose(choosing: Part, made: Mapping[str, Scorer], goal: Goal, runs: int) ->
     return _best(choosing, best.score, made[best.score], goal, runs)
 
 
-def _best(part: Part, name: str, scorer: Scorer, goal: Goal, runs: int) -> Chosen:
-    rows, neighbour = (np.sort(scorer(side)) for side in part)
+def _best(sides: Sides, name: str, scorer: Scorer, goal: Goal, runs: int) -> Chosen:
+    rows, neighbour = (np.sort(scorer(side)) for side in sides)
     cuts = thresholds(rows, neighbour)
     above = len(rows) - np.searchsorted(rows, cuts, side="right")
     below = np.searchsorted(neighbour, cuts, side="right")
@@ -211,18 +185,36 @@ def thresholds(rows: Floats, neighbour: Floats, even: int = _EVEN) -> Floats:
     """Return thresholds: even shares of all scores, and finer ones in the tails."""
     both = np.sort(np.concatenate([rows, neighbour]))
     most = len(both)
-    tail = np.unique(np.geomspace(1, most, 80).astype(np.int64))
+    tail = np.unique(np.geomspace(1, most, _TAIL).astype(np.int64))
     places = np.concatenate([np.linspace(0, most - 1, even).astype(np.int64), tail, most - tail])
     cuts = np.unique(both[np.clip(places, 0, most - 1)])
     return cuts[np.isfinite(cuts)] if np.isfinite(cuts).any() else np.zeros(1)
 
 
-def count(part: Part, scorer: Scorer, threshold: float) -> Counts:
+def count(sides: Sides, scorer: Scorer, threshold: float) -> Counts:
     """Count the event "score above threshold"."""
-    rows, neighbour = (scorer(side) for side in part)
+    rows, neighbour = (scorer(side) for side in sides)
     return Counts(
         alarms=int((rows > threshold).sum()),
         rows_runs=len(rows),
         misses=int((neighbour <= threshold).sum()),
         neighbour_runs=len(neighbour),
     )
+
+
+def points(cut: Split, scorer: Scorer, error: float) -> tuple[Point, ...]:
+    """Count a score at thresholds that the choosing runs spread over the trade-off curve.
+
+    All boxes hold their rates together but with probability `error`.
+    """
+    spread = np.concatenate([scorer(side) for side in cut.choosing])
+    spread = spread[np.isfinite(spread)]
+    if not len(spread):
+        return ()
+    levels = np.linspace(0, 1, _POINTS + 2)[1:-1]
+    thresholds = np.unique(np.quantile(spread, levels, method="lower"))
+    found = []
+    for threshold in thresholds:
+        counts = count(cut.counting, scorer, float(threshold))
+        found.append(Point(*counts.rates, *counts.box(error / len(thresholds))))
+    return tuple(found)

@@ -40,22 +40,15 @@ Unit = Literal["eps", "mu", "rho"]
 
 # For zCDP, which has no delta of its own, eps is told at this one.
 DELTA: Final = 1e-5
-_STEEPEST: Final = 30.0
-_SLOPES: Final = np.linspace(-14, 14, 141)
+_STEEPEST: Final = 30.0  # in logarithms; rarer events than e^-30 are not counted
+_SLOPES: Final = np.linspace(-14, 14, 141)  # a choice: logarithms
 
 
 @dataclass(frozen=True)
 class Claim:
     """One number of one family of trade-off curves.
 
-    Attributes
-    ----------
-    unit : {"eps", "mu", "rho"}
-        Which family.
-    value : float
-        The number claimed, above zero.
-    delta : float
-        Of the family ``eps``; elsewhere where its eps is told.
+    For the family "eps" delta belongs to the claim; elsewhere it is where eps is told.
 
     Examples
     --------
@@ -73,13 +66,7 @@ class Claim:
         return replace(self, value=value)
 
     def line(self, alarms: float, misses: float) -> Line:
-        """Return the line of the claim that rates like these are held against.
-
-        Parameters
-        ----------
-        alarms, misses : float
-            A guess of the event's rates, in (0, 1).
-        """
+        """Return the line that rates are held against, by a guess of them in (0, 1)."""
         log_slope = float(self.log_slopes(np.asarray(alarms), np.asarray(misses)))
         return Line(math.exp(log_slope), float(self.levels(np.asarray(log_slope))))
 
@@ -153,18 +140,8 @@ class Claim:
 def claim(guarantee: Guarantee, law: str | None) -> Claim:
     """Return the curve of a guarantee, under a law of the noise or any.
 
-    Parameters
-    ----------
-    guarantee : PureDP, ApproxDP or ZCDP
-        What is claimed.
-    law : {"gaussian", None}
-        ``"gaussian"``: by Gaussian noise that is calibrated exactly, so that
-        the whole curve is claimed.
-
-    Raises
-    ------
-    ArgumentError, BudgetError
-        If the law is neither, or Gaussian of a pure guarantee.
+    ``law="gaussian"``: by Gaussian noise that is calibrated exactly, so that the whole curve is
+    claimed. ArgumentError or BudgetError for another law, or Gaussian of a pure guarantee.
 
     Examples
     --------

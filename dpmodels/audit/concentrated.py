@@ -31,20 +31,14 @@ import numpy as np
 
 from dpmodels.typing import Floats
 
+# Choices. Orders left out make the claim weaker, never stronger.
 _ORDERS: Final = 1 + np.geomspace(0.02, 2e3, 40)
-_LEAST: Final = 1e-14
-_HALVINGS: Final = 36
+_LEAST: Final = 1e-14  # the smallest probability of the grid
+_HALVINGS: Final = 36  # to 1e-11 of a probability
 
 
 def zcdp_profile(eps: Floats, rho: float) -> Floats:
     """Return the least delta that rho-zCDP implies for events, at each eps of zero or above.
-
-    Parameters
-    ----------
-    eps : ndarray of any shape
-        Zero or above.
-    rho : float
-        Above zero.
 
     Examples
     --------
@@ -64,12 +58,7 @@ def zcdp_profile(eps: Floats, rho: float) -> Floats:
 
 
 def least_rho(p: Floats, q: Floats) -> Floats:
-    """Return the smallest rho under which an event may have both probabilities.
-
-    Parameters
-    ----------
-    p, q : ndarray, of one shape
-        In (0, 1).
+    """Return the smallest rho under which an event may have both probabilities, each in (0, 1).
 
     Examples
     --------

@@ -22,14 +22,7 @@ from scipy.special import betaincinv
 
 
 def upper_rate(seen: int, runs: int, error: float) -> float:
-    """Return a rate that is exceeded with probability at most ``error``.
-
-    Parameters
-    ----------
-    seen, runs : int
-        How many runs showed the event, of how many.
-    error : float
-        In (0, 1).
+    """Return a rate that is exceeded with probability at most ``error``, of `seen` in `runs`.
 
     Examples
     --------
@@ -52,14 +45,7 @@ def lower_rate(seen: int, runs: int, error: float) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """An event, counted: "the release came from the neighbour".
-
-    Attributes
-    ----------
-    alarms, rows_runs : int
-        Runs on the rows that showed it, of how many: false positives.
-    misses, neighbour_runs : int
-        Runs on the neighbour that did not, of how many: false negatives.
+    """How often each side erred about an event, "the release came from the neighbour".
 
     Examples
     --------

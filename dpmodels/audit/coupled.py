@@ -214,15 +214,7 @@ _NOT_ADDED: Final = (
 
 
 def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
-    """Return the independent numbers of a release in units of their noise scales.
-
-    Parameters
-    ----------
-    release, plan
-        Of counts or moments.
-    sd : float
-        Standard deviation of noise of scale 1.
-    """
+    """Return independent numbers of a release in units of noise scales, where scale 1 has `sd`."""
     match release:
         case CountsRelease():
             return np.asarray(release.values * plan.whole / plan.scale)

@@ -10,40 +10,18 @@ from dpmodels.audit.result import AuditResult
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one audit of many came to.
-
-    Attributes
-    ----------
-    name : str
-        What was audited.
-    faulty : bool
-        Whether it is there to be flagged.
-    eps, delta : float
-        The guarantee that is claimed.
-    eps_lower : float
-        What is lost at least, at the claim's delta, by any law.
-    eps_gaussian : float
-        The same if the noise is Gaussian, nan where that is not claimed.
-    detectable : float
-        The smallest eps that so many runs would flag four times in five, under
-        the attack that tells most; infinite if none.
-    runs : int
-        On each side.
-    seconds : float
-        By the clock.
-    verdict : {"consistent", "VIOLATION"}
-    """
+    """What one audit of many came to."""
 
     name: str
-    faulty: bool
-    eps: float
+    faulty: bool  # whether it is there to be flagged
+    eps: float  # claimed, with delta
     delta: float
-    eps_lower: float
-    eps_gaussian: float
-    detectable: float
-    runs: int
-    seconds: float
-    verdict: str
+    eps_lower: float  # what is lost at least, at the claim's delta, by any law
+    eps_gaussian: float  # the same if the noise is Gaussian, nan where that is not claimed
+    detectable: float  # the smallest eps that so many runs would flag four times in five
+    runs: int  # on each side
+    seconds: float  # by the clock
+    verdict: str  # "consistent" or "VIOLATION"
 
     @property
     def expected(self) -> bool:

@@ -39,22 +39,18 @@ from scipy.special import bdtr, bdtrc
 from dpmodels.audit.counts import Counts, lower_rate, upper_rate
 from dpmodels.typing import Floats
 
-_CELLS: Final = 48
-_BINS: Final = 100
+_CELLS: Final = 48  # a choice: of the interval for the false-positive rate; fewer only raise p
+_BINS: Final = 100  # a choice: terms of the sum; fewer only raise p
 _OUTSIDE: Final = 1e-15  # mass of a count beyond the range that is summed
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-9  # far above that of doubles
 
 
 @dataclass(frozen=True)
 class Line:
     """Rates on or above ``misses + slope * alarms = level`` are within the claim.
 
-    Attributes
-    ----------
-    slope : float
-        Above zero.
-    level : float
-        At most 1 and at most `slope`: coin-flipping lies on or above it.
+    The slope is above zero; the level at most 1 and at most the slope, so that coin-flipping lies
+    on or above the line.
     """
 
     slope: float
@@ -64,19 +60,8 @@ class Line:
 def p_value(counts: Counts, line: Line, nuisance: float = 1e-5) -> float:
     """Return the p-value of the hypothesis that an event's rates are on or above a line.
 
-    Parameters
-    ----------
-    counts : Counts
-        Of runs that had no part in choosing the event or the line.
-    line : Line
-        From the claim.
-    nuisance : float
-        Error of the interval for the false-positive rate; no p-value is smaller.
-
-    Returns
-    -------
-    float
-        In (0, 1].
+    In (0, 1], and never below `nuisance`, the error of the interval for the false-positive rate.
+    The runs had no part in choosing the event or the line.
 
     Examples
     --------

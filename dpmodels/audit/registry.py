@@ -46,20 +46,7 @@ TURNED_OF_EIGHT: Final = Pair(
 
 
 class Audited(NamedTuple):
-    """A verb with a mechanism, ready to be audited.
-
-    Attributes
-    ----------
-    mechanism : str
-        Its name in the tables of `dpmodels.mechanisms`.
-    verb : functools.partial
-        Of a verb, with all its words but the rows.
-    worst : str or Pair
-        The neighbours that are farthest apart, or their name among the
-        `dpmodels.audit.worst_pairs` of the formula.
-    small, full : int
-        Releases a side in a small audit, of a second or less, and in a full one.
-    """
+    """A verb with all its words but the rows, and a mechanism, ready to be audited."""
 
     mechanism: str
     verb: partial[Any]

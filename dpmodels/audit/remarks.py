@@ -12,25 +12,13 @@ from dpmodels.audit.finding import Finding
 from dpmodels.audit.result import Reach
 from dpmodels.audit.runs import Runs, commonest
 
-_MANY_REPEATS = 1e-3
+_MANY_REPEATS = 1e-3  # a choice: releases of the small tables here have atoms of such sizes
 
 
 def remarks(
     rows: Runs, neighbour: Runs, *, reach: Reach, claim: Claim, tested: bool
 ) -> tuple[Finding, ...]:
-    """Describe what came of the runs, besides rates of events.
-
-    Parameters
-    ----------
-    rows, neighbour : Runs
-        All runs of either side.
-    reach : Reach
-        What could have been found.
-    claim : Claim
-        In whose unit.
-    tested : bool
-        Whether any event was counted.
-    """
+    """Describe what came of all runs besides rates of events, and what could have been found."""
     return (*_outcomes(rows, neighbour), *_values(rows, neighbour), *_reach(reach, claim, tested))
 
 

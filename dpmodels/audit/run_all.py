@@ -27,20 +27,10 @@ EXHIBIT: Final = 0.95
 
 @dataclass(frozen=True, repr=False)
 class AuditTable:
-    """Many audits and what they were expected to say.
-
-    Attributes
-    ----------
-    title : str
-        What was audited.
-    confidence : float
-        Of each audit of something that keeps its claim.
-    outcomes : tuple of Outcome
-        One an audit.
-    """
+    """Many audits, and what they were expected to say."""
 
     title: str
-    confidence: float
+    confidence: float  # of each audit of something that keeps its claim
     outcomes: tuple[Outcome, ...]
 
     @property
@@ -65,18 +55,9 @@ class AuditTable:
 def run_all(
     lines: Sequence[Audited | JointLine] = (*REGISTRY, *JOINT), *, full: bool = False
 ) -> AuditTable:
-    """Audit mechanisms, verbs and protocols between sites.
+    """Audit mechanisms, verbs and protocols between sites, all by default.
 
-    Parameters
-    ----------
-    lines : sequence of Audited or JointLine
-        Which; by default all there are.
-    full : bool
-        As many releases as a full audit takes, minutes for all; else seconds.
-
-    Returns
-    -------
-    AuditTable
+    A full audit takes minutes for all of them; a small one seconds.
 
     Examples
     --------

@@ -24,16 +24,9 @@ Batch = Callable[[Any, int], ArrayLike]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Runs:
-    """The outcomes of independent runs.
+    """The outcomes of independent runs: values by kind, kinds in words, and the kind of each run.
 
-    Attributes
-    ----------
-    values : tuple of ndarray
-        Matrices of shape (runs of that kind, finite numbers), one a kind.
-    kinds : tuple of str
-        What each kind of outcome is, in words.
-    which : ndarray of int, shape (runs,)
-        The kind of each run.
+    A matrix of values has shape (runs of that kind, finite numbers).
     """
 
     values: tuple[Floats, ...]
@@ -68,24 +61,9 @@ class Runs:
 
 
 def run(recipe: Recipe, rows: Any, runs: int, batch: Batch | None = None) -> Runs:
-    """Run a recipe many times on the same rows.
+    """Run a recipe many times on the same rows, or its batch once, of a line a run.
 
-    Parameters
-    ----------
-    recipe : callable
-        From rows to a released value.
-    rows : table
-        What it is given, the same object each time.
-    runs : int
-        How often.
-    batch : callable, optional
-        From rows and a number of runs to a matrix with a line a run; used
-        instead of the recipe.
-
-    Raises
-    ------
-    ArgumentError
-        If the batch has not one line a run.
+    ArgumentError if the batch has not one line a run.
 
     Examples
     --------

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dpmodels.arguments import share, whole, word
-from dpmodels.audit.attack import Goal, Parts, Scorer, choose, count, parts, scorers
-from dpmodels.audit.bound import beats, lower_bound
+from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
+from dpmodels.audit.bound import beats, ceiling, detectable, lower_bound
 from dpmodels.audit.claim import Claim, claim
-from dpmodels.audit.curve import points
-from dpmodels.audit.detectable import ceiling, detectable
 from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.recipe import Recipe
@@ -150,7 +148,7 @@ def audit(
     batch = batch or getattr(recipe, "batch", None)
     own = score or getattr(recipe, "score", None)
     sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
-    cut = parts(*sides)
+    cut = split(*sides)
     goals = _goals(made, error)
     scored = scorers(
         cut.learning,
@@ -186,7 +184,7 @@ def _goals(made: Claim, error: float) -> tuple[Goal, ...]:
     return Goal(made, _CURVE * error), Goal(rest, (1 - _CURVE) * error)
 
 
-def _events(cut: Parts, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> tuple[Event, ...]:
+def _events(cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> tuple[Event, ...]:
     """Choose and count one event for each goal."""
     found = []
     for goal in goals:

@@ -26,8 +26,8 @@ import numpy as np
 from dpmodels.audit.scores.learned import Score
 from dpmodels.typing import Floats, Integers
 
-_MOST_COLUMNS: Final = 16
-_NO_BIT: Final = 1074
+_MOST_COLUMNS: Final = 16  # a choice
+_NO_BIT: Final = 1074  # the cell of zero, which has no bit: that of the smallest double
 
 Cells = Integers
 

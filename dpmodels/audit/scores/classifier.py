@@ -22,14 +22,15 @@ from scipy.special import expit
 from dpmodels.audit.scores.learned import Score, typical
 from dpmodels.typing import Floats
 
+# All choices: seconds for twenty thousand runs of a few dozen coordinates.
 _NEWTON_STEPS: Final = 8
 _RIDGE: Final = 1.0
 _MOST_PRODUCTS: Final = 16  # coordinates whose products are taken
 _MOST_LEARNT: Final = 5_000  # runs of a side
-_MOST_KNOWN: Final = 2_000
+_MOST_KNOWN: Final = 2_000  # runs of a side that are searched
 _NEAREST: Final = 50
 _MOST_NEAR: Final = 8  # coordinates that are looked at
-_CLIP: Final = 8.0
+_CLIP: Final = 8.0  # of coordinates, in mean distances from their middle
 
 
 def logistic(rows: Floats, neighbour: Floats) -> Score:

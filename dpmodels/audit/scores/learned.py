@@ -13,17 +13,11 @@ Score = Callable[[Floats], Floats]
 # From values of the rows and of the neighbour, shapes (m, k) each, to a score.
 Learner = Callable[[Floats, Floats], Score]
 
-_BITS = 20
+_BITS = 20  # a choice: six digits of the spread, above what rounding leaves in a sum
 
 
 def typical(rows: Floats, neighbour: Floats) -> tuple[Floats, Floats]:
-    """Return the middle and the size of each coordinate, over both sides.
-
-    Returns
-    -------
-    middle, size : ndarray, shape (k,)
-        The size is above zero.
-    """
+    """Return the middle and the size above zero of each coordinate over both sides: shapes (k,)."""
     both = np.concatenate([rows, neighbour])
     middle = np.median(both, axis=0)
     size = np.mean(np.abs(both - middle), axis=0)

@@ -13,8 +13,8 @@ import numpy as np
 from dpmodels.audit.scores.learned import Score, typical
 from dpmodels.typing import Floats
 
-_NOISELESS = 1e-12
-_SHRUNK = 1e-3
+_NOISELESS = 1e-12  # a direction without noise is kept
+_SHRUNK = 1e-3  # a choice: of a covariance, to its diagonal
 
 
 def normal(rows: Floats, neighbour: Floats) -> Score:
