@@ -59,7 +59,9 @@ def test_each_line_says_something():
         assert all(len(words.split()) >= 3 for _, words in entries(heading))
 
 
-@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize(
+    "document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/theory.md", "docs/decisions.md"]
+)
 def test_named_files_exist(document):
     text = (ROOT / document).read_text("utf-8")
     paths = set(re.findall(r"`((?:tests|\.ci|dpmodels)/[\w/.]+)`", text))
