@@ -17,10 +17,16 @@ from dpmodels.datasets.simulated import indicator_rows
 from dpmodels.errors import ArgumentError
 from dpmodels.typing import Floats, Integers
 
-U = 2.0**30
 # Public bounds: round numbers from the descriptions of the fields, not from rows.
+_BYTES = 2.0**30
 KDDCUP: dict[str, float] = {
-    **{"duration": 86_400, "src_bytes": U, "dst_bytes": U, "land": 1, "wrong_fragment": 3},
+    **{
+        "duration": 86_400,
+        "src_bytes": _BYTES,
+        "dst_bytes": _BYTES,
+        "land": 1,
+        "wrong_fragment": 3,
+    },
     **{"urgent": 3, "hot": 100, "num_failed_logins": 10, "logged_in": 1, "num_root": 1000},
     **{"num_compromised": 1000, "root_shell": 1, "su_attempted": 2, "num_file_creations": 100},
     **{"num_shells": 10, "num_access_files": 10, "is_guest_login": 1, "count": 511},
@@ -32,29 +38,17 @@ CENSUS: dict[str, float] = {
     **{"dividends_from_stocks": 99_999, "instance_weight": 20_000},
     **{"num_persons_worked_for_employer": 6, "weeks_worked_in_year": 52},
 }
-PIXELS, WIDTH = 784, 28
+PIXELS = 784
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A coded table with what the papers do with it.
+    """A coded table with what the papers do with it: every entry in [0, 1]."""
 
-    Attributes
-    ----------
-    name : str
-        Of the table; simulated ones say so.
-    rows : ndarray, shape (rows, columns)
-        Every entry in [0, 1].
-    label : ndarray of int, shape (rows,)
-        A class to be predicted.
-    components : int
-        How many components the papers keep.
-    """
-
-    name: str
-    rows: Floats
-    label: Integers
-    components: int
+    name: str  # simulated ones say so
+    rows: Floats  # shape (rows, columns)
+    label: Integers  # shape (rows,): a class to be predicted
+    components: int  # how many the papers keep
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -70,25 +64,15 @@ class PaperTable:
 def paper_table(
     name: str, rows: int | None = None, folder: str | os.PathLike[str] | None = None
 ) -> PaperTable:
-    """Return a table of the papers, its rows in a fixed random order.
+    """Return a table of the papers, or simulated rows of its shape where its file is not there.
 
-    Parameters
-    ----------
-    name : {"kddcup99", "census", "mnist"}
-        Network connections (494,021 rows, 116 columns, 4 components), persons
-        of the census (199,523 rows, 513 columns, 8 components), handwritten
-        digits (60,000 rows, 784 columns, 10 components).
-    rows : int, optional
-        How many of the rows; all by default.
-    folder : path, optional
-        Where ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and
-        ``mnist.npz`` are; by default the environment's ``DPMODELS_DATA``.
-        Where the file is not there, rows of the same shape are simulated.
+    ``"kddcup99"``: network connections, 494,021 rows, 116 columns, 4 components. ``"census"``:
+    persons of the census, 199,523 rows, 513 columns, 8 components. ``"mnist"``: handwritten
+    digits, 60,000 rows, 784 columns, 10 components.
 
-    Raises
-    ------
-    ArgumentError
-        If the name is none of these.
+    `rows` is how many of them, all by default; `folder` is where
+    ``kddcup99_10pct.parquet``, ``census_income_kdd.parquet`` and ``mnist.npz`` are, by default the
+    environment's ``DPMODELS_DATA``. ArgumentError if the name is none of these.
 
     Examples
     --------

@@ -13,26 +13,11 @@ NEAR_OPTIMAL_VARIANCES = (0.5, 0.30, 0.04, 0.03, 0.02, 0.01, 0.004, 0.003, 0.001
 def zipf_rows(
     columns: int, rows: int = 50_000, power: float = 3.0, bins: int = 4, seed: int = 0
 ) -> Floats:
-    """Return correlated normal rows whose lengths follow a Zipf law.
+    """Return correlated normal rows whose lengths follow a Zipf law, shape (rows, columns).
 
-    Parameters
-    ----------
-    columns, rows : int
-        Shape of the table.
-    power, bins : float, int
-        A row has length ``2**(i - bins)``, i from 1 to `bins`, with a
-        probability proportional to ``i**-power``.
-    seed : int
-        Of the simulated rows.
-
-    Returns
-    -------
-    ndarray, shape (rows, columns)
-
-    References
-    ----------
-    .. [1] Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private
-       covariance revisited." NeurIPS.
+    A row has length ``2**(i - bins)``, i from 1 to `bins`, with a probability proportional to
+    ``i**-power``, as in Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance
+    revisited." NeurIPS.
 
     Examples
     --------
@@ -48,23 +33,10 @@ def zipf_rows(
 
 
 def near_optimal_rows(rows: int = 5_000, seed: int = 0) -> Floats:
-    """Return normal rows with ten given variances, shrunk into the unit ball.
+    """Return normal rows with ten given variances, shrunk into the unit ball: shape (rows, 10).
 
-    Parameters
-    ----------
-    rows : int
-        How many.
-    seed : int
-        Of the simulated rows.
-
-    Returns
-    -------
-    ndarray, shape (rows, 10)
-
-    References
-    ----------
-    .. [1] Chaudhuri, K., Sarwate, A. D. and Sinha, K. (2012). "Near-optimal
-       differentially private principal components." NeurIPS.
+    From Chaudhuri, K., Sarwate, A. D. and Sinha, K. (2012). "Near-optimal differentially private
+    principal components." NeurIPS.
     """
     rng = np.random.default_rng(seed)
     size = len(NEAR_OPTIMAL_VARIANCES)
@@ -76,22 +48,10 @@ def near_optimal_rows(rows: int = 5_000, seed: int = 0) -> Floats:
 def indicator_rows(
     columns: int, rows: int, classes: int = 8, seed: int = 0
 ) -> tuple[Floats, Integers]:
-    """Return rows of zeros and ones from a few classes, and a label that depends on them.
+    """Return rows of zeros and ones, shape (rows, columns), and labels 0 or 1, shape (rows,).
 
-    A stand-in, of any shape, for tables of coded categories.
-
-    Parameters
-    ----------
-    columns, rows, classes : int
-        Shape of the table and number of latent classes.
-    seed : int
-        Of the simulated rows.
-
-    Returns
-    -------
-    table : ndarray, shape (rows, columns)
-    label : ndarray of int, shape (rows,)
-        0 or 1.
+    A stand-in, of any shape, for tables of coded categories: rows come from a few classes, and the
+    label depends on them.
     """
     rng = np.random.default_rng(seed)
     share = rng.beta(0.15, 0.6, size=(classes, columns))

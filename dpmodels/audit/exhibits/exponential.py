@@ -79,8 +79,8 @@ _DOUBLED = Exhibit(
     source="a slip",
     recipe=Batched(partial(_commonest, exponent=EPS)),
     pair=Pair(
-        rows=np.array([0.0, 1.0, 1.0, 1.0]),
-        neighbour=np.array([1.0, 1.0, 1.0, 1.0]),
+        np.array([0.0, 1.0, 1.0, 1.0]),
+        np.array([1.0, 1.0, 1.0, 1.0]),
         name="the only row of a rare category",
     ),
     runs=50_000,
@@ -140,8 +140,8 @@ _ENVELOPE = Exhibit(
     source="diffprivlib, Bingham; OpenDP, the eigenvector sampler of PCA",
     recipe=Batched(partial(_direction, power=-0.5)),
     pair=Pair(
-        rows=np.array([[1.0, 0.0], [0.0, 1.0]]),
-        neighbour=np.array([[1.0, 0.0], [1.0, 0.0]]),
+        np.array([[1.0, 0.0], [0.0, 1.0]]),
+        np.array([[1.0, 0.0], [1.0, 0.0]]),
         name="a row turned by 90 degrees",
     ),
     runs=200_000,
@@ -184,8 +184,8 @@ _CHAIN = Exhibit(
     source="a practice with the chain of Chaudhuri, Sarwate and Sinha (2012)",
     recipe=Batched(_metropolis),
     pair=Pair(
-        rows=np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
-        neighbour=np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),
+        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
+        np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),
         name="a row turned by 90 degrees",
     ),
     loss=math.inf,

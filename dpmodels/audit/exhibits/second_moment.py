@@ -120,7 +120,7 @@ def _spherical(sigma: float) -> Scales:
 
 def _pair(first: tuple[float, float], second: tuple[float, float], name: str) -> Pair:
     others = [[0.6, 0.8], [0.8, -0.6]]
-    return Pair(rows=np.array([first, *others]), neighbour=np.array([second, *others]), name=name)
+    return Pair(np.array([first, *others]), np.array([second, *others]), name=name)
 
 
 _HALF = math.sqrt(0.5)
@@ -221,8 +221,8 @@ _DIAGONAL = Exhibit(
     source="diffprivlib, LinearRegression",
     recipe=Batched(partial(_moments, bound=LOWER)),
     pair=Pair(
-        rows=np.vstack([_FEW, [1.0, 1.0]]),
-        neighbour=np.vstack([_FEW, [0.0, 0.0]]),
+        np.vstack([_FEW, [1.0, 1.0]]),
+        np.vstack([_FEW, [0.0, 0.0]]),
         name="a row at the upper bounds against one at the lower",
     ),
     loss=math.inf,

@@ -71,8 +71,8 @@ _STEPS = Exhibit(
     source="dp-stats, dp_pca_ppm",
     recipe=Batched(_by_spectrum),
     pair=Pair(
-        rows=np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]),
-        neighbour=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+        np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]),
+        np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
         name="a row turned by 90 degrees",
     ),
     eps=EPS,

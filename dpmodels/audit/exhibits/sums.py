@@ -117,9 +117,7 @@ _UNCLIPPED = Exhibit(
     fault="a value outside its declared range is let through",
     source="a slip",
     recipe=_recipe(_total, _always(1 / EPS)),
-    pair=Pair(
-        rows=np.append(_ROWS, 3.0), neighbour=np.append(_ROWS, 0.0), name="a value of 3 in [0, 1]"
-    ),
+    pair=Pair(np.append(_ROWS, 3.0), np.append(_ROWS, 0.0), name="a value of 3 in [0, 1]"),
     loss=3 * EPS,
 )
 BOUNDS = replace(
@@ -128,7 +126,7 @@ BOUNDS = replace(
     fault="the range is read off the rows",
     source="dp-stats, the bin edges of dp_hist",
     recipe=_recipe(_total, _found_width),
-    pair=Pair(rows=np.append(_ROWS, 1.0), neighbour=np.append(_ROWS, 0.0), name="an outlier"),
+    pair=Pair(np.append(_ROWS, 1.0), np.append(_ROWS, 0.0), name="an outlier"),
     loss=math.inf,
 )
 _SLIP = replace(
@@ -136,12 +134,7 @@ _SLIP = replace(
     name="budget_slip",
     fault="two releases, each with the whole budget",
     recipe=_recipe(_total_and_count, _always(1 / EPS, 1 / EPS)),
-    pair=Pair(
-        rows=np.append(_ROWS, 1.0),
-        neighbour=_ROWS,
-        adjacency="add-remove",
-        name="a row of value 1 more",
-    ),
+    pair=Pair(np.append(_ROWS, 1.0), _ROWS, adjacency="add-remove", name="a row of value 1 more"),
     loss=2 * EPS,
 )
 _COUNT = replace(
@@ -165,8 +158,8 @@ _SEED = Exhibit(
     source="random_state=1, twice, in dp-econometrics and diffprivlib",
     recipe=Batched(partial(_two_sums, draws=1)),
     pair=Pair(
-        rows=np.vstack([_OTHERS, [1.0, 0.0]]),
-        neighbour=np.vstack([_OTHERS, [0.0, 1.0]]),
+        np.vstack([_OTHERS, [1.0, 0.0]]),
+        np.vstack([_OTHERS, [0.0, 1.0]]),
         name="extremes of two columns swapped",
     ),
     loss=math.inf,
@@ -195,7 +188,7 @@ _SCALED = Exhibit(
     fault="a row moves the centre and the scale of all others",
     source="center() and scale() of formula languages",
     recipe=_recipe(_standardised, _always(4 / EPS)),
-    pair=Pair(rows=_marked(0.0), neighbour=_marked(1.0), name="an outlier in the other group"),
+    pair=Pair(_marked(0.0), _marked(1.0), name="an outlier in the other group"),
     loss=float(np.abs(_standardised(_marked(0.0)) - _standardised(_marked(1.0)))[0]) * EPS / 4,
 )
 
@@ -219,7 +212,7 @@ _POROUS = Exhibit(
     fault="the doubles that can come out depend on the rows",
     source="Mironov (CCS 2012)",
     recipe=Batched(_porous, step=None),
-    pair=Pair(rows=np.array([0.0]), neighbour=np.array([1.0]), name="a value of 0 against 1"),
+    pair=Pair(np.array([0.0]), np.array([1.0]), name="a value of 0 against 1"),
     loss=math.inf,
 )
 

@@ -82,7 +82,7 @@ _TIGHT = Exhibit(
     fault="budgets chosen after answers, added up as if fixed before",
     source="ledgers that ask an accountant for the total",
     recipe=Batched(partial(_answers, second=TIGHT)),
-    pair=Pair(rows=np.ones(2), neighbour=np.ones(1), adjacency="add-remove", name="a row more"),
+    pair=Pair(np.ones(2), np.ones(1), adjacency="add-remove", name="a row more"),
     eps=EPS,
     delta=DELTA,
     runs=200_000,
