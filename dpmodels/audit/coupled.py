@@ -66,14 +66,7 @@ class Coupled:
 
     def tidy(self) -> pd.DataFrame:
         """Return one row with all of it."""
-        line = {
-            "verdict": self.verdict,
-            "largest": self.largest,
-            "limit": self.limit,
-            "pairs": self.pairs,
-            "worst": self.worst,
-            "findings": len(self.findings),
-        }
+        line = {"verdict": self.verdict} | vars(self) | {"findings": len(self.findings)}
         return pd.DataFrame([line])
 
     def __repr__(self) -> str:
@@ -181,7 +174,7 @@ def _parameters(recipe: Recipe) -> int:
 
 
 def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
-    """Measure a verb's release in units of its noise scales."""
+    """Measure a verb's release in units of its noise scales: in L1 for Laplace's, else in L2."""
     events: list[GaussianEvent | LaplaceEvent] = []
 
     def release(rows: Any) -> Floats:
@@ -191,20 +184,18 @@ def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
         if not isinstance(event, GaussianEvent | LaplaceEvent):
             raise ArgumentError(_NOT_ADDED.format(name=made.card.name))
         events.append(event)
-        return _in_scales(made, crossing.plan, math.sqrt(2) if _is_laplace(event) else 1.0)
+        return _in_scales(made, crossing.plan, math.sqrt(2) if norm() == 1 else 1.0)
+
+    def norm() -> int:
+        return 1 if isinstance(events[0], LaplaceEvent) else 2
 
     def distance(difference: Floats) -> float:
-        return float(np.linalg.norm(difference, 1 if _is_laplace(events[0]) else 2))
+        return float(np.linalg.norm(difference, norm()))
 
     def limit() -> float:
-        power = 1.0 if _is_laplace(events[0]) else 0.5
-        return float(events[0].count ** power / events[0].multiplier)
+        return float(events[0].count ** (1 / norm()) / events[0].multiplier)
 
     return _Measure(release, distance, limit)
-
-
-def _is_laplace(event: GaussianEvent | LaplaceEvent) -> bool:
-    return isinstance(event, LaplaceEvent)
 
 
 _NOT_ADDED: Final = (
@@ -228,14 +219,24 @@ def _in_scales(release: Any, plan: Any, sd: float) -> Floats:
 
 
 def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
-    known: dict[int, Floats | None] = {}
     findings: list[Finding] = []
+    known: dict[int, Floats | None] = {}
+
+    def once(table: Any) -> Floats | None:
+        """Release a table the first time it is met; None where it raises."""
+        if id(table) not in known:
+            try:
+                known[id(table)] = measure.release(table)
+            except ArgumentError:
+                raise
+            except Exception as error:
+                findings.append(Finding("raised", f"The recipe raises {type(error).__name__}."))
+                known[id(table)] = None
+        return known[id(table)]
+
     largest, worst = 0.0, ""
     for pair in pairs:
-        sides = [
-            _released(measure, table, known, findings) for table in (pair.rows, pair.neighbour)
-        ]
-        left, right = sides
+        left, right = once(pair.rows), once(pair.neighbour)
         if left is None or right is None:
             continue
         if left.shape != right.shape:
@@ -244,20 +245,4 @@ def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
         apart = measure.distance(right - left)
         if not apart <= largest:
             largest, worst = apart, pair.name
-    limit = measure.limit()
-    return Coupled(largest, limit, len(pairs), worst, tuple(findings))
-
-
-def _released(
-    measure: _Measure, table: Any, known: dict[int, Floats | None], findings: list[Finding]
-) -> Floats | None:
-    """Release a table, or say what came instead; once for each."""
-    if id(table) not in known:
-        try:
-            known[id(table)] = measure.release(table)
-        except ArgumentError:
-            raise
-        except Exception as error:
-            findings.append(Finding("raised", f"The recipe raises {type(error).__name__}."))
-            known[id(table)] = None
-    return known[id(table)]
+    return Coupled(largest, measure.limit(), len(pairs), worst, tuple(findings))

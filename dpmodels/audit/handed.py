@@ -18,18 +18,10 @@ _MOST_SQUARED: Final = 16  # columns up to which directions are handed over as s
 
 
 def numbers(release: Any) -> Floats:
-    """Lay out a release as one line of numbers.
+    """Lay out a release, or a part of one, as one line of numbers, shape (k,).
 
-    Parameters
-    ----------
-    release : a release of this package, or a part of one
-        Symmetric matrices are handed over on and above the diagonal,
-        orthonormal directions, whose signs mean nothing, as the squares
-        ``v vᵀ``.
-
-    Returns
-    -------
-    ndarray of float64, shape (k,)
+    Symmetric matrices are handed over on and above the diagonal, orthonormal directions, whose signs
+    mean nothing, as the squares ``v vᵀ``.
     """
     parts = []
     for field in fields(release):

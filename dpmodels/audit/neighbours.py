@@ -24,8 +24,8 @@ from dpmodels.privacy.neighbours import adjacency as relation
 
 Row = dict[str, Any]
 
-_CROWD: Final = 12
-_MOST_DRAWS: Final = 20
+_CROWD: Final = 12  # a choice: equal rows, against which one more moves little
+_MOST_DRAWS: Final = 20  # a choice: tries for each row that is to differ from the others
 _FAR: Final = 1e6  # times the length of the range
 _UNLISTED: Final = "(not a level)"
 
@@ -115,19 +115,9 @@ def neighbouring_tables(
 ) -> tuple[Pair, ...]:
     """Make very many pairs for coupled runs, each table in several of them.
 
-    Parameters
-    ----------
-    formula, codebook, adjacency
-        As for :func:`worst_pairs`.
-    rows : int
-        How many different rows are tried against each other: those of
-        :func:`worst_pairs`, then corners and inner points at random.
-
-    Returns
-    -------
-    tuple of Pair
-        ``rows (rows - 1) / 2`` under ``"replace"``, else `rows`; fewer where
-        a codebook has not so many rows.
+    `rows` different rows are tried against each other: those of :func:`worst_pairs`, then corners and
+    inner points at random. That is ``rows (rows - 1) / 2`` pairs under ``"replace"``, else `rows`;
+    fewer where a codebook has not so many rows.
     """
     relation(adjacency)
     variables = _variables(formula, codebook)
