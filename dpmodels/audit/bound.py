@@ -48,7 +48,7 @@ def beats(claim: Claim, counts: Counts, guess: Guess, error: float) -> float:
 
     A fiftieth of the level that it is compared with goes into its nuisance.
     """
-    return p_value(counts, claim.line(guess.alarms, guess.misses), error / 50)
+    return p_value(counts, claim.boundary(guess.alarms, guess.misses), error / 50)
 
 
 def lower_bound(claim: Claim, counts: Counts, guess: Guess, error: float) -> float:

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpmodels.audit.concentrated import least_rho, zcdp_profile
-from dpmodels.audit.p_value import Line
+from dpmodels.audit.p_value import Boundary
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
@@ -52,8 +52,8 @@ class Claim:
 
     Examples
     --------
-    >>> line = Claim("eps", 1.0, 1e-5).line(0.01, 0.9)
-    >>> round(line.slope, 3), line.level
+    >>> boundary = Claim("eps", 1.0, 1e-5).boundary(0.01, 0.9)
+    >>> round(boundary.slope, 3), boundary.level
     (2.718, 0.99999)
     """
 
@@ -65,10 +65,10 @@ class Claim:
         """Return the same family at another number."""
         return replace(self, value=value)
 
-    def line(self, alarms: float, misses: float) -> Line:
+    def boundary(self, alarms: float, misses: float) -> Boundary:
         """Return the line that rates are held against, by a guess of them in (0, 1)."""
         log_slope = float(self.log_slopes(np.asarray(alarms), np.asarray(misses)))
-        return Line(math.exp(log_slope), float(self.levels(np.asarray(log_slope))))
+        return Boundary(math.exp(log_slope), float(self.levels(np.asarray(log_slope))))
 
     def log_slopes(self, alarms: Floats, misses: Floats) -> Floats:
         """Return the logarithms of the slopes of the lines that rates are held against."""

@@ -20,8 +20,8 @@ _MOST_SQUARED: Final = 16  # columns up to which directions are handed over as s
 def numbers(release: Any) -> Floats:
     """Lay out a release, or a part of one, as one line of numbers, shape (k,).
 
-    Symmetric matrices are handed over on and above the diagonal, orthonormal directions, whose signs
-    mean nothing, as the squares ``v vᵀ``.
+    Symmetric matrices are handed over on and above the diagonal, orthonormal directions, whose
+    signs mean nothing, as the squares ``v vᵀ``.
     """
     parts = []
     for field in fields(release):

@@ -115,9 +115,9 @@ def neighbouring_tables(
 ) -> tuple[Pair, ...]:
     """Make very many pairs for coupled runs, each table in several of them.
 
-    `rows` different rows are tried against each other: those of :func:`worst_pairs`, then corners and
-    inner points at random. That is ``rows (rows - 1) / 2`` pairs under ``"replace"``, else `rows`;
-    fewer where a codebook has not so many rows.
+    `rows` different rows are tried against each other: those of :func:`worst_pairs`, then corners
+    and inner points at random. That is ``rows (rows - 1) / 2`` pairs under ``"replace"``, else
+    `rows`; fewer where a codebook has not so many rows.
     """
     relation(adjacency)
     variables = _variables(formula, codebook)

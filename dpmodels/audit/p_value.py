@@ -46,7 +46,7 @@ _ROUNDING: Final = 1e-9  # far above that of doubles
 
 
 @dataclass(frozen=True)
-class Line:
+class Boundary:
     """Rates on or above ``misses + slope * alarms = level`` are within the claim.
 
     The slope is above zero; the level at most 1 and at most the slope, so that coin-flipping lies
@@ -57,7 +57,7 @@ class Line:
     level: float
 
 
-def p_value(counts: Counts, line: Line, nuisance: float = 1e-5) -> float:
+def p_value(counts: Counts, boundary: Boundary, nuisance: float = 1e-5) -> float:
     """Return the p-value of the hypothesis that an event's rates are on or above a line.
 
     In (0, 1], and never below `nuisance`, the error of the interval for the false-positive rate.
@@ -66,30 +66,30 @@ def p_value(counts: Counts, line: Line, nuisance: float = 1e-5) -> float:
     Examples
     --------
     >>> fair = Counts(alarms=500, rows_runs=1000, misses=500, neighbour_runs=1000)
-    >>> p_value(fair, Line(slope=1.0, level=0.9)) > 0.9
+    >>> p_value(fair, Boundary(slope=1.0, level=0.9)) > 0.9
     True
-    >>> p_value(Counts(400, 1000, 400, 1000), Line(slope=1.0, level=0.9)) < 1e-4
+    >>> p_value(Counts(400, 1000, 400, 1000), Boundary(slope=1.0, level=0.9)) < 1e-4
     True
     """
     alarms, misses = counts.rates
-    if misses + line.slope * alarms >= line.level:
+    if misses + boundary.slope * alarms >= boundary.level:
         return 1.0
     low = lower_rate(counts.alarms, counts.rows_runs, nuisance / 2)
     high = upper_rate(counts.alarms, counts.rows_runs, nuisance / 2)
-    low = max(low, (line.level - 1) / line.slope)
+    low = max(low, (boundary.level - 1) / boundary.slope)
     if low > high:
         return nuisance
     edges = np.linspace(low, high, _CELLS + 1)
-    below = np.clip(line.level - line.slope * edges[1:], 0.0, 1.0)
-    return float(min(1.0, nuisance + _tail(counts, line, edges[:-1], below).max()))
+    below = np.clip(boundary.level - boundary.slope * edges[1:], 0.0, 1.0)
+    return float(min(1.0, nuisance + _tail(counts, boundary, edges[:-1], below).max()))
 
 
-def _tail(counts: Counts, line: Line, alarm: Floats, miss: Floats) -> Floats:
+def _tail(counts: Counts, boundary: Boundary, alarm: Floats, miss: Floats) -> Floats:
     """Bound ``P(B/m + s A/n <= observed)`` for pairs of rates."""
     n, m = counts.rows_runs, counts.neighbour_runs
     alarms, misses = counts.rates
-    reached = (misses + line.slope * alarms) * (1 + _ROUNDING)
-    most = min(n, int(n * reached / line.slope))
+    reached = (misses + boundary.slope * alarms) * (1 + _ROUNDING)
+    most = min(n, int(n * reached / boundary.slope))
     spread = 8 * np.sqrt(n * np.array([alarm[0], alarm[-1]])) + 40
     first = int(max(0, n * alarm[0] - spread[0]))
     last = int(min(most, n * alarm[-1] + spread[1]))
@@ -100,7 +100,7 @@ def _tail(counts: Counts, line: Line, alarm: Floats, miss: Floats) -> Floats:
     mass = np.diff(bdtr(np.append(starts[0] - 1, ends).clip(-1), n, alarm[:, None]), axis=1)
     if first == 0:
         mass[:, 0] = bdtr(ends[0], n, alarm)
-    room = np.floor(m * (reached - line.slope * starts[:-1] / n) + _ROUNDING).clip(0, m)
+    room = np.floor(m * (reached - boundary.slope * starts[:-1] / n) + _ROUNDING).clip(0, m)
     within = np.where(room >= m, 1.0, bdtr(np.minimum(room, m - 1), m, miss[:, None]))
     beyond = (bdtr(first - 1, n, alarm) if first else 0.0) + (
         bdtrc(last, n, alarm) if last < most else 0.0

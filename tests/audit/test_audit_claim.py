@@ -27,7 +27,7 @@ def test_lines_lie_under_coin_flipping_and_under_the_curve(made):
     alarms = np.linspace(0, 1, 401)
     least = made.misses(alarms)
     for rate in RATES:
-        line = made.line(rate, float(made.misses(np.array([rate]))[0]))
+        line = made.boundary(rate, float(made.misses(np.array([rate]))[0]))
         assert line.level <= min(1.0, line.slope) + 1e-12
         assert (
             least + line.slope * alarms >= line.level - 1e-3 * (made.unit == "rho") - 1e-9

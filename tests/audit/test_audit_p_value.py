@@ -9,7 +9,7 @@ from scipy import stats
 from dpmodels.audit.bound import Guess, lower_bound
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts, lower_rate, upper_rate
-from dpmodels.audit.p_value import Line, p_value
+from dpmodels.audit.p_value import Boundary, p_value
 
 N, M = 24, 18
 
@@ -31,7 +31,7 @@ def on(line):
     return [(a, min(1.0, max(0.0, line.level - line.slope * a))) for a in alarms]
 
 
-@pytest.mark.parametrize("line", [Line(math.e, 0.999), Line(0.4, 0.4), Line(1.0, 0.7)])
+@pytest.mark.parametrize("line", [Boundary(math.e, 0.999), Boundary(0.4, 0.4), Boundary(1.0, 0.7)])
 def test_p_values_are_small_no_more_often_than_they_say(line):
     p = outcomes(lambda counts: p_value(counts, line))
     for level in (0.01, 0.05, 0.2):
@@ -41,7 +41,7 @@ def test_p_values_are_small_no_more_often_than_they_say(line):
 
 
 def test_p_values_are_no_smaller_inside_the_claim():
-    line = Line(2.0, 0.9)
+    line = Boundary(2.0, 0.9)
     p = outcomes(lambda counts: p_value(counts, line))
     inside = float(chances(0.5, 0.2)[p <= 0.05].sum())
     assert inside <= 0.05
@@ -67,7 +67,7 @@ def test_bounds_of_eps_are_above_it_no_more_often_than_stated(alarms):
     for a, b in zip(*np.nonzero(likely), strict=True):
         counts = Counts(int(a), N, int(b), M)
         # Only counts far below the line can exceed it.
-        if p_value(counts, claim.of(1.0).line(guess.alarms, guess.misses)) <= 0.06:
+        if p_value(counts, claim.of(1.0).boundary(guess.alarms, guess.misses)) <= 0.06:
             bounds[a, b] = lower_bound(claim, counts, guess, 0.05)
     assert chance[bounds > 1.0].sum() <= 0.05
 
