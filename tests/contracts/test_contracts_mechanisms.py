@@ -136,7 +136,7 @@ ON_VERBS: dict[Law, Where] = {
     law_plan.plan_refuses_what_it_cannot_give: everywhere,
     **OF_THE_LEDGER,
 }
-# A second or more on all cases.
+# What takes longest on all cases, but for neighbours and refusals.
 DEAR = (
     law_answer.a_huge_budget_gives_the_exact_answer,
     law_answer.a_huge_budget_gives_the_verbs_answer,
