@@ -66,6 +66,7 @@ def noise_share(honest: int, multiplier: float, own: Floats, leak: float = 0.0) 
 
     Examples
     --------
+    >>> import numpy as np
     >>> noise_share(4, 1.0, np.full(3, 2.0**40))
     0.5000000000005
     """
@@ -77,6 +78,7 @@ def least_factor(honest: int, multiplier: float, own: Floats, leak: float = 0.0)
 
     Examples
     --------
+    >>> import numpy as np
     >>> least_factor(1, 1.0, np.ones(3))
     1.000000000001
     """
