@@ -21,17 +21,7 @@ Answer = TypeVar("Answer")
 
 
 class PrivateCells:
-    """Rows to be counted; shows public facts only.
-
-    Attributes
-    ----------
-    formula : str
-        As written.
-    codebook : Codebook
-        The declarations that are used.
-    tallies : tuple of Tally
-        The tables the rows are counted in.
-    """
+    """Rows to be counted; shows public facts only."""
 
     __slots__ = ("_source", "codebook", "formula", "tallies")
 
@@ -74,17 +64,9 @@ class PrivateCells:
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to where the rows fall, block by block.
 
-        Parameters
-        ----------
-        function : callable
-            Takes one :class:`Placed` a tally, of at most 8192 rows.
-        count_public : bool
-            Whether progress may show how many rows there are.
-
-        Yields
-        ------
-        result, rows
-            What the function returned and how many rows it saw.
+        The function takes one :class:`Placed` a tally, of at most 8192 rows; what it returned
+        and how many rows it saw come back. `count_public` says whether progress may show how
+        many there are.
         """
         wanted = self.variables
         chunks = progress(
@@ -105,10 +87,7 @@ def private_cells(
 ) -> PrivateCells:
     """Bind tables to data without reading a row.
 
-    Raises
-    ------
-    FrameError
-        From the data and their column names.
+    FrameError from the data and their column names.
     """
     source = open_rows(data)
     require_declared(source, codebook)

@@ -17,13 +17,7 @@ READ_CELLS = 2**23
 
 
 def read_rows(columns: int) -> int:
-    """Return how many rows to read at a time: about 64 MB of the wanted columns.
-
-    Examples
-    --------
-    >>> read_rows(20), read_rows(500)
-    (131072, 16777)
-    """
+    """Return how many rows to read at a time: about 64 MB of the wanted columns."""
     return min(131_072, max(8_192, READ_CELLS // columns))
 
 

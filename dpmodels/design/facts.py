@@ -8,14 +8,7 @@ from dpmodels.formula.tally import Tally
 
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:
-    """State a formula and the declarations it uses; labels and units are no part of them.
-
-    Examples
-    --------
-    >>> from dpmodels import codebook
-    >>> declared_facts("~ age + sex", codebook(age=(0, 100), sex=["F", "M"]))
-    {'formula': '~ age + sex', "variable 'age'": '0.0 to 100.0', "variable 'sex'": "['F', 'M']"}
-    """
+    """State a formula and the declarations it uses; labels and units are no part of them."""
     declared = {
         f"variable {name!r}": repr(list(variable.levels))
         if isinstance(variable, Categorical)

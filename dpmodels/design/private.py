@@ -31,15 +31,7 @@ Answer = TypeVar("Answer")
 
 
 class PrivateDesign:
-    """Rows on their way to a statistic; shows public facts only.
-
-    Attributes
-    ----------
-    public : Design
-        Names, ranges and coding of the columns.
-    scaling : Scaling
-        Public centre, scale and radius.
-    """
+    """Rows on their way to a statistic; shows public facts only."""
 
     __slots__ = ("_source", "public", "scaling")
 
@@ -83,10 +75,7 @@ class PrivateDesign:
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.
 
-        Raises
-        ------
-        FrameError
-            The data are an iterable of tables or a Dask DataFrame.
+        FrameError: the data are an iterable of tables or a Dask DataFrame.
         """
         if self.scattered is not None:
             raise FrameError(
@@ -107,22 +96,11 @@ class PrivateDesign:
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to every block of rows on the lattice.
 
-        Parameters
-        ----------
-        function : callable
-            Takes integer rows, shape (columns + 1, rows) with at most
-            ``lattice.block_rows`` rows. Line 0 is the lattice's radius where
-            a row is complete, and 0, like all else in it, where it is not.
-            A row's integers follow from it and public facts alone.
-        lattice : Lattice
-            The lattice the rows are brought to.
-        count_public : bool
-            Whether progress may show how many rows there are.
-
-        Yields
-        ------
-        result, rows
-            What the function returned and how many rows it saw, in any order.
+        The function takes integer rows, shape (columns + 1, rows) with at most
+        ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and
+        0, like all else in it, where it is not. A row's integers follow from it and public
+        facts alone. What it returned and how many rows it saw come back in any order;
+        `count_public` says whether progress may show how many there are.
         """
         wanted = self.variables
         chunks = progress(
@@ -171,10 +149,8 @@ def private_design(
 ) -> PrivateDesign:
     """Bind a formula to data without reading a row.
 
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, FrameError
-        From the formula, the codebook, the arguments and the column names.
+    FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
+    arguments and the column names.
     """
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)

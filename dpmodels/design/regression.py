@@ -95,37 +95,13 @@ def private_regression(
 ) -> PrivateDesign:
     """Bind a two-sided formula to data without reading a row.
 
-    Parameters
-    ----------
-    formula : str
-        Such as ``"income ~ age + C(sex)"``.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dpmodels.design.private_design`.
-    codebook : Codebook
-        Public bounds and levels.
-    scale : {"range", None}
-        Divide columns by their public half-range, or not at all.
-    row_norm : float, optional
-        The longest scaled row of the terms to keep whole; the response has
-        room besides.
-    weights : str, optional
-        A number of the codebook that is not negative: rows count in the
-        proportion of it.
-    center : bool
-        Whether columns are moved to the public points they are nearest to.
-    emphasis : float
-        Length of the longest scaled response: above 1, less of the noise
-        falls on it and more on the terms.
+    `row_norm` is that of the terms, beside which the response has room; `weights` names a
+    number of the codebook that is not negative, in whose proportion rows count; `emphasis` is
+    the length of the longest scaled response: above 1, less of the noise falls on it and more
+    on the terms. The names are those of the terms, then that of the response.
 
-    Returns
-    -------
-    PrivateDesign
-        Its names are those of the terms, then that of the response.
-
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, FrameError
-        From the formula, the codebook, the arguments and the column names.
+    FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
+    arguments and the column names.
     """
     if not isinstance(scale, str | None) or scale not in ("range", None):
         raise ArgumentError(f'scale={said(scale)}: expected "range" or None')

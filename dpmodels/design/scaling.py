@@ -20,27 +20,14 @@ NARROWEST = 1e-150
 
 @dataclass(frozen=True)
 class Scaling:
-    """How coded columns are brought into the ball: ``(x - centre) / scale``.
+    """How coded columns are brought into the ball: ``(x - centre) / scale``."""
 
-    Attributes
-    ----------
-    centre : ndarray, shape (columns,)
-        A public point; zeros when the second moment about the origin is asked.
-    scale : ndarray, shape (columns,)
-        Positive public divisors, in each column's unit.
-    row_norm : float
-        Radius of the ball that every scaled row is held in.
-    worst_case : float
-        The radius that follows from the codebook alone.
-    unit : bool
-        Whether every scaled row is divided by its own norm; the radius is 1.
-    """
-
+    # Shape (columns,): a public point; zeros when the second moment about the origin is asked.
     centre: Floats
-    scale: Floats
-    row_norm: float
-    worst_case: float
-    unit: bool = False
+    scale: Floats  # Shape (columns,): positive public divisors, in each column's unit
+    row_norm: float  # Radius of the ball that every scaled row is held in
+    worst_case: float  # The radius that follows from the codebook alone
+    unit: bool = False  # Whether every scaled row is divided by its own norm; the radius is 1
 
 
 def scaling(
@@ -48,24 +35,12 @@ def scaling(
 ) -> Scaling:
     """Choose centre, scale and radius from public facts.
 
-    Parameters
-    ----------
-    design : Design
-        Coded columns with their public ranges.
-    scale : {"range", "sd", None}
-        Divide each column by its public half-range (``"sd"`` does the same
-        before release), or leave natural units.
-    center : bool
-        Whether the centre is free: then each block of columns is moved to
-        the public point from which its rows are nearest.
-    row_norm : float, "unit" or None
-        A smaller radius than the codebook's worst case; ``"unit"`` divides
-        each scaled row by its own norm, about the origin of the columns.
+    `scale` is "range" (each column by its public half-range; "sd" does the same before release)
+    or None; with `center` each block of columns is moved to the public point from which its
+    rows are nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit"
+    to divide each scaled row by its own norm, about the origin of the columns.
 
-    Raises
-    ------
-    ArgumentError
-        If ``scale``, ``center`` or ``row_norm`` is none of these.
+    ArgumentError if ``scale``, ``center`` or ``row_norm`` is none of these.
     """
     word("scale", scale, SCALES)
     truth("center", center)

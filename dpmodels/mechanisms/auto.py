@@ -48,22 +48,8 @@ def automatic(
 ) -> tuple[str, str]:
     """Return the name of a mechanism of the table and the reason, as it is printed.
 
-    Parameters
-    ----------
-    facts, guarantee : Facts, Guarantee
-        Columns, components, neighbours, budget.
-    rows : int or None
-        Number of rows where it is public and known before they are read.
-    known : frozenset of str
-        Names the verb takes.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import ApproxDP, adjacency
-    >>> facts = Facts(10, adjacency("replace"), centred=True, components=3)
-    >>> name, reason = automatic(facts, ApproxDP(1, 1e-6), 20_190, frozenset({"gauss"}))
-    >>> print(reason)
-    at n = 20,190 its noise is predicted to cost 0.049% of the captured energy.
+    `rows` is None where their number is private or not known yet, `known` the names the verb
+    takes.
     """
     lawful = "laplace" if isinstance(guarantee, PureDP) and "laplace" in known else "gauss"
     if rows is None:
@@ -130,15 +116,8 @@ def _loss(facts: Facts, sd: float) -> tuple[float, str]:
 def noise_loss(facts: Facts, sd: float) -> float:
     """Return the share of captured energy that a noisy matrix loses.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns and components.
-    sd : float
-        Noise of an entry of the covariance, rows in the unit ball.
+    `sd` is the noise of an entry of the covariance, rows in the unit ball.
 
-    Notes
-    -----
     To first order noise turns the eigenvectors of two values with gap g by an
     angle of variance ``sd²/g²``, which loses g times it; with
     ``sd²/(g² + columns sd²)`` the sum over all pairs has the right limit,
@@ -152,15 +131,8 @@ def noise_loss(facts: Facts, sd: float) -> float:
 def directions_loss(facts: Facts, concentration: float) -> float:
     """Return the share of captured energy that the exponential mechanism loses.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns and components.
-    concentration : float
-        Of the density ``exp(concentration · energy)``, energy by row.
+    The density is ``exp(concentration · energy)``, energy by row.
 
-    Notes
-    -----
     The squared cosine of a drawn direction with a left-out eigenvector at gap
     g is about ``1/(b + 2 concentration g)``, with b such that all squared
     cosines of a direction have the sum 1. Newton's steps find b from below.

@@ -47,12 +47,7 @@ class AxesNoise(NamedTuple):
 def axes_sensitivity(facts: Facts, norm: int) -> float:
     """Return how far a row moves the scatter inside a released space and the count.
 
-    Parameters
-    ----------
-    facts : Facts
-        Neighbours, components, and whether the mean is taken off.
-    norm : {1, 2}
-        Of the entries on and above the diagonal, or in isometric coordinates.
+    Norm 1 is of the entries on and above the diagonal, 2 in isometric coordinates.
     """
     size, most, between = wanted(facts), largest_row(facts), scatter_norm(facts)
     alone = math.hypot(most, 1)
@@ -65,23 +60,11 @@ def axes_sensitivity(facts: Facts, norm: int) -> float:
 def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float = 0.0) -> AxesNoise:
     """Return the noise that an event stands for.
 
-    Parameters
-    ----------
-    facts : Facts
-        Neighbours, components, and whether the mean is taken off.
-    event : GaussianEvent or LaplaceEvent
-        What the purchase is charged as.
-    other : float
-        A further scale that the lattice is to hold, in units of the ball.
+    `other` is a further scale that the lattice is to hold, in units of the ball.
 
-    Raises
-    ------
-    BudgetError
-        If the noise leaves no useful lattice.
-
-    Notes
-    -----
     Rounding to the lattice moves two neighbours' entries apart by one step.
+
+    BudgetError if the noise leaves no useful lattice.
     """
     size, laplace = wanted(facts), isinstance(event, LaplaceEvent)
     sensitivity = axes_sensitivity(facts, 1 if laplace else 2)
@@ -97,10 +80,7 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
 def checked_eigenvals(eigenvals: object) -> None:
     """Refuse a word that does not say whether eigenvalues are bought.
 
-    Raises
-    ------
-    ArgumentError
-        If `eigenvals` is neither None nor "private".
+    ArgumentError if `eigenvals` is neither None nor "private".
     """
     arguments.word("eigenvals", eigenvals, ("private", None))
 
@@ -108,10 +88,7 @@ def checked_eigenvals(eigenvals: object) -> None:
 def checked_purchase(eigenvals: object, share: object) -> None:
     """Refuse options that do not say whether, and for how much, the axes are bought.
 
-    Raises
-    ------
-    ArgumentError
-        If `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
+    ArgumentError if `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
     """
     checked_eigenvals(eigenvals)
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
@@ -130,18 +107,8 @@ def hand_over_frame(
 ) -> SubspaceRelease:
     """Make the release of a frame, with its axes where the plan has noise for them.
 
-    Parameters
-    ----------
-    card, plan : Card, Plan
-        The plan's steps say whether the axes are bought, its last event with what noise.
-    frame : ndarray, shape (columns, components)
-        Orthonormal and released.
-    exact : Scatter
-        Read only where the axes are bought.
-    entropy : Entropy
-        Of the noise.
-    ordered, limit, expected_loss
-        As in :class:`dpmodels.released.SubspaceRelease`.
+    `frame`, shape (columns, components), is orthonormal and released; `exact` is read only
+    where the plan's steps say that the axes are bought, its last event with what noise.
     """
     count, variances, noise_sd = math.nan, None, math.nan
     if not math.isnan(plan.steps.diagonal):

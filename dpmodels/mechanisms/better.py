@@ -19,18 +19,10 @@ HALF_DIAGONAL, HALF_OFF = "half diagonal", "half off"
 
 
 class Sizes(NamedTuple):
-    """How large planned noise in a matrix is, in units of the ball.
+    """How large planned noise in a matrix is, in units of the ball."""
 
-    Attributes
-    ----------
-    frobenius : float
-        Root of the expected squared Frobenius norm.
-    edge : float
-        Of the eigenvalues, about.
-    """
-
-    frobenius: float
-    edge: float
+    frobenius: float  # Root of the expected squared Frobenius norm
+    edge: float  # Of the eigenvalues, about
 
 
 def sizes(plan: Plan, law: Law = GAUSSIAN, *, half: bool = False) -> Sizes:
@@ -45,8 +37,6 @@ def sizes(plan: Plan, law: Law = GAUSSIAN, *, half: bool = False) -> Sizes:
 def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
     """Return about what the Frobenius error of a denoised release is at a clipping radius.
 
-    Notes
-    -----
     Eigenvalues below the noise's edge e are lost, those above keep noise of
     its order: a multiple of ``√(e Σ λ)`` at most; the multiple is about 1/4 on
     simulated spectra. Nor is it more than the noise.
@@ -56,13 +46,11 @@ def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN)
 
 
 def separate_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
-    """Return about what the error is of eigenvalues and eigenvectors bought apart [1]_.
+    """Return about what the error is of eigenvalues and eigenvectors bought apart.
 
-    References
-    ----------
-    .. [1] Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private
-       covariance revisited." NeurIPS 35. The constant before the first term
-       is that of the authors' experiments.
+    Source: Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance
+    revisited." NeurIPS 35. The constant before the first term is that of the authors'
+    experiments.
     """
     values = law.sd * plan.scales[EIGENVALUES] * math.sqrt(plan.facts.columns)
     edge = sizes(plan, law, half=True).edge
@@ -86,21 +74,8 @@ def better_of_two(
 ) -> Floats:
     """Release the second moment clipped to ``2**-level`` by the method of less expected error.
 
-    Parameters
-    ----------
-    exact : ndarray of int, shape (columns + 1, columns + 1)
-        That level's moments of magnified rows.
-    level : int
-        Public.
-    trace : float
-        Of the second moment; public.
-    cap : float or None
-        Public bound on the trace, in units of the ball.
-    plan : Plan
-        Its scales are "diagonal" and "off" for a matrix alone, and with "half"
-        those of one besides the "eigenvalues".
-    entropy, law
-        Of the noise.
+    `exact`, shape (columns + 1, columns + 1), are that level's moments of magnified rows; trace
+    and cap are public, the cap in units of the ball.
     """
     radius, unit = 2.0**-level, 4.0**level * plan.lattice.steps**2
     most = None if cap is None else cap * radius**2

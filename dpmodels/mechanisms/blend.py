@@ -21,24 +21,10 @@ STEPS = 36
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
     """Return a rho, as large as can be, whose events satisfy a guarantee.
 
-    Parameters
-    ----------
-    guarantee : ApproxDP or ZCDP
-        What all events together have to satisfy.
-    events : callable
-        Takes rho, returns events of `total_rho` rho; they cost more where
-        rho is larger.
+    `events` takes rho and returns events of `total_rho` rho, which cost more where rho is
+    larger.
 
-    Raises
-    ------
-    BudgetError
-        For a pure guarantee, which Gaussian noise does not give.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import GaussianEvent, total_rho
-    >>> largest_rho(ZCDP(0.5), lambda rho: (GaussianEvent(math.sqrt(0.5 / rho)),))
-    0.4999...
+    BudgetError for a pure guarantee, which Gaussian noise does not give.
     """
     multiplier = gaussian_multiplier(guarantee)
     if isinstance(guarantee, ZCDP):

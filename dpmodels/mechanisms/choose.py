@@ -34,25 +34,7 @@ def choose(
 ) -> Choice:
     """Return the strategy that a name or an instance stands for.
 
-    Parameters
-    ----------
-    mechanism : str or instance
-        ``"auto"``, a name in the table, or an instance, taken as it is.
-    table : mapping
-        The strategies the verb takes.
-    known : frozenset of str
-        Names of those that ``"auto"`` may stand for.
-    facts, guarantee : Facts, Guarantee
-        What the automatic choice goes by.
-    rows : int or None
-        Number of rows where it is public and known before they are read.
-    options : mapping
-        Words of the verb; each goes to the named strategy if it has such a field.
-
-    Raises
-    ------
-    ArgumentError
-        If the name is not in the table.
+    ArgumentError if the name is not in the table.
     """
     if not isinstance(mechanism, str):
         return Choice(checked_instance(mechanism, "dp.mechanisms.Gauss()"), "")

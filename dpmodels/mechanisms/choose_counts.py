@@ -21,25 +21,7 @@ class CountChoice(NamedTuple):
 def choose_counts(mechanism: object, facts: CountFacts, guarantee: Guarantee) -> CountChoice:
     """Return the strategy that a name or an instance stands for.
 
-    Parameters
-    ----------
-    mechanism : str or instance
-        ``"auto"`` for the one with less noise, a name in ``COUNTS``, or an
-        instance, taken as it is.
-    facts, guarantee : CountFacts, Guarantee
-        What the automatic choice goes by.
-
-    Raises
-    ------
-    ArgumentError
-        If the name is not in the table.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import ApproxDP, adjacency
-    >>> facts = CountFacts(1, 7, False, adjacency("replace"))
-    >>> choose_counts("auto", facts, ApproxDP(1, 1e-6)).reason
-    'its noise has an sd of 2.8 rows; that of gaussian would have 6.'
+    ArgumentError if the name is not in the table.
     """
     if not isinstance(mechanism, str):
         return CountChoice(checked_instance(mechanism, "dp.mechanisms.counts.Geometric()"), "")

@@ -13,25 +13,7 @@ from dpmodels.privacy import Guarantee
 def choose_means(mechanism: object, facts: CountFacts, guarantee: Guarantee) -> CountChoice:
     """Return the strategy that a name or an instance stands for.
 
-    Parameters
-    ----------
-    mechanism : str or instance
-        ``"paired"``, or what :func:`choose_counts` knows; ``"auto"`` for the
-        one whose mean has the least noise in the middle of the range.
-    facts, guarantee : CountFacts, Guarantee
-        What the automatic choice goes by.
-
-    Raises
-    ------
-    ArgumentError
-        If the name is not known.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import PureDP, adjacency
-    >>> facts = CountFacts(1, 4, True, adjacency("replace"))
-    >>> choose_means("auto", facts, PureDP(1.0)).strategy
-    Paired()
+    ArgumentError if the name is not known.
     """
     if isinstance(mechanism, str) and mechanism == "paired":
         return CountChoice(Paired(), "")

@@ -19,21 +19,9 @@ class Coarser(NamedTuple):
 def coarser(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: float) -> Coarser:
     """Return the same noise on the finest lattice that holds noise of scale `sigma` too.
 
-    Parameters
-    ----------
-    lattice : Lattice
-        Where the noise was planned.
-    steps : MomentNoise
-        Its scales in steps of that lattice.
-    sigma : float
-        The further scale, in units of the squared unit length.
-    smallest : float
-        Least scale in lattice steps.
+    `sigma` is in units of the squared unit length, `steps` and `smallest` in lattice steps.
 
-    Raises
-    ------
-    BudgetError
-        If `sigma` leaves no useful lattice.
+    BudgetError if `sigma` leaves no useful lattice.
     """
     other = choose_lattice(lattice.columns, sigma)
     if other.bits >= lattice.bits:

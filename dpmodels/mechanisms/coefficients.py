@@ -15,13 +15,7 @@ from dpmodels.typing import Floats
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
-    """Take a design's rows for several passes.
-
-    Raises
-    ------
-    FrameError
-        If the rows can be read only once.
-    """
+    """Take a design's rows for several passes. FrameError if the rows can be read only once."""
     design.require_passes()
     lattice = Lattice(MAX_BITS, facts.predictors.terms + 1)
     public = facts.adjacency.n_public

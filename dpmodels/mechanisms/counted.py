@@ -28,15 +28,8 @@ class CountNoise(NamedTuple):
 def gaussian_count(facts: Facts, multiplier: float) -> CountNoise:
     """Return the noise of one Gaussian release of the count and, if centred, the sum.
 
-    Parameters
-    ----------
-    facts : Facts
-        Neighbours, and whether the sum is released; nan stands for one that is not.
-    multiplier : float
-        Noise scale divided by the L2 sensitivity.
+    `multiplier` is the noise scale over the L2 sensitivity; nan stands for a sum not released.
 
-    Notes
-    -----
     A complete row x of the unit ball adds ``(w, x)``, an incomplete one 0. The
     count alone moves by at most 1. With the sum, two complete rows are at most
     2 apart and a row is ``√(w² + 1)`` long: under ``replace`` the sensitivity is
@@ -53,15 +46,8 @@ def gaussian_count(facts: Facts, multiplier: float) -> CountNoise:
 def laplace_count(facts: Facts, eps: float) -> CountNoise:
     """Return the noise of one Laplace release of the count and, if centred, the sum.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns, neighbours, and whether the sum is released.
-    eps : float
-        Of both together.
+    `eps` is of both together.
 
-    Notes
-    -----
     A row of the unit ball has an L1 norm of at most ``√d``, d columns. With
     weights (w, 1) for count and sum, an added row moves them by at most
     ``w + √d`` and two complete rows are at most ``2√d`` apart: under ``replace``
@@ -80,16 +66,7 @@ def noised_count(
 ) -> tuple[float, Floats | None]:
     """Release the number of rows and, where the plan has noise for it, their sum.
 
-    Parameters
-    ----------
-    exact : ndarray of int, shape (columns + 1, columns + 1)
-        Augmented moments, as from :func:`dpmodels.statistics.moments`.
-    plan : Plan
-        Its steps say how much noise.
-    entropy : Entropy
-        Of the noise.
-    law : Law
-        Of the noise.
+    `exact` are augmented moments, shape (columns + 1, columns + 1).
     """
     lattice, steps = plan.lattice, plan.steps
     count = noised(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2

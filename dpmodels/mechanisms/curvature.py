@@ -26,18 +26,10 @@ _ROUND_UP = 1 + 1e-12
 
 
 class Longest(NamedTuple):
-    """How far a row moves both matrices together, in units of what moves one furthest.
+    """How far a row moves both matrices together, in units of what moves one furthest."""
 
-    Attributes
-    ----------
-    euclidean : float
-        In isometric coordinates.
-    absolute : float
-        In sums of absolute values.
-    """
-
-    euclidean: float
-    absolute: float
+    euclidean: float  # In isometric coordinates
+    absolute: float  # In sums of absolute values
 
 
 # A row of slope q adds 4q(1-q) zzᵀ and q² zzᵀ.
@@ -56,8 +48,6 @@ class Looks(NamedTuple):
 def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law) -> Looks:
     """Return the noise of both looks.
 
-    Notes
-    -----
     A row with curvature ``w ≤ 1`` and slope q adds ``w zzᵀ`` at the first look
     and ``(w zzᵀ, q² zzᵀ)`` at the second. In isometric coordinates that is at
     most 1 and ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the
@@ -66,10 +56,7 @@ def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law
     and two rows' are at most twice that apart. For the logistic loss w is
     ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``.
 
-    Raises
-    ------
-    BudgetError
-        If the noise leaves no useful lattice.
+    BudgetError if the noise leaves no useful lattice.
     """
     first, both = multipliers
     longest = LOGISTIC if isinstance(facts.loss, Logistic) else APART
@@ -106,8 +93,6 @@ def buy_curvature(
 ) -> BoughtCurvature:
     """Release both matrices half way from a released minimum to where it would be without ridge.
 
-    Notes
-    -----
     The mean of the curvature along that way, which takes the ridge's pull off
     to second order, is close to the one half way. Where that is comes from a
     first look at the point itself.

@@ -23,10 +23,7 @@ EIGENVALUES = "eigenvalues"
 def checked_share(share: object) -> None:
     """Refuse a share of the budget that leaves nothing for one of two parts.
 
-    Raises
-    ------
-    ArgumentError
-        If it is not a number between 0 and 1.
+    ArgumentError if it is not a number between 0 and 1.
     """
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.5")
 
@@ -36,21 +33,8 @@ def eigenvalue_scale(
 ) -> float:
     """Return the scale of noise in eigenvalues rounded to integers, in lattice steps.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    lattice : Lattice
-        Where the second moment lives; its columns are the eigenvalues.
-    multiplier : float
-        Noise scale divided by the sensitivity.
-    norm : {1, 2}
-        In which the sensitivity is taken.
-    smallest : float
-        Least scale.
+    `multiplier` is the noise scale over the sensitivity, taken in L1 or L2 norm.
 
-    Notes
-    -----
     Rounding moves two vectors of d eigenvalues apart by at most ``d^(1/norm)``.
     """
     between = eigenvalue_sensitivity(adjacency, norm) * lattice.radius**2
@@ -63,16 +47,7 @@ def noised_eigenvalues(
 ) -> Floats:
     """Release the eigenvalues of the second moment, in units of the ball, largest first.
 
-    Parameters
-    ----------
-    exact : ndarray of int (dtype object), shape (columns + 1, columns + 1)
-        As from :func:`dpmodels.statistics.moments`.
-    plan : Plan
-        Its ``scales["eigenvalues"]`` is the scale of the noise.
-    entropy : Entropy
-        Of the noise.
-    law : Law
-        Of the noise.
+    `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
     """
     values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
     whole = np.array([round(value) for value in values.tolist()], dtype=object)
@@ -83,15 +58,9 @@ def noised_eigenvalues(
 def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
     """Return the matrix of released eigenvalues and another matrix' eigenvectors.
 
-    Parameters
-    ----------
-    values : ndarray, shape (columns,)
-        Largest first; brought to the nearest that are not negative and whose
-        sum is at most `cap`.
-    second : ndarray, shape (columns, columns)
-        Released; its eigenvectors are taken in the order of its eigenvalues.
-    cap : float or None
-        Public bound on the trace.
+    `values`, shape (columns,), largest first, are brought to the nearest that are not negative
+    with a sum of at most `cap`; the eigenvectors of `second`, released too, are taken in the
+    order of its eigenvalues.
     """
     vectors = np.linalg.eigh(second).eigenvectors[:, ::-1]
     return recompose(psd_values(values, cap), vectors)

@@ -27,17 +27,9 @@ class GaussianScales(NamedTuple):
 def gaussian_scales(facts: Facts, multiplier: float) -> GaussianScales:
     """Return the noise of one Gaussian release of the augmented moments.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns, neighbours, and whether the mean is released.
-    multiplier : float
-        Noise scale divided by the sensitivity, in isometric coordinates.
+    `multiplier` is the noise scale over the sensitivity in isometric coordinates.
 
-    Raises
-    ------
-    BudgetError
-        If the noise leaves no useful lattice.
+    BudgetError if the noise leaves no useful lattice.
     """
     weights = moment_weights(facts.adjacency, centred=facts.centred)
     # One part in 10^12 covers the rounding of every product below.

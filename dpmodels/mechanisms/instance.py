@@ -8,20 +8,7 @@ from dpmodels.errors import ArgumentError
 
 
 def checked_instance(mechanism: object, example: str) -> Any:
-    """Return a strategy that was given as an instance.
-
-    Parameters
-    ----------
-    mechanism : instance
-        Anything that can plan, measure and release.
-    example : str
-        An instance to write instead, for the message.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Return a strategy that was given as an instance. ArgumentError if it is none."""
     methods = (getattr(mechanism, name, None) for name in ("plan", "measure", "release"))
     if not isinstance(mechanism, type) and all(map(callable, methods)):
         return mechanism

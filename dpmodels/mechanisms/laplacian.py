@@ -34,19 +34,8 @@ def laplace_multipliers(
 ) -> tuple[float, ...]:
     """Return multipliers of Laplace releases that together satisfy a guarantee.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        An (eps, delta) guarantee leaves its delta unused. A release of
-        multiplier m costs ``1/m`` of eps, or ``1/(2m²)`` of rho.
-    shares : sequence of float
-        Relative shares of the budget, in the guarantee's own unit.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import PureDP
-    >>> [round(multiplier, 6) for multiplier in laplace_multipliers(PureDP(0.5), (1, 3))]
-    [8.0, 2.666667]
+    An (eps, delta) guarantee leaves its delta unused. A release of multiplier m costs ``1/m``
+    of eps, or ``1/(2m²)`` of rho; `shares` are of the budget in its own unit.
     """
     if isinstance(guarantee, ZCDP):
         return split_gaussian(math.sqrt(0.5 / guarantee.rho) * _ROUND_UP, shares)
@@ -57,17 +46,9 @@ def laplace_multipliers(
 def laplace_scales(facts: Facts, multiplier: float) -> LaplaceScales:
     """Return the noise of one Laplace release of the augmented moments.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns, neighbours, and whether the mean is released.
-    multiplier : float
-        Noise scale divided by the L1 sensitivity.
+    `multiplier` is the noise scale over the L1 sensitivity.
 
-    Raises
-    ------
-    BudgetError
-        If the noise leaves no useful lattice.
+    BudgetError if the noise leaves no useful lattice.
     """
     weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
     sensitivity = absolute_sensitivity(facts.adjacency, facts.columns, weights)

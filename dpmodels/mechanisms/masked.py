@@ -21,44 +21,23 @@ LARGEST_SCALE = 2.0**55
 
 
 class Mask(NamedTuple):
-    """Integer noise on a lattice of coefficients.
+    """Integer noise on a lattice of coefficients."""
 
-    Attributes
-    ----------
-    step : float
-        Between the points of the lattice, in units of the coefficients.
-    scale : float
-        Of the noise, in steps.
-    """
-
-    step: float
-    scale: float
+    step: float  # Between the points of the lattice, in units of the coefficients
+    scale: float  # Of the noise, in steps
 
 
 def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
     """Plan noise for a point that is known to lie within a distance of another.
 
-    Parameters
-    ----------
-    distance : float
-        Euclidean, in units of the coefficients.
-    columns : int
-        Number of coefficients.
-    multiplier : float
-        Noise scale divided by the sensitivity, L1 for Laplace noise, else L2.
-    law : Law
-        Of the noise.
+    `distance` is Euclidean, in units of the coefficients; `multiplier` is the noise scale over
+    the sensitivity, L1 for Laplace noise, else L2.
 
-    Notes
-    -----
     Given the true minimum, the error of the computed one is a function of the
     rows with values in a ball: neighbours' differ by twice its radius, and by
     up to a step in each coordinate after rounding.
 
-    Raises
-    ------
-    BudgetError
-        If the noise is beyond what is meaningful.
+    BudgetError if the noise is beyond what is meaningful.
     """
     spread = math.sqrt(columns) if law is LAPLACE else 1.0
     step = 2 * distance * spread * multiplier / FINE

@@ -25,10 +25,7 @@ ROUGH = 2.0**10
 def tolerance(scale: float) -> float:
     """Return the length of the gradient at which to stop, in units of one row's largest.
 
-    Parameters
-    ----------
-    scale : float
-        Of the tilt, to whose rounding the gradient is exposed too.
+    `scale` is of the tilt, to whose rounding the gradient is exposed too.
     """
     return SHORTEST * (1 + scale)
 
@@ -36,15 +33,8 @@ def tolerance(scale: float) -> float:
 def furthest(scale: float, ridge: float) -> float:
     """Return how far a computed minimum may be from the true one.
 
-    Parameters
-    ----------
-    scale : float
-        Of the tilt.
-    ridge : float
-        Weight of ``|θ|²/2``: the sum is so strongly convex at least.
+    The sum is as strongly convex as `ridge`, the weight of ``|θ|²/2``, at least.
 
-    Notes
-    -----
     A gradient of length t is at most ``t/ridge`` from the minimum. The
     computed gradient may be as far from the true one as from 0: twice the
     tolerance covers its rounding.
@@ -55,35 +45,21 @@ def furthest(scale: float, ridge: float) -> float:
 def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: float) -> Floats:
     """Return a point where the gradient is at most as long as declared.
 
-    Parameters
-    ----------
-    rows : Gradients
-        The sum of losses; several passes over the rows.
-    loss : Loss
-        What is summed.
-    ridge : float
-        Weight of ``|θ|²/2``.
-    tilt : ndarray, shape (columns,)
-        The vector b of the linear term ``⟨b, θ⟩``.
-    shortest : float
-        Length of the gradient at which to stop.
+    `ridge` is the weight of ``|θ|²/2``, `tilt`, shape (columns,), the vector b of the linear
+    term ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop.
 
-    Notes
-    -----
     Newton's method along the loss's path of easier losses; a step is halved
     until the sum has fallen by a thousandth of what its slope promises, or,
     where that is lost in rounding, until its gradient has become shorter. Where
     no step down to 2⁻²⁰ does that, a step ``1/L`` of the gradient method. Rows
     of one class, separated, constant or few take 5 to 60 passes. Rows for
     which :data:`MOST_PASSES` are not enough, of which none are known, go on
-    with accelerated gradients [1]_, which reach the declared length after at
+    with accelerated gradients, which reach the declared length after at
     most ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2`` passes from one of length g. So
     it is reached in exact arithmetic whatever the rows.
 
-    References
-    ----------
-    .. [1] Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition,
-       Springer. Section 2.2.
+    Source: Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition, Springer.
+    Section 2.2.
     """
     point = np.zeros(len(tilt))
     for stage in loss.path:

@@ -17,18 +17,10 @@ from dpmodels.typing import Floats, Integers
 
 
 class Law(NamedTuple):
-    """A law of integer noise with one scale.
+    """A law of integer noise with one scale."""
 
-    Attributes
-    ----------
-    draw : callable
-        Takes scale, size and entropy.
-    sd : float
-        Standard deviation in units of the scale, for scales of many steps.
-    """
-
-    draw: Callable[[float, int, Entropy], Integers]
-    sd: float
+    draw: Callable[[float, int, Entropy], Integers]  # Takes scale, size and entropy
+    sd: float  # Standard deviation in units of the scale, for scales of many steps
 
 
 GAUSSIAN = Law(discrete_gaussian, 1.0)
@@ -69,16 +61,8 @@ def noised_moments(
 ) -> NoisyMoments:
     """Release the augmented moments with noise of the plan's steps.
 
-    Parameters
-    ----------
-    exact : ndarray of int (dtype object), shape (columns + 1, columns + 1)
-        As from :func:`dpmodels.statistics.moments`.
-    plan : Plan
-        No sum is released where the scale of its noise is nan.
-    entropy : Entropy
-        Of the noise.
-    law : Law
-        Of the noise.
+    `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`;
+    no sum is released where the scale of its noise is nan.
     """
     lattice, steps = plan.lattice, plan.steps
     unit, longer = lattice.steps**2, lattice.radius * lattice.steps

@@ -21,57 +21,30 @@ SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Facts:
-    """Public facts a plan may use; none of them is learnt from a row.
+    """Public facts a plan may use; none of them is learnt from a row."""
 
-    Attributes
-    ----------
-    columns : int
-        Coded columns of the design.
-    adjacency : Adjacency
-        Who is a neighbour.
-    centred : bool
-        Whether the mean is taken off.
-    components : int
-        How many components are wanted, from 1 to `columns`; 0 stands for all.
-    row_length : float
-        Assumed length of a row as a share of the bound, in (0, 1]; for the
-        automatic choice, which no guarantee rests on.
-    """
-
-    columns: int
+    columns: int  # Coded columns of the design
     adjacency: Adjacency
-    centred: bool
-    components: int = 0
+    centred: bool  # Whether the mean is taken off
+    components: int = 0  # How many components are wanted, from 1 to `columns`; 0 stands for all
+    # Assumed length of a row as a share of the bound, in (0, 1]; for the automatic choice,
+    # which no guarantee rests on.
     row_length: float = 0.5
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A calibrated release: everything but the data.
+    """A calibrated release: everything but the data."""
 
-    Attributes
-    ----------
-    guarantee : Guarantee
-        What was asked and will hold.
-    events : tuple of Event
-        What the ledger is charged.
-    lattice : Lattice
-        Where rows and noise live.
-    facts : Facts
-        What the plan was made for.
-    steps : MomentNoise
-        Scales of the noise in the number of rows, their sum, and the diagonal
-        and the rest of the second moment, in lattice steps; nan for parts that
-        are not released with noise of their own.
-    scales : mapping of str to float
-        Other public numbers the release needs, by the mechanism's own names.
-    """
-
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    lattice: Lattice
-    facts: Facts
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    lattice: Lattice  # Where rows and noise live
+    facts: Facts  # What the plan was made for
+    # Scales of the noise in the number of rows, their sum, and the diagonal and the rest of the
+    # second moment, in lattice steps; nan for parts that are not released with noise of their
+    # own.
     steps: MomentNoise = SILENT
+    # Other public numbers the release needs, by the mechanism's own names.
     scales: Mapping[str, float] = field(default_factory=dict)
 
 

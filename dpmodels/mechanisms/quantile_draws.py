@@ -18,29 +18,15 @@ MACHINE = 2**62
 def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy: Entropy) -> int:
     """Draw a cell of the grid by the rank errors of all.
 
-    Parameters
-    ----------
-    ranks : ndarray of int, shape (cells + 1,)
-        Rows below each cell's lower end; last all rows.
-    prob : Fraction
-        From 0 to 1.
-    concentration : float
-        Above 0, by row.
-    entropy : Entropy
-        Where the random words come from.
+    `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
+    concentration is by row.
     """
     unit = Fraction(concentration) / prob.denominator
     return draw_finite(rank_errors(ranks, prob), unit, entropy)
 
 
 def rank_errors(ranks: NDArray[Any], prob: Fraction) -> NDArray[Any]:
-    """Return how far the wanted rank is from those of each cell, times the denominator of prob.
-
-    Parameters
-    ----------
-    ranks, prob
-        As for :func:`draw_cell`.
-    """
+    """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
     rows = int(ranks[-1])
     wide = rows * prob.denominator < MACHINE
     scaled = (ranks if wide else ranks.astype(object)) * prob.denominator

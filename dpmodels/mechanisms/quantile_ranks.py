@@ -20,17 +20,6 @@ NEAR, MISSED = 16.0, 0.05
 class Drawing:
     """Public terms of the draws for one quantile of one group.
 
-    Attributes
-    ----------
-    prob : float
-        The quantile, from 0 to 1.
-    grid : int
-        Cells of the grid.
-    rows : float
-        Released number of the group's rows, above 0.
-
-    Notes
-    -----
     A draw falls a rank error of 1/c rows away, c its concentration, where
     rows are; but cells without rows above the largest or below the smallest
     all have one rank error and may be nearly all of the grid. They weigh less
@@ -38,9 +27,9 @@ class Drawing:
     rows from their end.
     """
 
-    prob: float
-    grid: int
-    rows: float
+    prob: float  # The quantile, from 0 to 1
+    grid: int  # Cells of the grid
+    rows: float  # Released number of the group's rows, above 0
 
     def reach(self, concentration: float, weight: float) -> float:
         """Return how far from the end of the rows a rank has to be, as a share of them."""

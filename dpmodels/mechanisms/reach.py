@@ -24,14 +24,7 @@ THRESHOLD, NUMBER, TRACE = "search threshold", "search number", "trace"
 def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str, float]:
     """Return the scales of the noise of a private search, by name, in lattice steps squared.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    eps : float
-        Of the search.
-    lattice : Lattice
-        Its squared radius is the sensitivity, see `lost`.
+    The squared radius of the lattice is the sensitivity, see `lost`.
     """
     unit = lattice.radius**2
     found = sparse_scales(adjacency, eps)
@@ -44,14 +37,9 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
 def lost(exact: NDArray[Any]) -> list[int]:
     """Return what clipping to ``2**-t``, t = 1, 2, ..., takes off the sum of squares.
 
-    Parameters
-    ----------
-    exact : ndarray of int, shape (levels, columns + 1, columns + 1)
-        As from :func:`dpmodels.statistics.clipped_moments`, of more than
-        `HALVINGS` levels.
+    `exact`, shape (levels, columns + 1, columns + 1), is as from
+    :func:`dpmodels.statistics.clipped_moments`, of more than `HALVINGS` levels.
 
-    Notes
-    -----
     The numbers are ``⌊tr L_0 - tr L_t / 4**t⌋``. A row adds ``‖x‖²``, where its
     magnified self is outside the ball, less what is left of it, which is no
     longer; and nothing where it is inside: between 0 and R². So one row changes
@@ -73,20 +61,10 @@ def reach(
 ) -> int:
     """Return the level of the smallest radius at which clipping takes little off.
 
-    Parameters
-    ----------
-    exact : ndarray of int, shape (levels, columns + 1, columns + 1)
-        As for `lost`.
-    error : callable
-        Takes a radius, returns the error of a release at it that clipping is
-        compared with, in units of the ball; public.
-    plan : Plan
-        Its scales are those of `reach_scales`.
-    entropy : Entropy
-        Of the noise.
-    caution : float
-        How much of the search's own noise is taken off what clipping may
-        lose, where a radius too small is worse than one too large.
+    `exact` is as for `lost`; `error` takes a radius and returns the error of a release at it
+    that clipping is compared with, public and in units of the ball. `caution` is how much of
+    the search's own noise is taken off what clipping may lose, where a radius too small is
+    worse than one too large.
     """
     unit, scales = plan.lattice.steps**2, SparseScales(plan.scales[THRESHOLD], plan.scales[NUMBER])
     less = caution * sum(scales)
@@ -111,19 +89,8 @@ def likely_cap(
 ) -> float:
     """Return a bound on the trace of rows clipped to ``2**-level``, in units of the ball.
 
-    Parameters
-    ----------
-    trace : float
-        As released by `noised_trace`; with two standard deviations of its
-        noise it is likely to be a bound.
-    cap : float or None
-        Public bound on the trace of rows that are not clipped.
-    level : int
-        Of the radius.
-    plan : Plan
-        What the trace was released by.
-    law : Law
-        Of its noise.
+    With two standard deviations of its noise the released trace is likely to be one; `cap` is
+    the public bound for rows that are not clipped.
     """
     likely = trace + 2 * law.sd * plan.scales[TRACE] / plan.lattice.steps**2
     return likely if cap is None else min(likely, cap * 4.0**-level)

@@ -13,20 +13,10 @@ from dpmodels.statistics.protocol import Loss
 
 @dataclass(frozen=True)
 class RegressionFacts:
-    """Public facts a plan may use; none of them is learnt from a row.
+    """Public facts a plan may use; none of them is learnt from a row."""
 
-    Attributes
-    ----------
-    predictors : Predictors
-        The linear predictor's coordinates and their scaling.
-    loss : Loss or Poisson
-        What is summed over the rows.
-    adjacency : Adjacency
-        Who is a neighbour.
-    """
-
-    predictors: Predictors
-    loss: Loss | Poisson
+    predictors: Predictors  # The linear predictor's coordinates and their scaling
+    loss: Loss | Poisson  # What is summed over the rows
     adjacency: Adjacency
 
     @property
@@ -37,21 +27,10 @@ class RegressionFacts:
 
 @dataclass(frozen=True)
 class RegressionPlan:
-    """A calibrated release: everything but the data.
+    """A calibrated release: everything but the data."""
 
-    Attributes
-    ----------
-    guarantee : Guarantee
-        What was asked and will hold.
-    events : tuple of Event
-        What the ledger is charged.
-    facts : RegressionFacts
-        What the plan was made for.
-    scales : mapping of str to float
-        Public numbers the release needs, by the mechanism's own names.
-    """
-
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    facts: RegressionFacts
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: RegressionFacts  # What the plan was made for
+    # Public numbers the release needs, by the mechanism's own names.
     scales: Mapping[str, float] = field(default_factory=dict)

@@ -48,34 +48,18 @@ from dpmodels.typing import Floats
 
 
 class Scatter(NamedTuple):
-    """The exact answer in floating point; not released.
+    """The exact answer in floating point; not released."""
 
-    Attributes
-    ----------
-    matrix : ndarray, shape (columns, columns)
-        In units of the squared radius of the ball that holds the rows.
-    complete : int
-        Number of complete rows.
-    rows : int
-        Number of rows read.
-    """
-
+    # Shape (columns, columns): in units of the squared radius of the ball that holds the rows.
     matrix: Floats
-    complete: int
-    rows: int
+    complete: int  # Number of complete rows
+    rows: int  # Number of rows read
 
 
 def scatter(statistic: Statistic, lattice: Lattice, *, centred: bool) -> Scatter:
     """Form the scatter of the rows, exactly up to one rounding of each entry.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        As from :func:`dpmodels.statistics.moments`.
-    lattice : Lattice
-        Where the rows lie.
-    centred : bool
-        Whether it is about the mean; without rows it is zero.
+    About the mean it is zero without rows.
     """
     exact, rows = statistic.cross()
     unit = int(lattice.radius)

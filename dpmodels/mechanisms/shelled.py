@@ -37,8 +37,6 @@ FEW = 16
 def shells(columns: int) -> tuple[int, ...]:
     """Return how often the outer radius is halved for each of three radii.
 
-    Notes
-    -----
     The more columns, the more noise, and the further in rows have to be
     gathered for a good guess of the shape further out: 1, 1/2 and 1/8 take up
     to half off the error of 1, 1/2 and 1/4 at 50 columns and more where many
@@ -50,14 +48,7 @@ def shells(columns: int) -> tuple[int, ...]:
 def shell_scales(facts: Facts, lattice: Lattice, multipliers: Sequence[float]) -> dict[str, float]:
     """Return the scale of the noise in each increment, by name, in lattice steps squared.
 
-    Parameters
-    ----------
-    facts : Facts
-        Columns and neighbours.
-    lattice : Lattice
-        Where the rows live.
-    multipliers : sequence of float
-        Noise scale divided by the sensitivity, for each radius of `shells`.
+    `multipliers` are noise scales over the sensitivity, for each radius of `shells`.
     """
     found = {}
     for name, each, step in zip(
@@ -72,17 +63,9 @@ def shell_scales(facts: Facts, lattice: Lattice, multipliers: Sequence[float]) -
 def shell_lattice(facts: Facts, multipliers: Sequence[float], *others: float) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers.
 
-    Parameters
-    ----------
-    facts, multipliers
-        As for `shell_scales`.
-    *others : float
-        Scales of other noise, in units of the squared unit length.
+    `others` are scales of other noise, in units of the squared unit length.
 
-    Raises
-    ------
-    BudgetError
-        If the noise leaves no useful lattice.
+    BudgetError if the noise leaves no useful lattice.
     """
     finest = Lattice(MOST_BITS, facts.columns)
     widest = max(shell_scales(facts, finest, multipliers).values()) / trace_weight(facts.adjacency)
@@ -96,16 +79,8 @@ def noised_shells(
 ) -> list[Increment]:
     """Release increments and their traces, in units of the ball.
 
-    Parameters
-    ----------
-    exact : ndarray of int, shape (levels, columns + 1, columns + 1)
-        As from :func:`dpmodels.statistics.clipped_moments`.
-    outermost : int
-        The level of the outermost radius.
-    plan : Plan
-        Its scales are those of `shell_scales`, by the names `INCREMENTS`.
-    entropy : Entropy
-        Of the noise.
+    `exact`, shape (levels, columns + 1, columns + 1), is as from
+    :func:`dpmodels.statistics.clipped_moments`; the plan's scales are those of `shell_scales`.
     """
     chosen = [outermost + level for level in shells(plan.facts.columns)]
     units = [4.0**level * plan.lattice.steps**2 for level in (*chosen[1:], chosen[-1])]

@@ -21,20 +21,13 @@ class SparseScales(NamedTuple):
 def sparse_scales(adjacency: Adjacency, eps: float) -> SparseScales:
     """Return the noise of one ε-differentially private search.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Under ``add-remove`` the numbers are taken to be monotone: a row more
-        raises none of them, or lowers none.
-    eps : float
-        Of the whole search, which answers once.
+    Under ``add-remove`` the numbers are taken to be monotone: a row more raises none of them,
+    or lowers none.
 
-    Notes
-    -----
     The threshold's noise, of scale ``1/ε₁``, is drawn once for all numbers;
     every number has its own, of scale ``c/ε₂`` with ε = ε₁ + ε₂.
 
-    *Proof* [1]_, for numbers that one row changes by at most 1. Fix the noise
+    *Proof*, for numbers that one row changes by at most 1. Fix the noise
     of the numbers before the first that is above; the answer is k if the
     threshold's noise r exceeds all of theirs and the k-th number with its
     noise v is at least the threshold with r. For neighbouring rows take r + 1
@@ -45,11 +38,9 @@ def sparse_scales(adjacency: Adjacency, eps: float) -> SparseScales:
     c = 1 for monotone numbers. The variance of ``r - v`` is least at
     ``ε₂ = c^⅔ ε₁``.
 
-    References
-    ----------
-    .. [1] Lyu, M., Su, D. and Li, N. (2017). "Understanding the sparse vector
-       technique for differential privacy." Proceedings of the VLDB Endowment
-       10(6), 637-648. Algorithm 1, Theorems 2 and 5.
+    Source: Lyu, M., Su, D. and Li, N. (2017). "Understanding the sparse vector technique for
+    differential privacy." Proceedings of the VLDB Endowment 10(6), 637-648. Algorithm 1,
+    Theorems 2 and 5.
     """
     factor = 2.0 if adjacency.n_public else 1.0
     ratio = factor ** (2 / 3)
@@ -64,21 +55,8 @@ def first_above(
 ) -> int:
     """Return the place of the first number above its threshold, privately.
 
-    Parameters
-    ----------
-    numbers : sequence of int
-        Private, in order of preference.
-    thresholds : sequence of int
-        Public.
-    scales : SparseScales
-        Of the noise, times the numbers' sensitivity.
-    entropy : Entropy
-        Of the noise.
-
-    Returns
-    -------
-    int
-        How many numbers come before it; all of them where none is above.
+    That is how many come before it, all of them where none is above; the scales are times the
+    numbers' sensitivity.
     """
     common = int(discrete_laplace(scales.threshold, 1, entropy)[0])
     own = discrete_laplace(scales.number, len(numbers), entropy).tolist()

@@ -17,17 +17,8 @@ from dpmodels.typing import Floats
 def spherical(columns: int, scale: float, entropy: Entropy) -> Floats:
     """Draw a vector of density proportional to ``exp(-|b|/scale)``.
 
-    References
-    ----------
-    .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).
-       "Differentially private empirical risk minimization." Journal of
-       Machine Learning Research 12, 1069-1109. Section 3.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> spherical(3, 2.0, seeded(1)).shape
-    (3,)
+    Source: Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011). "Differentially private
+    empirical risk minimization." Journal of Machine Learning Research 12, 1069-1109. Section 3.
     """
     direction = normals(columns, entropy)
     length = -scale * float(np.log(uniforms(columns, entropy)).sum())
@@ -35,11 +26,5 @@ def spherical(columns: int, scale: float, entropy: Entropy) -> Floats:
 
 
 def spherical_sd(columns: int, scale: float) -> float:
-    """Return the standard deviation of each coordinate.
-
-    Examples
-    --------
-    >>> spherical_sd(3, 2.0)
-    4.0
-    """
+    """Return the standard deviation of each coordinate."""
     return scale * math.sqrt(columns + 1)

@@ -28,71 +28,30 @@ HELD_BITS = 62
 
 @dataclass(frozen=True)
 class CountFacts:
-    """Public facts a plan may use; none of them is learnt from a row.
+    """Public facts a plan may use; none of them is learnt from a row."""
 
-    Attributes
-    ----------
-    tables : int
-        In how many tables each row is counted.
-    parts : int
-        Counts released, all tables together.
-    divided : bool
-        Whether a row is divided between parts; else it is counted whole.
-    adjacency : Adjacency
-        Who is a neighbour.
-    """
-
-    tables: int
-    parts: int
-    divided: bool
+    tables: int  # In how many tables each row is counted
+    parts: int  # Counts released, all tables together
+    divided: bool  # Whether a row is divided between parts; else it is counted whole
     adjacency: Adjacency
 
 
 @dataclass(frozen=True)
 class CountPlan:
-    """A calibrated release: everything but the data.
+    """A calibrated release: everything but the data."""
 
-    Attributes
-    ----------
-    guarantee : Guarantee
-        What was asked and will hold.
-    events : tuple of Event
-        What the ledger is charged.
-    facts : CountFacts
-        What the plan was made for.
-    whole : int
-        Units of one row.
-    scale : float
-        Of the noise in each count, in units.
-    noise_sd : float
-        Its standard deviation, in rows.
-    """
-
-    guarantee: Guarantee
-    events: tuple[Event, ...]
-    facts: CountFacts
-    whole: int
-    scale: float
-    noise_sd: float
+    guarantee: Guarantee  # What was asked and will hold
+    events: tuple[Event, ...]  # What the ledger is charged
+    facts: CountFacts  # What the plan was made for
+    whole: int  # Units of one row
+    scale: float  # Of the noise in each count, in units
+    noise_sd: float  # Its standard deviation, in rows
 
 
 def units_of(scale: float) -> int:
     """Return how many units a row may have where noise has a scale, in rows.
 
-    Parameters
-    ----------
-    scale : float
-        Of the noise, in rows.
-
-    Raises
-    ------
-    BudgetError
-        If the noise is so large that too few are left.
-
-    Examples
-    --------
-    >>> units_of(8.0) == 2**40
-    True
+    BudgetError if the noise is so large that too few are left.
     """
     spare = HELD_BITS - ROOM_BITS - math.log2(max(scale, 1.0))
     bits = min(MOST_BITS, math.floor(spare))

@@ -55,8 +55,6 @@ _STEPS = 400
 def row_loss(loss: Loss, scale: float, ridge: float) -> float:
     """Return the largest privacy loss of a row taken off, for noise ``exp(-|b|/scale)``.
 
-    Notes
-    -----
     It is the largest value over q in [0, 1] of ``q/scale + log(1 + q (1 - q)/Λ)``
     for the logistic loss, a concave function with its maximum ``1/scale`` at
     q = 1 where ``Λ ≥ scale``. Other losses are given their largest curvature
@@ -72,10 +70,7 @@ def row_loss(loss: Loss, scale: float, ridge: float) -> float:
 def pure_scale(loss: Loss, eps: float, ridge: float, *, replaced: bool) -> float:
     """Return the least scale of ``exp(-|b|/scale)`` noise for a ridge and an eps.
 
-    Raises
-    ------
-    BudgetError
-        If no noise is enough: the ridge is too small.
+    BudgetError if no noise is enough: the ridge is too small.
     """
 
     def excess(log_scale: float) -> float:
@@ -112,16 +107,9 @@ def _least(loss: Loss, eps: float) -> float:
 def gaussian_scale(multiplier: float, ridge: float | None) -> float:
     """Return a scale of Gaussian noise as private as a Gaussian release, logistic loss.
 
-    Parameters
-    ----------
-    multiplier : float
-        Of the Gaussian release that the minimiser shall be no worse than, at
-        every ε, for a row more or fewer.
-    ridge : float, optional
-        Weight of ``|θ|²/2``; :data:`RIDGE` times the scale by default.
+    `multiplier` is of the Gaussian release that the minimiser shall be no worse than, at every
+    ε, for a row more or fewer; `ridge` is :data:`RIDGE` times the scale by default.
 
-    Notes
-    -----
     With ``n = ⟨e, b⟩`` of variance σ² the privacy loss of a row added is at
     most that of a Gaussian shift by 1, or 0. Of a row taken off it is at most
     ``m(a) = max_q qa + q²/2σ² + q(1 - q)/Λ`` with a of law ``N(0, 1/σ²)``.
@@ -132,10 +120,7 @@ def gaussian_scale(multiplier: float, ridge: float | None) -> float:
     decide it. For large σ and ``Λ = kσ`` the scale is close to
     ``1 + 1/(6k²)`` times the multiplier.
 
-    Raises
-    ------
-    BudgetError
-        If the ridge is too small.
+    BudgetError if the ridge is too small.
     """
     if multiplier > LARGEST_MULTIPLIER:
         raise BudgetError(

@@ -9,11 +9,5 @@ def trace_cap(facts: Facts, rows: int) -> float | None:
     """Return the number of rows read, at least 1, where it is public, else None.
 
     Each row of the unit ball adds at most 1 to the trace.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import adjacency
-    >>> trace_cap(Facts(3, adjacency("replace"), centred=False), 50)
-    50.0
     """
     return float(max(rows, 1)) if facts.adjacency.n_public else None

@@ -23,35 +23,14 @@ def bingham_vector(concentration: Floats, entropy: Entropy) -> Floats:
     `dpmodels.noise.normals`). How long it takes depends on A: an observer who
     can time the call is outside this statement.
 
-    Parameters
-    ----------
-    concentration : ndarray of float64, shape (d, d)
-        The symmetric matrix A, of any signature; the lower triangle is read.
-    entropy : Entropy
-        Where the random words come from: `dpmodels.noise.source`.
+    A, shape (d, d), may have any signature, and its lower triangle is read; x and -x are
+    equally likely.
 
-    Returns
-    -------
-    ndarray of float64, shape (d,)
-        Of length 1; x and -x are equally likely.
+    Source: Kent, Ganeiber, Mardia (2018), A New Unified Approach for the Simulation of a Wide
+    Class of Directional Distributions, Journal of Computational and Graphical Statistics 27(2),
+    291-301.
 
-    Raises
-    ------
-    ArgumentError
-        If `concentration` is not a square matrix of finite numbers.
-
-    References
-    ----------
-    Kent, Ganeiber, Mardia (2018), A New Unified Approach for the Simulation
-    of a Wide Class of Directional Distributions, Journal of Computational and
-    Graphical Statistics 27(2), 291-301.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> draw = bingham_vector(np.diag([1e6, 0.0, 0.0]), seeded(1))
-    >>> bool(abs(draw[0]) > 0.999)
-    True
+    ArgumentError if `concentration` is not a square matrix of finite numbers.
     """
     values, vectors = np.linalg.eigh(checked_matrix(concentration))
     return bingham_from_eigen(values, vectors, entropy)
@@ -60,30 +39,10 @@ def bingham_vector(concentration: Floats, entropy: Entropy) -> Floats:
 def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Floats:
     """Draw as `bingham_vector` does, where the eigenvalues are known already.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (d,)
-        Eigenvalues of A, in any order.
-    vectors : ndarray of float64, shape (p, d)
-        Orthonormal eigenvectors, one per column. With p > d the draw is a
-        unit vector in their span.
-    entropy : Entropy
-        Where the random words come from.
+    `values`, shape (d,), are in any order, `vectors`, shape (p, d), orthonormal, one per
+    column; with p > d the draw is a unit vector in their span.
 
-    Returns
-    -------
-    ndarray of float64, shape (p,)
-
-    Raises
-    ------
-    ArgumentError
-        If `values` are not numbers from -1e300 to 1e300.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> bingham_from_eigen(np.array([5.0, 1.0]), np.eye(3)[:, :2], seeded(1)).shape
-    (3,)
+    ArgumentError if `values` are not numbers from -1e300 to 1e300.
     """
     direction: Floats = vectors @ bingham_coordinates(values, 1, entropy)[0]
     return direction
@@ -92,23 +51,9 @@ def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Flo
 def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
     """Draw independent vectors in the coordinates of the eigenvectors.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (d,)
-        Eigenvalues of the concentration, in any order.
-    draws : int
-        How many, at least 1.
-    entropy : Entropy
-        Where the random words come from.
+    `values`, shape (d,), are in any order; shape (draws, d) comes back.
 
-    Returns
-    -------
-    ndarray of float64, shape (draws, d)
-
-    Raises
-    ------
-    ArgumentError
-        If `values` are not numbers from -1e300 to 1e300.
+    ArgumentError if `values` are not numbers from -1e300 to 1e300.
     """
     if not np.abs(values).max() <= _LARGEST:
         raise ArgumentError(
@@ -137,20 +82,8 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
     u = x' Lambda x alone, exp(-u) (1 + 2u/b)^(d/2), and largest at
     u = (d - b)/2: dividing the envelope out *multiplies* by the power.
 
-    Parameters
-    ----------
-    deficits : ndarray of float64, shape (d,)
-        The diagonal of Lambda: how far each eigenvalue is below the largest.
-    spread : float
-        b, from 1 to d: what `envelope_spread` gives.
-    proposals : int
-        How many.
-    entropy : Entropy
-        Where the random words come from.
-
-    Returns
-    -------
-    ndarray of float64, shape (kept, d)
+    `deficits`, shape (d,), is the diagonal of Lambda: how far each eigenvalue is below the
+    largest; shape (kept, d) comes back.
     """
     dimension = deficits.size
     cloud = normals(proposals * dimension, entropy).reshape(proposals, dimension)
@@ -166,15 +99,8 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
 def envelope_spread(deficits: Floats) -> float:
     """Solve sum 1 / (b + 2 lambda_i) = 1, which makes the envelope tightest.
 
-    Parameters
-    ----------
-    deficits : ndarray of float64, shape (d,)
-        The lambda_i: eigenvalues below the largest, the smallest of them 0.
-
-    Returns
-    -------
-    float
-        b, from 1 to d.
+    The lambda_i, shape (d,), are eigenvalues below the largest, the smallest of them 0; b is
+    from 1 to d.
     """
     root: float = brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, deficits.size + 1)
     return root
@@ -183,19 +109,7 @@ def envelope_spread(deficits: Floats) -> float:
 def checked_matrix(concentration: Floats) -> Floats:
     """Give the concentration as it is, or refuse it.
 
-    Parameters
-    ----------
-    concentration : ndarray
-        What the caller wrote.
-
-    Returns
-    -------
-    ndarray of float64, shape (d, d)
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a square matrix of finite numbers.
+    ArgumentError if it is not a square matrix of finite numbers.
     """
     matrix = np.asarray(concentration, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:

@@ -36,17 +36,10 @@ class Convergence:
     frame. So the length of the chain is fixed beforehand, and whether it is
     long enough is measured on public spectra, by
     `dpmodels.noise.bingham_mixing.mixing`.
-
-    Attributes
-    ----------
-    sweeps : int
-        Passes over all planes of two eigenvectors; 0 for an exact draw.
-    rotations : int
-        Random rotations made in all; 0 for an exact draw.
     """
 
-    sweeps: int
-    rotations: int
+    sweeps: int  # Passes over all planes of two eigenvectors; 0 for an exact draw
+    rotations: int  # Random rotations made in all; 0 for an exact draw
 
     @property
     def exact(self) -> bool:
@@ -79,44 +72,15 @@ def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Flo
     1e12, and from there on six sweeps or fewer were worth one independent
     draw on every spectrum tried (over 500, ranges 0.1 to 1e8, d up to 116).
 
-    Parameters
-    ----------
-    concentration : ndarray of float64, shape (d, d)
-        The symmetric matrix A; the lower triangle is read.
-    k : int
-        Number of columns, 1 to d.
-    entropy : Entropy
-        Where the random words come from: `dpmodels.noise.source`.
+    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d,
+    k).
 
-    Returns
-    -------
-    frame : ndarray of float64, shape (d, k)
-        Orthonormal columns.
-    convergence : Convergence
-        Whether the draw is exact, and how long the chain was. Public.
+    Source: McSherry, Talwar (2007), Mechanism Design via Differential Privacy. Chaudhuri,
+    Sarwate, Sinha (2013), A Near-Optimal Algorithm for Differentially-Private Principal
+    Components, Journal of Machine Learning Research 14, 2905-2943.
 
-    Raises
-    ------
-    ArgumentError
-        If `concentration` is not a square matrix of finite numbers, or `k`
-        not an integer from 1 to d.
-
-    References
-    ----------
-    McSherry, Talwar (2007), Mechanism Design via Differential Privacy.
-    Chaudhuri, Sarwate, Sinha (2013), A Near-Optimal Algorithm for
-    Differentially-Private Principal Components, Journal of Machine Learning
-    Research 14, 2905-2943.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> matrix = np.diag([1e4, 1e4, 0.0, 0.0, 0.0])
-    >>> frame, convergence = matrix_bingham(matrix, 2, seeded(1))
-    >>> frame.shape, bool(np.trace(frame.T @ matrix @ frame) > 1.99e4)
-    ((5, 2), True)
-    >>> print(convergence)
-    in the limit of the chain (128 sweeps, 1,280 rotations, from a uniform frame)
+    ArgumentError if `concentration` is not a square matrix of finite numbers, or `k` not an
+    integer from 1 to d.
     """
     matrix = checked_matrix(concentration)
     dimension, count = len(matrix), _checked_count(k, len(matrix))
@@ -139,37 +103,14 @@ def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Float
     of its own, so A is to carry one column's share of the budget. For k = d
     the last column is determined but for its sign and costs nothing.
 
-    Parameters
-    ----------
-    concentration : ndarray of float64, shape (d, d)
-        The symmetric matrix A; the lower triangle is read.
-    k : int
-        Number of columns, 1 to d.
-    entropy : Entropy
-        Where the random words come from: `dpmodels.noise.source`.
+    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d,
+    k).
 
-    Returns
-    -------
-    ndarray of float64, shape (d, k)
-        Orthonormal columns in the order of drawing.
+    Source: Amin, Dick, Kulesza, Munoz, Vassilvitskii (2019), Differentially Private Covariance
+    Estimation.
 
-    Raises
-    ------
-    ArgumentError
-        If `concentration` is not a square matrix of finite numbers, or `k`
-        not an integer from 1 to d.
-
-    References
-    ----------
-    Amin, Dick, Kulesza, Munoz, Vassilvitskii (2019), Differentially Private
-    Covariance Estimation.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> frame = sequential_bingham(np.diag([2e4, 1e4, 0.0, 0.0]), 2, seeded(1))
-    >>> bool(abs(frame[0, 0]) > 0.99), bool(abs(frame[1, 1]) > 0.99)
-    (True, True)
+    ArgumentError if `concentration` is not a square matrix of finite numbers, or `k` not an
+    integer from 1 to d.
     """
     rest = checked_matrix(concentration)
     basis = np.eye(len(rest))
@@ -186,21 +127,10 @@ def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Float
 def uniform_frames(dimension: int, chains: int, k: int, entropy: Entropy) -> Floats:
     """Draw independent frames from the uniform (Haar) measure.
 
-    Parameters
-    ----------
-    dimension, chains, k : int
-        Length of a column, number of frames, number of columns.
-    entropy : Entropy
-        Where the random words come from.
+    They have shape (dimension, chains, k).
 
-    Returns
-    -------
-    ndarray of float64, shape (dimension, chains, k)
-
-    References
-    ----------
-    Mezzadri (2007), How to Generate Random Matrices from the Classical
-    Compact Groups, Notices of the AMS 54(5), 592-604.
+    Source: Mezzadri (2007), How to Generate Random Matrices from the Classical Compact Groups,
+    Notices of the AMS 54(5), 592-604.
     """
     cloud = normals(chains * dimension * k, entropy).reshape(chains, dimension, k)
     return _oriented(cloud).transpose(1, 0, 2).copy()

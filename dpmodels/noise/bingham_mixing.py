@@ -18,22 +18,12 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What several chains on one public spectrum say about convergence.
+    """What several chains on one public spectrum say about convergence."""
 
-    Attributes
-    ----------
-    chains, sweeps : int
-        How many chains, how many sweeps each.
-    rhat : float
-        Largest split R-hat over the quantities watched; 1 in the limit.
-    effective : float
-        Smallest number of effective draws among the draws of the second half.
-    """
-
-    chains: int
+    chains: int  # How many chains, how many sweeps each
     sweeps: int
-    rhat: float
-    effective: float
+    rhat: float  # Largest split R-hat over the quantities watched; 1 in the limit
+    effective: float  # Smallest number of effective draws among the draws of the second half
 
 
 def mixing(
@@ -47,33 +37,11 @@ def mixing(
     leading eigenvectors, and the squared cosine of its largest principal
     angle with them; the first half of the sweeps is left out.
 
-    Parameters
-    ----------
-    values : ndarray of float64, shape (d,)
-        Public eigenvalues of a concentration, in any order.
-    k : int
-        Number of columns, 1 to d - 1.
-    entropy : Entropy
-        Where the random words come from.
-    chains : int
-        An even number, at least 2.
-    sweeps : int
-        A multiple of 4, at least 16.
+    `values`, shape (d,), are public, k is from 1 to d - 1, `chains` even, `sweeps` a multiple
+    of 4 from 16 on.
 
-    Returns
-    -------
-    Mixing
-
-    References
-    ----------
-    Gelman, Carlin, Stern, Dunson, Vehtari, Rubin (2013), Bayesian Data
-    Analysis, third edition, section 11.4 (split R-hat, effective draws).
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> bool(mixing(100 * np.arange(6.0), 2, seeded(1), sweeps=400).rhat < 1.1)
-    True
+    Source: Gelman, Carlin, Stern, Dunson, Vehtari, Rubin (2013), Bayesian Data Analysis, third
+    edition, section 11.4 (split R-hat, effective draws).
     """
     ordered = np.sort(values)[::-1] - values.min()
     frames = uniform_frames(values.size, chains, k, entropy)

@@ -30,16 +30,8 @@ from dpmodels.typing import Floats
 def rounds(dimension: int) -> NDArray[np.intp]:
     """Arrange all pairs of coordinates in rounds of disjoint pairs, as in a tournament.
 
-    Parameters
-    ----------
-    dimension : int
-        How many coordinates, at least 2.
-
-    Returns
-    -------
-    ndarray of intp, shape (rounds, 2, pairs)
-        Every pair occurs in one round. There are d - 1 rounds of d/2 pairs
-        for an even d, d rounds of (d - 1)/2 for an odd one.
+    Shape (rounds, 2, pairs): d - 1 rounds of d/2 pairs for an even d, d rounds of (d - 1)/2 for
+    an odd one.
     """
     circle = dimension - 1 + dimension % 2
     start = np.arange(circle)[:, None]
@@ -63,16 +55,8 @@ def sweep(
     would meet its own recent moves again. How many words are read and how
     many rotations are made depends on the shapes alone.
 
-    Parameters
-    ----------
-    frames : ndarray of float64, shape (d, chains, k)
-        The frames of independent chains, in eigenvector coordinates.
-    values : ndarray of float64, shape (d,)
-        Eigenvalues of the concentration, in descending order.
-    schedule : ndarray of intp, shape (rounds, 2, pairs)
-        What `rounds` gives for d.
-    entropy : Entropy
-        Where the random words come from.
+    `frames`, shape (d, chains, k), are in eigenvector coordinates, `values`, shape (d,), fall,
+    and `schedule` is what `rounds` gives for d.
     """
     labels = np.argsort(entropy.words(values.size))[schedule]
     upper, lower = labels.min(axis=1), labels.max(axis=1)

@@ -40,25 +40,10 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
 
     The number of rounds depends on the random words and the law only.
 
-    Parameters
-    ----------
-    table : Table
-    size : int
-        How many, at least 0.
-    entropy : Entropy
-    margin : float
-        Bound on the absolute error of a computed acceptance probability. A
-        larger one sends more proposals to the exact routine, from 1 on all of
-        them, and changes no draw.
+    `margin` bounds the absolute error of a computed acceptance probability: a larger one sends
+    more proposals to the exact routine, from 1 on all of them, and changes no draw.
 
-    Returns
-    -------
-    ndarray of int64, shape (size,)
-
-    Raises
-    ------
-    ArgumentError
-        If `size` is not an integer of at least 0.
+    ArgumentError if `size` is not an integer of at least 0.
     """
     whole("size", size, 0)
     draws = np.empty(size, dtype=np.int64)
@@ -105,15 +90,7 @@ def _propose(table: Table, count: int, entropy: Entropy, margin: float) -> Integ
 def acceptance(table: Table, block: Integers, offset: Integers) -> Floats:
     """Compute probabilities of acceptance, within `MARGIN`.
 
-    Parameters
-    ----------
-    table : Table
-    block, offset : ndarray of int64, shape (count,)
-        Candidates: a block and an offset inside it.
-
-    Returns
-    -------
-    ndarray of float64, shape (count,)
+    Candidates are a block and an offset inside it, each of shape (count,).
     """
     y = np.multiply(offset, 2.0**-table.envelope.shift, dtype=np.float64)
     rise: Floats = y * -table.bend

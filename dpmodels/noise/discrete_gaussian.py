@@ -31,35 +31,11 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
     continuous Gaussian does. An observer who can time the call is outside
     this statement.
 
-    Parameters
-    ----------
-    sigma : float
-        Scale in lattice steps, 2^-7 to 2^58.
-    size : int
-        How many draws, at least 0.
-    entropy : Entropy
-        Where the random words come from: `dpmodels.noise.source`.
+    `sigma` is in lattice steps, 2^-7 to 2^58; int64 of shape (size,) comes back.
 
-    Returns
-    -------
-    ndarray of int64, shape (size,)
+    Source: Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential Privacy.
 
-    Raises
-    ------
-    ArgumentError
-        If `sigma` or `size` is outside its range.
-
-    References
-    ----------
-    Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential
-    Privacy.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> draws = discrete_gaussian(1000.0, 100_000, seeded(1))
-    >>> draws.dtype, bool(abs(draws.std() / 1000 - 1) < 0.02)
-    (dtype('int64'), True)
+    ArgumentError if `sigma` or `size` is outside its range.
     """
     return draw(_table(checked_scale("sigma", sigma, _LOWEST, _HIGHEST)), size, entropy)
 
@@ -67,27 +43,9 @@ def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
 def discrete_gaussian_variance(sigma: float) -> float:
     """Give the variance of `discrete_gaussian`, to the precision of a float.
 
-    Parameters
-    ----------
-    sigma : float
-        Scale in lattice steps, 2^-7 to 2^58.
+    It is at most sigma², and equal to it as a float from sigma = 2 on.
 
-    Returns
-    -------
-    float
-        At most sigma², and equal to it as a float from sigma = 2 on.
-
-    Raises
-    ------
-    ArgumentError
-        If `sigma` is outside its range.
-
-    Examples
-    --------
-    >>> discrete_gaussian_variance(0.5)
-    0.215...
-    >>> discrete_gaussian_variance(1024.0)
-    1048576.0
+    ArgumentError if `sigma` is outside its range.
     """
     sigma = checked_scale("sigma", sigma, _LOWEST, _HIGHEST)
     if sigma >= _CONTINUOUS_FROM:

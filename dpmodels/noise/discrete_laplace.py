@@ -28,35 +28,12 @@ def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
     (s/scale)-differentially private. An observer who can time the call is
     outside this statement.
 
-    Parameters
-    ----------
-    scale : float
-        Scale in lattice steps, 2^-7 to 2^56.
-    size : int
-        How many draws, at least 0.
-    entropy : Entropy
-        Where the random words come from: `dpmodels.noise.source`.
+    `scale` is in lattice steps, 2^-7 to 2^56; int64 of shape (size,) comes back.
 
-    Returns
-    -------
-    ndarray of int64, shape (size,)
+    Source: Ghosh, Roughgarden, Sundararajan (2009), Universally Utility-Maximizing Privacy
+    Mechanisms (the geometric mechanism).
 
-    Raises
-    ------
-    ArgumentError
-        If `scale` or `size` is outside its range.
-
-    References
-    ----------
-    Ghosh, Roughgarden, Sundararajan (2009), Universally Utility-Maximizing
-    Privacy Mechanisms (the geometric mechanism).
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> draws = discrete_laplace(1000.0, 100_000, seeded(1))
-    >>> draws.dtype, bool(abs(draws).mean().round(-2) == 1000)
-    (dtype('int64'), True)
+    ArgumentError if `scale` or `size` is outside its range.
     """
     return draw(_table(checked_scale("scale", scale, _LOWEST, _HIGHEST)), size, entropy)
 
@@ -64,25 +41,9 @@ def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
 def discrete_laplace_variance(scale: float) -> float:
     """Give the variance of `discrete_laplace`, to the precision of a float.
 
-    Parameters
-    ----------
-    scale : float
-        Scale in lattice steps, 2^-7 to 2^56.
+    It is 1/(2 sinh²(1/(2 scale))), a little below 2 scale².
 
-    Returns
-    -------
-    float
-        1/(2 sinh²(1/(2 scale))), a little below 2 scale².
-
-    Raises
-    ------
-    ArgumentError
-        If `scale` is outside its range.
-
-    Examples
-    --------
-    >>> discrete_laplace_variance(1.0)
-    1.84...
+    ArgumentError if `scale` is outside its range.
     """
     half = 0.5 / checked_scale("scale", scale, _LOWEST, _HIGHEST)
     return 0.5 / math.sinh(half) ** 2

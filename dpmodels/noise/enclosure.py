@@ -14,23 +14,7 @@ def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
     bound rounds every operation up and adds one unit for the rest, which is
     below the last term kept because x <= 1/2 and that term is at most a unit.
 
-    Parameters
-    ----------
-    exponent : Fraction
-        At least 0.
-    bits : int
-        Fixed-point precision, at least 1.
-
-    Returns
-    -------
-    low, high : int
-        ``low <= 2^bits * exp(-exponent) <= high`` and ``high - low <= 2``;
-        both are 2^bits for exponent 0.
-
-    Examples
-    --------
-    >>> exp_enclosure(Fraction(1), 10)
-    (376, 377)
+    The exponent is not below 0, the bits not below 1; ``high - low <= 2``.
     """
     if exponent == 0:
         return 1 << bits, 1 << bits

@@ -65,16 +65,7 @@ class _Keystream:
 def secure() -> Entropy:
     """Make a source keyed from the operating system's random bits.
 
-    Returns
-    -------
-    Entropy
-        AES-256-CTR under a key of its own. It refuses to be copied, pickled
-        or used on the other side of a fork.
-
-    Examples
-    --------
-    >>> secure().words(3).shape
-    (3,)
+    It refuses to be copied, pickled or used on the other side of a fork.
     """
     return _Keystream(os.urandom(32), "keyed from the operating system")
 
@@ -82,25 +73,9 @@ def secure() -> Entropy:
 def seeded(seed: int) -> Entropy:
     """Make a repeatable source, for simulations only: nothing drawn from it is private.
 
-    Parameters
-    ----------
-    seed : int
-        Any integer. Equal seeds give equal words.
+    Equal seeds give equal words: the key is the SHA-256 digest of the seed.
 
-    Returns
-    -------
-    Entropy
-        AES-256-CTR keyed with the SHA-256 digest of the seed.
-
-    Raises
-    ------
-    ArgumentError
-        If `seed` is not an integer.
-
-    Examples
-    --------
-    >>> bool((seeded(1).words(4) == seeded(1).words(4)).all())
-    True
+    ArgumentError if `seed` is not an integer.
     """
     if isinstance(seed, bool | np.bool_):
         raise ArgumentError("seed is a truth value; write an integer, as in seed=1.")

@@ -23,20 +23,11 @@ _CUT_EXPONENT = 32
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Blocks above one law.
-
-    Attributes
-    ----------
-    law : Law
-    shift : int
-        Base-2 logarithm of the block width.
-    blocks : int
-        Number of blocks before the tail, at least 1.
-    """
+    """Blocks above one law."""
 
     law: Law
-    shift: int
-    blocks: int
+    shift: int  # Base-2 logarithm of the block width
+    blocks: int  # Number of blocks before the tail, at least 1
 
     @property
     def cut(self) -> int:
@@ -55,15 +46,6 @@ def fit_envelope(law: Law) -> Envelope:
     The width w is the largest power of two with g(8 w) <= 1 (at least 1), so
     that a few per cent of the proposals are refused; the cut is the first
     block boundary with g >= 32.
-
-    Parameters
-    ----------
-    law : Law
-
-    Returns
-    -------
-    Envelope
-        With at most a few hundred blocks.
     """
     shift = 0
     while law.exponent(16 << shift) <= 1:
@@ -78,17 +60,8 @@ def fit_envelope(law: Law) -> Envelope:
 def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
     """Enclose the probabilities that a proposal falls before block 1, 2, ..., before the tail.
 
-    Parameters
-    ----------
-    envelope : Envelope
-    bits : int
-        Fixed-point precision.
-
-    Returns
-    -------
-    tuple of (low, high)
-        One pair for each block: ``low <= 2^bits C <= high``, C the envelope's
-        mass up to and including the block over its whole mass.
+    One pair for each block: ``low <= 2^bits C <= high``, C the envelope's mass up to and
+    including the block over its whole mass.
     """
     precision = bits + _GUARD_BITS
     law = envelope.law

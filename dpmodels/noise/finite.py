@@ -28,26 +28,8 @@ def draw_finite(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> int:
     float64 than these can err, it decides; else exact enclosures of the
     exponentials and further bits do. The law is exact either way.
 
-    Parameters
-    ----------
-    levels : ndarray of int (dtype object), shape (things,)
-        Whole numbers of any size; one or more, at most ``2**20``.
-    unit : Fraction
-        Above 0.
-    entropy : Entropy
-        Where the random words come from.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> levels = np.array([0, 1, 1_000], dtype=object)
-    >>> draws = [draw_finite(levels, Fraction(1), seeded(i)) for i in range(300)]
-    >>> 0 < draws.count(1) < draws.count(0), draws.count(2)
-    (True, 0)
+    `levels`, shape (things,), are whole numbers of any size, at most ``2**20`` of them; `unit`
+    is above 0.
     """
     above = levels - levels.min()
     if above.max() < _LARGEST:

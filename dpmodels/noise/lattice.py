@@ -23,24 +23,10 @@ MIN_BITS = 8
 
 @dataclass(frozen=True)
 class Lattice:
-    """Integers that stand for a row of the unit ball.
+    """Integers that stand for a row of the unit ball."""
 
-    Parameters
-    ----------
-    bits : int
-        A row's integer norm is at most ``2**bits``.
-    columns : int
-        Length of a row.
-
-    Examples
-    --------
-    >>> lattice = Lattice(20, 3)
-    >>> lattice.block_rows
-    8192
-    """
-
-    bits: int
-    columns: int
+    bits: int  # A row's integer norm is at most ``2**bits``
+    columns: int  # Length of a row
 
     @property
     def radius(self) -> float:
@@ -61,17 +47,9 @@ class Lattice:
 def choose_lattice(columns: int, sigma: float) -> Lattice:
     """Return the finest lattice on which noise of scale ``sigma`` fits 64-bit integers.
 
-    Parameters
-    ----------
-    columns : int
-        Length of a row.
-    sigma : float
-        Largest noise scale, in units of the squared unit length.
+    `sigma` is the largest noise scale, in units of the squared unit length.
 
-    Raises
-    ------
-    BudgetError
-        If the noise is so large that no useful lattice is left.
+    BudgetError if the noise is so large that no useful lattice is left.
     """
     spare = 57 - math.log2(max(sigma, 1.0))
     bits = min(MAX_BITS, math.floor(spare / 2))
@@ -91,22 +69,10 @@ def to_lattice(
 ) -> NDArray[np.bool_]:
     """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice in place.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (columns, rows)
-        Any numbers; overwritten by integers.
-    factor, shift : ndarray, shape (columns,)
-        Public, finite; bring declared rows into the unit ball.
-    lattice : Lattice
-        Its columns are those of ``rows``.
+    `rows`, shape (columns, rows), are any numbers, overwritten by integers; `factor` and
+    `shift`, shape (columns,), are public and finite and bring declared rows into the unit ball.
+    False comes back, shape (rows,), where a row had a nan; it is all zeros now.
 
-    Returns
-    -------
-    complete : ndarray of bool, shape (rows,)
-        False where a row had a NaN; such a row is all zeros now.
-
-    Notes
-    -----
     On return every row is a vector of integers of norm at most
     ``lattice.radius``, whatever the input: a longer row is shrunk towards
     zero, and the integer norm, exact in float64 below 2**53, is checked again.
@@ -137,26 +103,12 @@ def to_lattice(
 def lengths(rows: Floats) -> Floats:
     """Return the Euclidean norm of each row, the same bits for a row wherever it stands.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (columns, rows)
-        Any numbers.
+    `rows` has shape (columns, rows), the answer (rows,): infinite where squares overflow, nan
+    where a row has a nan.
 
-    Returns
-    -------
-    ndarray, shape (rows,)
-        Infinite where squares overflow; nan where a row has a nan.
-
-    Notes
-    -----
     Squares are added column by column, one correctly rounded operation on all
     rows at a time. Sums along an axis, of products too, may take another order
     where there are few rows, and may be fused in a block but not at its end.
-
-    Examples
-    --------
-    >>> lengths(np.array([[3.0, 0.0], [4.0, -2.0]]))
-    array([5., 2.])
     """
     squares = np.zeros(rows.shape[1])
     with np.errstate(over="ignore"):

@@ -8,11 +8,8 @@ from fractions import Fraction
 class Law:
     """The law P(x) proportional to exp(-g(|x|)) on the integers, g(m) = linear m + quadratic m².
 
-    Attributes
-    ----------
-    linear, quadratic : Fraction
-        At least 0 and not both 0. The discrete Laplace law is (1/b, 0), the
-        discrete Gaussian (0, 1/(2 sigma²)).
+    Neither is below 0, nor both 0: the discrete Laplace law is (1/b, 0), the discrete Gaussian
+    (0, 1/(2 sigma²)).
     """
 
     linear: Fraction

@@ -18,24 +18,7 @@ from dpmodels.typing import Floats
 def uniforms(count: int, entropy: Entropy) -> Floats:
     """Draw floats uniform on the open interval (0, 1), one word each.
 
-    Parameters
-    ----------
-    count : int
-        How many, at least 0.
-    entropy : Entropy
-        Where the random words come from.
-
-    Returns
-    -------
-    ndarray of float64, shape (count,)
-        Odd multiples of 2^-53: never 0, never 1.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> draws = uniforms(1000, seeded(1))
-    >>> bool(draws.min() > 0), bool(draws.max() < 1)
-    (True, True)
+    They are odd multiples of 2^-53: never 0, never 1.
     """
     # With 53 bits the largest midpoint would round to 1.
     cells: Floats = (entropy.words(count) >> np.uint64(12)).astype(np.float64)
@@ -43,26 +26,6 @@ def uniforms(count: int, entropy: Entropy) -> Floats:
 
 
 def normals(count: int, entropy: Entropy) -> Floats:
-    """Draw standard normal floats, one word each.
-
-    Parameters
-    ----------
-    count : int
-        How many, at least 0.
-    entropy : Entropy
-        Where the random words come from.
-
-    Returns
-    -------
-    ndarray of float64, shape (count,)
-        Finite, at most 8.3 in size.
-
-    Examples
-    --------
-    >>> from dpmodels.noise import seeded
-    >>> draws = normals(100_000, seeded(1))
-    >>> bool(abs(draws.std() - 1) < 0.02)
-    True
-    """
+    """Draw standard normal floats, one word each. They are finite and at most 8.3 in size."""
     quantiles: Floats = ndtri(uniforms(count, entropy))
     return quantiles

@@ -16,22 +16,9 @@ def exact_proposal(
 ) -> int | None:
     """Decide one proposal from its words, with further words where those do not suffice.
 
-    Parameters
-    ----------
-    envelope : Envelope
-    place : int
-        A signed 64-bit word: its sign is the sign of the draw, its lowest
-        bits are the offset inside the block.
-    choose, accept : int
-        The leading 32 bits of the uniforms that choose the block and accept
-        the candidate.
-    entropy : Entropy
-        Where further bits come from.
-
-    Returns
-    -------
-    int or None
-        The draw, or None where the proposal is refused.
+    `place` is a signed 64-bit word: its sign is the sign of the draw, its lowest bits are the
+    offset inside the block. `choose` and `accept` are the leading 32 bits of the uniforms that
+    choose the block and accept the candidate; None where it is refused.
     """
     block = _find_block(envelope, Uniform(choose, LEADING_BITS, entropy))
     if block == envelope.blocks:
@@ -50,15 +37,7 @@ def exact_proposal(
 def tail_magnitude(envelope: Envelope, entropy: Entropy) -> int | None:
     """Propose a magnitude of the tail: geometric beyond the cut, thinned to the law.
 
-    Parameters
-    ----------
-    envelope : Envelope
-    entropy : Entropy
-
-    Returns
-    -------
-    int or None
-        A magnitude at or beyond the cut, or None where it is refused.
+    None where it is refused.
     """
     law = envelope.law
     excess = geometric(law.slope(envelope.cut), entropy)
@@ -73,20 +52,8 @@ def geometric(rate: Fraction, entropy: Entropy) -> int:
     probabilities proportional to exp(-x/b); dividing by a and rounding down
     gives the ratio exp(-a/b).
 
-    Parameters
-    ----------
-    rate : Fraction
-        Above 0.
-    entropy : Entropy
-
-    Returns
-    -------
-    int
-
-    References
-    ----------
-    Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential
-    Privacy: how its discrete Laplace sampler draws the magnitude.
+    Source: Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential Privacy: how
+    its discrete Laplace sampler draws the magnitude.
     """
     while True:
         residue = uniform_integer(rate.denominator, entropy)

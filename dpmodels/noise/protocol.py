@@ -12,14 +12,6 @@ class Entropy(Protocol):
     def words(self, count: int) -> NDArray[np.uint64]:
         """Give the next words of the source.
 
-        Parameters
-        ----------
-        count : int
-            How many, at least 0.
-
-        Returns
-        -------
-        ndarray of uint64, shape (count,)
-            A new array, the caller's own.
+        The array, shape (count,), is new and the caller's own.
         """
         ...

@@ -9,23 +9,9 @@ from dpmodels.errors import ArgumentError, said
 def checked_scale(name: str, value: object, lowest: float, highest: float) -> float:
     """Give the scale as a float, or refuse it.
 
-    Parameters
-    ----------
-    name : str
-        What the caller calls it.
-    value : object
-        What the caller wrote.
-    lowest, highest : float
-        Powers of two, both allowed.
+    Both ends are powers of two, and allowed.
 
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ArgumentError
-        If `value` is not a real number in [lowest, highest].
+    ArgumentError if `value` is not a real number in [lowest, highest].
     """
     number = real(value)
     if not lowest <= number <= highest:

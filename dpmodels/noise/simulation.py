@@ -61,22 +61,12 @@ def _installed(stream: Entropy) -> Iterator[None]:
 def source() -> Entropy:
     """Give the stream of the simulation around the call, else a fresh `secure` source.
 
-    Returns
-    -------
-    Entropy
-        The same object throughout a simulation, a new one at every call
-        outside.
+    It is the same object throughout a simulation, a new one at every call outside.
     """
     stream = _stream.get()
     return secure() if stream is None else stream
 
 
 def simulating() -> bool:
-    """Tell whether the call is made inside a `simulation` block.
-
-    Returns
-    -------
-    bool
-        True where noise is repeatable and so nothing is private.
-    """
+    """Tell whether the call is made inside a `simulation` block."""
     return _stream.get() is not None

@@ -22,22 +22,8 @@ SMALL = 1e-3
 def upper_tail(law: str, weights: Floats, noise_sd: float, normal_sd: float, x: float) -> float:
     """Return the probability that a sum of noise and a normal variable exceeds a number.
 
-    Parameters
-    ----------
-    law : {"laplace", "gaussian"}
-        Of the noise.
-    weights : ndarray
-        One a noise variable.
-    noise_sd, normal_sd : float
-        Standard deviation of each noise variable before it is weighed, and of
-        the normal variable.
-    x : float
-        Not below 0.
-
-    Examples
-    --------
-    >>> round(upper_tail("laplace", np.array([1.0]), math.sqrt(2), 0.0, 1.0), 6)  # exp(-1) / 2
-    0.18394
+    The law is "laplace" or "gaussian"; `weights` are one a noise variable, `noise_sd` the
+    standard deviation of each before it is weighed; x is not below 0.
     """
     sd, parts = _standardised(law, weights, noise_sd, normal_sd)
     if sd == 0:
@@ -48,17 +34,7 @@ def upper_tail(law: str, weights: Floats, noise_sd: float, normal_sd: float, x: 
 def half_width(law: str, weights: Floats, noise_sd: float, normal_sd: float, level: float) -> float:
     """Return the number that the size of such a sum stays below with a probability.
 
-    Parameters
-    ----------
-    law, weights, noise_sd, normal_sd
-        As for :func:`upper_tail`.
-    level : float
-        The probability, in (0, 1).
-
-    Examples
-    --------
-    >>> round(half_width("gaussian", np.array([3.0]), 1.0, 4.0, 0.95), 4)
-    9.7998
+    Arguments are as for :func:`upper_tail`.
     """
     sd, parts = _standardised(law, weights, noise_sd, normal_sd)
     return sd * _quantile(parts, level) if sd > 0 else 0.0
@@ -95,10 +71,8 @@ def _characteristic(parts: Parts, t: Floats) -> Floats:
 def _tail(parts: Parts, x: float) -> float:
     """Invert by the midpoint rule.
 
-    References
-    ----------
-    .. [1] Davies, R. B. (1973). "Numerical inversion of a characteristic
-       function." Biometrika 60(2), 415-417.
+    Source: Davies, R. B. (1973). "Numerical inversion of a characteristic function." Biometrika
+    60(2), 415-417.
     """
     if not parts:
         return float(ndtr(-x))

@@ -17,40 +17,23 @@ UNDECIDED = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What the leading 32 bits say for certain about the block of a proposal.
-
-    Attributes
-    ----------
-    envelope : Envelope
-    guide : ndarray of int16, shape (2^14,)
-        The block that the leading 14 bits decide, or `UNDECIDED`.
-    floors, ceilings : ndarray of int64, shape (blocks,)
-        Integer bounds on the cumulative thresholds times 2^32.
-    slopes : ndarray of float64, shape (blocks,)
-    bend : float
-        At a fraction y of block j the exponent has risen by
-        ``y * (slopes[j] + bend * y)``; both are the nearest floats.
-    """
+    """What the leading 32 bits say for certain about the block of a proposal."""
 
     envelope: Envelope
+    # Shape (2^14,): the block that the leading 14 bits decide, or `UNDECIDED`.
     guide: NDArray[np.int16]
-    floors: Integers
+    floors: Integers  # Shape (blocks,): integer bounds on the cumulative thresholds times 2^32
     ceilings: Integers
     slopes: Floats
+    # At a fraction y of block j the exponent has risen by ``y * (slopes[j] + bend * y)``; both
+    # are the nearest floats.
     bend: float
 
     def find(self, choose: NDArray[np.uint32]) -> Integers:
         """Find the blocks of proposals.
 
-        Parameters
-        ----------
-        choose : ndarray of uint32, shape (count,)
-
-        Returns
-        -------
-        ndarray of int64, shape (count,)
-            The block, or `UNDECIDED` where 32 bits leave it open or the
-            proposal falls into the tail.
+        Shape (count,); it is `UNDECIDED` where 32 bits leave it open or the proposal falls into
+        the tail.
         """
         cells = (choose >> np.uint32(LEADING_BITS - _GUIDE_BITS)).astype(np.intp)
         block = self.guide[cells].astype(np.int64)
@@ -62,16 +45,7 @@ class Table:
 
 
 def tabulate(envelope: Envelope) -> Table:
-    """Tabulate an envelope.
-
-    Parameters
-    ----------
-    envelope : Envelope
-
-    Returns
-    -------
-    Table
-    """
+    """Tabulate an envelope."""
     enclosures = thresholds(envelope, LEADING_BITS + _GUARD_BITS)
     floors = np.array([low >> _GUARD_BITS for low, _ in enclosures], dtype=np.int64)
     ceilings = np.array([ceil_shift(high, _GUARD_BITS) for _, high in enclosures], dtype=np.int64)

@@ -8,13 +8,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread inside a ``with`` statement.
-
-    Examples
-    --------
-    >>> with one_blas_thread():
-    ...     pass
-    """
+    """Hold BLAS to one thread inside a ``with`` statement."""
     held: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return held
 

@@ -16,34 +16,17 @@ class Uniform:
     The number lies in ``[head, head + 1) * 2^-length``; further words of the
     entropy are its further bits. Comparing it with a real threshold p has
     probability exactly p, although neither is ever known in full.
-
-    Attributes
-    ----------
-    head : int
-        The known bits, ``0 <= head < 2^length``.
-    length : int
-        How many they are.
-    entropy : Entropy
-        Where further bits come from.
     """
 
-    head: int = field(repr=False)
-    length: int
-    entropy: Entropy
+    head: int = field(repr=False)  # The known bits, ``0 <= head < 2^length``
+    length: int  # How many they are
+    entropy: Entropy  # Where further bits come from
 
     def below(self, threshold: Callable[[int], tuple[int, int]]) -> bool:
         """Decide whether the number is below a threshold, learning bits as needed.
 
-        Parameters
-        ----------
-        threshold : callable
-            Gives, for a number of bits b, integers ``low <= 2^b p <= high``
-            that close in on the threshold p as b grows.
-
-        Returns
-        -------
-        bool
-            True with probability p.
+        `threshold` gives, for a number of bits b, integers ``low <= 2^b p <= high`` that close
+        in on p as b grows; True has probability p.
         """
         while True:
             low, high = threshold(self.length + _GUARD_BITS)
@@ -56,19 +39,7 @@ class Uniform:
 
 
 def uniform_integer(bound: int, entropy: Entropy) -> int:
-    """Draw an integer uniform on [0, bound), exactly, by rejection.
-
-    Parameters
-    ----------
-    bound : int
-        At least 1, of any size.
-    entropy : Entropy
-        Where the bits come from.
-
-    Returns
-    -------
-    int
-    """
+    """Draw an integer uniform on [0, bound), exactly, by rejection."""
     bits = (bound - 1).bit_length()
     count = -(-bits // 64)
     while True:

@@ -19,18 +19,10 @@ FITS_INT64 = 2**56
 
 
 class Part(NamedTuple):
-    """Which rows a sum of products is of.
+    """Which rows a sum of products is of."""
 
-    Attributes
-    ----------
-    band : int
-        How often the rows can be doubled inside the ball.
-    held : bool
-        Whether the sum is of the rows brought to the ball's surface.
-    """
-
-    band: int
-    held: bool
+    band: int  # How often the rows can be doubled inside the ball
+    held: bool  # Whether the sum is of the rows brought to the ball's surface
 
 
 @additive
@@ -45,27 +37,10 @@ def clipped_moments(
     zero. Level t over ``4**t`` is the second moment of the rows clipped to
     ``2**-t`` of the ball.
 
-    Parameters
-    ----------
-    design : PrivateDesign
-        Rows in the unit ball.
-    lattice : Lattice
-        The integers that stand for them.
-    halvings : int
-        The last level, at least 0.
-    count_public : bool
-        Whether progress may show how many rows there are.
+    The integers, shape (halvings + 1, columns + 1, columns + 1), are the same for any chunking,
+    order or number of threads, and Python's where 64 bits might not hold them; an incomplete
+    row adds zero.
 
-    Returns
-    -------
-    Statistic
-        Integers, shape (halvings + 1, columns + 1, columns + 1); every row of
-        every level is in the ball, an incomplete one adds zero everywhere. The
-        integers are the same for any chunking, order or number of threads;
-        they are Python integers where 64 bits might not hold them.
-
-    Notes
-    -----
     A row that can be doubled b times inside the ball is ``2**t x`` up to level
     b and u beyond: two sums of products per band hold every level.
     """

@@ -22,22 +22,9 @@ from dpmodels.typing import Integers
 def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statistic:
     """Count the rows of every table in units of which a row has so many.
 
-    Parameters
-    ----------
-    private : PrivateCells
-        Rows and the tables they are counted in.
-    whole : int
-        Units of one row, at most ``2**40``; 1 where no number is measured.
-    count_public : bool
-        Whether progress may show how many rows there are.
-
-    Returns
-    -------
-    Statistic
-        Integers, one table after another: for each cell its ``degree + 1``
-        parts, last the incomplete rows. Every row adds `whole` units to each
-        table, so that each table's sum is `whole` times the number of rows;
-        the integers are the same for any chunking or order.
+    The integers are one table after another: for each cell its ``degree + 1`` parts, last the
+    incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are
+    the same for any chunking or order.
     """
     total: NDArray[Any] = np.zeros(sum(tally.size for tally in private.tallies), dtype=object)
     rows = 0
@@ -69,17 +56,8 @@ def _counted(tally: Tally, placed: Placed, whole: int) -> Integers:
 def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
     """Return the L1 or L2 sensitivity of counts, in rows.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    tables : int
-        In how many tables each row is counted.
-    norm : {1, 2}
-        Which norm of the vector of all parts of all tables.
+    The norm, 1 or 2, is of the vector of all parts of all tables.
 
-    Notes
-    -----
     To each table a row adds parts that are not negative and have the sum 1,
     so an L1 norm of 1 and an L2 norm of at most 1. That is all under
     ``add-remove``. Under ``replace`` a row may leave one declared group and

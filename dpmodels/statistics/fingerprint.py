@@ -22,23 +22,7 @@ WIDTH = 200
 class Fingerprint:
     """Public facts that statistics must share if they are to be added.
 
-    Parameters
-    ----------
-    facts : tuple of (str, str)
-        What is stated, and the statement, in the order they are compared:
-        formula, variables, scaling, lattice, neighbours, and what else the
-        answer depends on. No fact comes from a row.
-
-    Examples
-    --------
-    >>> one = Fingerprint((("formula", "~ age"), ("variable 'age'", "0.0 to 100.0")))
-    >>> other = Fingerprint((("formula", "~ age"), ("variable 'age'", "0.0 to 90.0")))
-    >>> one.require(other)
-    Traceback (most recent call last):
-        ...
-    dpmodels.errors.ArgumentError: the statistics do not belong together: variable 'age' is 0.0 to
-    100.0 for one and 0.0 to 90.0 for the other; measure both with the same formula, codebook and
-    words
+    They are compared in their order. No fact comes from a row.
     """
 
     facts: tuple[tuple[str, str], ...] = ()
@@ -67,10 +51,7 @@ class Fingerprint:
     def require(self, other: Fingerprint) -> None:
         """Refuse to go on where two fingerprints differ.
 
-        Raises
-        ------
-        ArgumentError
-            The message names the first difference.
+        ArgumentError: the message names the first difference.
         """
         found = self.difference(other)
         if found:

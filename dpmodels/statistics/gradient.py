@@ -32,18 +32,7 @@ class Slopes(NamedTuple):
 class Gradients(Statistic):
     """What rows ``(z, y)`` say of a parameter; read once for each question.
 
-    Parameters
-    ----------
-    designs : tuple of PrivateDesign
-        Disjoint joint rows (x, y), which can be read more than once.
-    predictors : Predictors
-        How they become z.
-    loss : Loss or Poisson
-        What is summed.
-    lattice : Lattice
-        The integers that joint rows are read from.
-    count_public : bool
-        Whether progress may show how many rows there are.
+    The designs are disjoint joint rows (x, y) on the lattice, which can be read more than once.
     """
 
     __slots__ = ("_count_public", "_designs", "_lattice", "_loss", "_predictors")
@@ -69,10 +58,7 @@ class Gradients(Statistic):
     def __add__(self, other: Statistic) -> Statistic:
         """Join the gradients of disjoint rows.
 
-        Raises
-        ------
-        ArgumentError
-            Rows or loss are not the same; the message names the first difference.
+        ArgumentError: rows or loss are not the same; the message names the first difference.
         """
         if not isinstance(other, Gradients):
             return NotImplemented
@@ -99,22 +85,10 @@ class Gradients(Statistic):
     def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the gradients of the rows, each rounded to the lattice, exactly.
 
-        Parameters
-        ----------
-        parameter : ndarray, shape (columns,)
-            A function of released values and public facts.
-        lattice : Lattice
-            Where gradients are rounded to; its columns are the parameter's.
+        The parameter, shape (columns,), is a function of released values and public facts. A
+        row moves the integers, shape (columns,), by a vector of Euclidean norm at most
+        ``lattice.radius``; an incomplete one adds zero.
 
-        Returns
-        -------
-        Statistic
-            Integers, shape (columns,): a row moves them by a vector of
-            Euclidean norm at most ``lattice.radius``; an incomplete row adds
-            zero.
-
-        Notes
-        -----
         That vector is a function of the parameter and the row alone, so that
         neighbours differ in the vectors of one row, by at most ``lattice.radius``,
         or of two, by at most twice that, without a margin: what is summed over
@@ -136,18 +110,9 @@ class Gradients(Statistic):
     def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum ``w z zᵀ`` over the rows exactly, w the curvature as a share of the largest.
 
-        Parameters
-        ----------
-        parameter : ndarray, shape (columns,)
-            A function of released values and public facts.
-        lattice : Lattice
-            Where weighted rows ``√w z`` are rounded to.
-
-        Returns
-        -------
-        Statistic
-            Integers, shape (columns, columns): each row adds the square of an
-            integer vector that follows from it alone, as for :meth:`gradient`.
+        Weighted rows ``√w z`` are rounded to the lattice: each adds to the integers, shape
+        (columns, columns), the square of an integer vector that follows from it alone, as for
+        :meth:`gradient`.
         """
         return self._products("curvature", parameter, lattice, self._root)
 
@@ -174,8 +139,6 @@ class Gradients(Statistic):
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
 
-        Notes
-        -----
         How often it is asked depends on the rows, so progress counts none. Sums
         are rounded, and the parameter is not; by how much is for the caller to cover.
         """

@@ -12,34 +12,14 @@ from dpmodels.typing import Floats
 def shares(positions: Floats, degree: int, whole: int) -> Floats:
     """Divide every row between the parts of its cell, by where its number lies.
 
-    Parameters
-    ----------
-    positions : ndarray, shape (rows,)
-        Places in the public range, from 0 to 1.
-    degree : int
-        The highest power whose sum is wanted, d.
-    whole : int
-        How many units a row has, at most ``2**40``.
+    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of
+    units come back, shape (degree + 1, rows), of which each row has `whole`, at most ``2**40``.
 
-    Returns
-    -------
-    ndarray, shape (degree + 1, rows)
-        Whole numbers of units, not below 0, of which each row has `whole`.
-
-    Notes
-    -----
     Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the
     last part is what remains. So whatever the number, a row's parts have the
     L1 norm `whole` exactly, and the L2 norm is at most that. The sums of
     powers are linear in the parts, see
     :func:`dpmodels.postprocess.power_sums.power_weights`.
-
-    Examples
-    --------
-    >>> shares(np.array([0.0, 0.5, 1.0]), 2, 8)
-    array([[8., 2., 0.],
-           [0., 4., 0.],
-           [0., 2., 8.]])
     """
     parts = np.empty((degree + 1, len(positions)))
     left = np.full(len(positions), float(whole))

@@ -16,19 +16,9 @@ from dpmodels.privacy import Adjacency
 def increments(levels: NDArray[Any], chosen: Sequence[int]) -> list[NDArray[Any]]:
     """Return what each radius adds to the second moment of the next smaller one.
 
-    Parameters
-    ----------
-    levels : ndarray of int, shape (levels, columns + 1, columns + 1)
-        As from :func:`dpmodels.statistics.clipped_moments`.
-    chosen : sequence of int
-        Levels in rising order: radii ``2**-a`` from the outside in.
-
-    Returns
-    -------
-    list of ndarray of int, each shape (columns, columns)
-        ``G = 4**(b - a) L_a - L_b`` for neighbours a < b among the chosen; last
-        the innermost level itself. Level a over ``4**a`` is the second moment
-        S_a clipped to ``2**-a``, so ``S_a - S_b = G / 4**b``.
+    Of levels a < b that follow each other in `chosen` it is ``G = 4**(b - a) L_a - L_b``, shape
+    (columns, columns); last comes the innermost level itself. Level a over ``4**a`` is the
+    second moment S_a clipped to ``2**-a``, so ``S_a - S_b = G / 4**b``.
     """
     second = [levels[level, 1:, 1:] for level in chosen]
     steps = doublings(chosen)[:-1]
@@ -46,8 +36,6 @@ def doublings(chosen: Sequence[int]) -> list[int]:
 def increment_norm(lattice: Lattice, step: int) -> float:
     """Bound the main part of what one row adds to an increment, in lattice steps squared.
 
-    Notes
-    -----
     See `increment_sensitivity`: ``(4**step - 1) R²``, and R² inside the last.
     """
     return (4.0**step - 1 if step else 1.0) * lattice.radius**2
@@ -63,8 +51,6 @@ def increment_slack(lattice: Lattice, step: int) -> float:
 def trace_weight(adjacency: Adjacency) -> float:
     """Choose the weight of an increment's trace beside its isometric coordinates.
 
-    Notes
-    -----
     Under ``replace`` a weight of 1 is free; under ``add-remove`` one of 1/4
     costs 3 % of the noise scale.
     """
@@ -77,17 +63,8 @@ def increment_sensitivity(adjacency: Adjacency, lattice: Lattice, step: int) -> 
     The increment is in isometric coordinates, its trace has `trace_weight`;
     the unit is the squared lattice step.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    lattice : Lattice
-        Where the rows live.
-    step : int
-        How often the radius is halved; 0 for the innermost level itself.
+    `step` is how often the radius is halved; 0 for the innermost level itself.
 
-    Notes
-    -----
     *One row.* With R the radius of the ball, y a row at the outer level, y' the
     same row at the inner one and ``q = 2**step``, it adds
     ``g = q² y yᵀ - y' y'ᵀ``. Where q y is in the ball, ``y' = q y`` and g = 0.

@@ -27,17 +27,9 @@ NARROWEST, WIDEST = 0.1, 4.0
 class Logistic:
     """The logistic loss ``log(1 + exp(-m))``.
 
-    Notes
-    -----
     Its slope is ``q = 1/(1 + exp(m))``, its curvature ``q (1 - q)``: where a
     row pulls with all its weight it does not bend. A row of length r < 1 pulls
     with ``t = q r`` and bends by ``q (1 - q) r² = t (r - t) ≤ t (1 - t)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Logistic().slope(np.zeros(1)), Logistic().bend(np.zeros(1))
-    (array([0.5]), array([0.25]))
     """
 
     name = "logistic"
@@ -68,35 +60,17 @@ class Logistic:
 class Huber:
     """The hinge loss rounded off within a public distance of margin 1.
 
-    Parameters
-    ----------
-    width : float
-        Half the length of the round part, from 0.1 to 4.
-
-    Raises
-    ------
-    ArgumentError
-        If the width is not.
-
-    Notes
-    -----
     ``φ(m)`` is 0 from ``1 + h`` on, ``1 - m`` up to ``1 - h``, and
-    ``(1 + h - m)²/(4h)`` between, where it bends by ``1/(2h)`` [1]_.
+    ``(1 + h - m)²/(4h)`` between, where it bends by ``1/(2h)``.
 
-    References
-    ----------
-    .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).
-       "Differentially private empirical risk minimization." Journal of
-       Machine Learning Research 12, 1069-1109. Section 3.4.2.
+    Source: Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011). "Differentially private
+    empirical risk minimization." Journal of Machine Learning Research 12, 1069-1109. Section
+    3.4.2.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Huber(0.5).slope(np.array([0.0, 1.0, 2.0]))
-    array([1. , 0.5, 0. ])
+    ArgumentError if the width is not.
     """
 
-    width: float = 0.5
+    width: float = 0.5  # Half the length of the round part, from 0.1 to 4
 
     name = "Huber"
     length = 1.0
@@ -135,21 +109,12 @@ class Huber:
 class Poisson:
     """Residuals of a Poisson regression with log link, held within a public bound.
 
-    Parameters
-    ----------
-    upper : float
-        Declared largest response.
-    clip : float
-        Bound on the size of a residual ``y - exp(⟨θ, z⟩)``.
-
-    Notes
-    -----
     Its gradients have no bound of their own, so only gradients that are
     clipped can be released; ``residual/clip`` times z is one in the unit ball.
     """
 
-    upper: float
-    clip: float
+    upper: float  # Declared largest response
+    clip: float  # Bound on the size of a residual ``y - exp(⟨θ, z⟩)``
 
     name = "Poisson"
 

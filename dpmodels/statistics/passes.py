@@ -23,15 +23,7 @@ FITS_INT64 = 2**62
 class Passes(Statistic):
     """Exact moments of transformed rows, one pass over the rows for each transform.
 
-    Parameters
-    ----------
-    designs : tuple of PrivateDesign
-        Disjoint rows in the unit ball, of the same columns, which can be read
-        more than once (:meth:`PrivateDesign.require_passes`).
-    lattice : Lattice
-        The integers that stand for them.
-    count_public : bool
-        Whether progress may show how many rows there are.
+    The designs hold disjoint rows in the unit ball, which can be read more than once.
     """
 
     __slots__ = ("_count_public", "_designs", "_lattice")
@@ -49,10 +41,7 @@ class Passes(Statistic):
     def __add__(self, other: Statistic) -> Statistic:
         """Join passes over disjoint rows.
 
-        Raises
-        ------
-        ArgumentError
-            The rows are not bound alike; the message names the first difference.
+        ArgumentError: the rows are not bound alike; the message names the first difference.
         """
         if not isinstance(other, Passes):
             return NotImplemented
@@ -67,20 +56,10 @@ class Passes(Statistic):
     def within(self, transform: Floats) -> Statistic:
         """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.
 
-        Parameters
-        ----------
-        transform : ndarray of float64, shape (columns, columns)
-            The matrix T, finite: a function of released values and public facts.
+        T, shape (columns, columns), is finite and a function of released values and public
+        facts. The rows ``T x`` are each held in the unit ball; an incomplete one adds zero
+        everywhere.
 
-        Returns
-        -------
-        Statistic
-            As from :func:`dpmodels.statistics.moments`, of the rows ``T x``, each
-            held in the unit ball and rounded to the lattice; an incomplete row adds
-            zero everywhere.
-
-        Notes
-        -----
         T is rounded to integers (:func:`dpmodels.statistics.turn.turn`), so that the
         products with integer rows are exact in any order; all that follows is done to
         each row by itself. The integer vector a row becomes has a norm of at most

@@ -17,42 +17,22 @@ CONSTANT = 0.5
 
 
 class Seen(NamedTuple):
-    """What a block of rows is for a linear predictor.
+    """What a block of rows is for a linear predictor."""
 
-    Attributes
-    ----------
-    z : ndarray, shape (columns, rows)
-        Each at most 1 long; zeros where incomplete.
-    linear : ndarray, shape (rows,)
-        Its product with a parameter.
-    """
-
-    z: Floats
-    linear: Floats
+    z: Floats  # Shape (columns, rows): each at most 1 long; zeros where incomplete
+    linear: Floats  # Shape (rows,): its product with a parameter
 
 
 @dataclass(frozen=True)
 class Predictors:
-    """Public facts that turn a joint row into ``z = (constant, x/radius) / length``.
+    """Public facts that turn a joint row into ``z = (constant, x/radius) / length``."""
 
-    Parameters
-    ----------
-    terms : int
-        Number of coded terms.
-    intercept : bool
-        Whether a constant stands before them.
-    radius : float
-        Longest scaled row of the terms, as a share of the longest joint row;
-        0 where there are no terms.
-    middle, reach : float
-        The response is `middle` plus `reach` times its coordinate in the
-        joint ball.
-    """
-
-    terms: int
-    intercept: bool
+    terms: int  # Number of coded terms
+    intercept: bool  # Whether a constant stands before them
+    # Longest scaled row of the terms, as a share of the longest joint row; 0 where there are no
+    # terms.
     radius: float
-    middle: float
+    middle: float  # The response is `middle` plus `reach` times its coordinate in the joint ball
     reach: float
 
     @property
@@ -79,19 +59,11 @@ class Predictors:
     def seen(self, block: Floats, lattice: Lattice, parameter: Floats) -> Seen:
         """Return z and its product with a parameter.
 
-        Parameters
-        ----------
-        block : ndarray, shape (terms + 2, rows)
-            Integer rows (1, x, y), as from :meth:`PrivateDesign.blocks`.
-        lattice : Lattice
-            Where they lie.
-        parameter : ndarray, shape (columns,)
-            A function of released values and public facts, finite. Those of the
-            terms are rounded, each by at most ``2**(bits - 52)`` of their length
-            (:func:`dpmodels.statistics.turn.turn`).
+        `block`, shape (terms + 2, rows), are integer rows (1, x, y); the parameter, shape
+        (columns,), is finite and a function of released values and public facts. Its terms are
+        rounded, each by at most ``2**(bits - 52)`` of their length
+        (:func:`dpmodels.statistics.turn.turn`).
 
-        Notes
-        -----
         Both are functions of the row and the parameter alone. The squared
         length of a row and its product with the rounded parameter are integers,
         exact in any order; all that is done to them are correctly rounded

@@ -10,32 +10,15 @@ from dpmodels.privacy import Adjacency
 
 @dataclass(frozen=True)
 class MomentWeights:
-    """Weights of the parts of the moments, relative to the second moment's 1.
+    """Weights of the parts of the moments, relative to the second moment's 1."""
 
-    Attributes
-    ----------
-    count : float
-        Weight of the number of complete rows.
-    mean : float
-        Weight of the sum of the rows; 0 where it is not released.
-    """
-
-    count: float
-    mean: float
+    count: float  # Weight of the number of complete rows
+    mean: float  # Weight of the sum of the rows; 0 where it is not released
 
 
 def moment_weights(adjacency: Adjacency, *, centred: bool) -> MomentWeights:
     """Choose the weights: what the mean and the count cost the second moment.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    centred : bool
-        Whether the sum of the rows is released.
-
-    Notes
-    -----
     A mean weight of √½ is the constant 1/2 in front of each row. Under
     ``replace`` the count may then weigh as much as
     ``2(1 + mean²/2)² - 1 - mean²`` allows at no cost, since two complete rows
@@ -51,8 +34,6 @@ def moment_weights(adjacency: Adjacency, *, centred: bool) -> MomentWeights:
 def moment_sensitivity(adjacency: Adjacency, weights: MomentWeights) -> float:
     """Return the L2 sensitivity of the weighted moments in isometric coordinates.
 
-    Notes
-    -----
     A row ``x`` of the unit ball adds ``a(x) = (w₀, w₁ x, svec(x xᵀ))``, an
     incomplete row adds 0, and ``‖svec(S)‖₂ = ‖S‖_F``.
 
@@ -76,17 +57,6 @@ def moment_sensitivity(adjacency: Adjacency, weights: MomentWeights) -> float:
 def absolute_weights(adjacency: Adjacency, columns: int, *, centred: bool) -> MomentWeights:
     """Choose the weights for noise that is paid in L1 norm.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    columns : int
-        Length of a row.
-    centred : bool
-        Whether the sum of the rows is released.
-
-    Notes
-    -----
     With ``s = (columns + 1)/2``, the L1 norm of a row's square, the weights
     ``w₁ = (s/4)^⅓ / √columns`` and ``w₀ = (s/4)^⅓ / columns^⅔`` minimise the
     error of a covariance matrix whose mean has a norm of about √⅛ and whose
@@ -106,8 +76,6 @@ def absolute_weights(adjacency: Adjacency, columns: int, *, centred: bool) -> Mo
 def absolute_sensitivity(adjacency: Adjacency, columns: int, weights: MomentWeights) -> float:
     """Return the L1 sensitivity of the weighted moments, second moment on and above the diagonal.
 
-    Notes
-    -----
     Write d for `columns`, ``u(S) = Σ_{i≤j} |S_ij|``, and let a row ``x`` of
     the unit ball add ``(w₀, w₁ x, x xᵀ)``, an incomplete row 0.
 
@@ -152,26 +120,15 @@ def _absolute_between(columns: int, mean: float) -> float:
 def eigenvalue_sensitivity(adjacency: Adjacency, norm: int) -> float:
     """Return the L1 or L2 sensitivity of the falling eigenvalues of the second moment.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Who is a neighbour.
-    norm : {1, 2}
-        Which norm of the vector of eigenvalues.
-
-    Notes
-    -----
     For either norm the eigenvalues of two symmetric matrices differ by no
-    more than those of their difference do from 0 [1]_. That difference is
+    more than those of their difference do from 0. That difference is
     one ``x xᵀ``, or two of opposite sign: singular values at most 1, one or
     two of them. Attained by ``x ⊥ y`` along eigenvectors of all other rows.
 
-    References
-    ----------
-    .. [1] Mirsky, L. (1960). "Symmetric gauge functions and unitarily
-       invariant norms." Quarterly Journal of Mathematics 11, 50-59. For the
-       L2 norm: Hoffman, A. J. and Wielandt, H. W. (1953). "The variation of
-       the spectrum of a normal matrix." Duke Mathematical Journal 20, 37-39.
+    Source: Mirsky, L. (1960). "Symmetric gauge functions and unitarily invariant norms."
+    Quarterly Journal of Mathematics 11, 50-59. For the L2 norm: Hoffman, A. J. and Wielandt, H.
+    W. (1953). "The variation of the spectrum of a normal matrix." Duke Mathematical Journal 20,
+    37-39.
     """
     changed = 2 if adjacency.n_public else 1
     return float(changed ** (1 / norm))

@@ -15,16 +15,7 @@ UNSTATED = Fingerprint()
 class Statistic:
     """Exact integers computed from rows; only a mechanism may read them.
 
-    Parameters
-    ----------
-    name : str
-        What the statistic is.
-    exact : ndarray of int (dtype object)
-        Python integers, so that no sum can overflow.
-    rows : int
-        How many rows were read, complete or not.
-    fingerprint : Fingerprint
-        What public facts the answer rests on.
+    `exact` are Python integers, so that no sum can overflow; `rows` were read, complete or not.
     """
 
     __slots__ = ("_exact", "_rows", "fingerprint", "name")
@@ -46,11 +37,8 @@ class Statistic:
     def __add__(self, other: Statistic) -> Statistic:
         """Add the same statistic of disjoint rows.
 
-        Raises
-        ------
-        ArgumentError
-            The two are not the same statistic; the message names the first
-            difference in what is public about them.
+        ArgumentError: the two are not the same statistic; the message names the first
+        difference in what is public about them.
         """
         self._require(other)
         exact = self._exact + other._exact

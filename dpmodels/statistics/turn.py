@@ -12,18 +12,10 @@ from dpmodels.typing import Floats
 
 
 class Turn(NamedTuple):
-    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``.
+    """A matrix of integers whose line i stands for itself times ``2**-powers[i]``."""
 
-    Attributes
-    ----------
-    integers : ndarray, shape (lines, columns)
-        Whole numbers.
-    powers : ndarray of int, shape (lines, 1)
-        Of two.
-    """
-
-    integers: Floats
-    powers: NDArray[np.intp]
+    integers: Floats  # Shape (lines, columns): whole numbers
+    powers: NDArray[np.intp]  # Shape (lines, 1): of two
 
     def times(self, rows: Floats, out: Floats | None = None) -> Floats:
         """Return the product with integer rows, shape (columns, rows), in the matrix's unit."""
@@ -34,26 +26,14 @@ class Turn(NamedTuple):
 def turn(transform: Floats, lattice: Lattice) -> Turn:
     """Round a matrix to integers, in units of its own for each line.
 
-    Parameters
-    ----------
-    transform : ndarray, shape (lines, columns)
-        Finite; a function of released values and public facts.
-    lattice : Lattice
-        Where the rows lie that it is multiplied with.
+    `transform`, shape (lines, columns), is finite and a function of released values and public
+    facts.
 
-    Notes
-    -----
     A line has a Euclidean norm below ``2**(52 - bits)`` before it is rounded,
     by at most half the root of the number of columns, and a row one of at most
     ``2**bits``. So the absolute values of the terms of a product have a sum
     below ``2**53``: every partial sum is an integer that float64 holds, in any
     order, fused or not, and the product is that of this row alone.
-
-    Examples
-    --------
-    >>> third = turn(np.array([[1 / 3, 2.0]]), Lattice(20, 2))
-    >>> third.times(np.array([[3.0], [1.0]])).round(8)
-    array([[3.]])
     """
     _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
     powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)

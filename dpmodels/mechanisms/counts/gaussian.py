@@ -66,11 +66,8 @@ class Gaussian:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give, or if the
-            noise is beyond what is meaningful.
+        BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
+        beyond what is meaningful.
         """
         multiplier = gaussian_multiplier(guarantee)
         rows = multiplier * count_sensitivity(facts.adjacency, facts.tables, 2) * ROUND_UP

@@ -70,10 +70,7 @@ class Geometric:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            If the noise is beyond what is meaningful.
+        BudgetError if the noise is beyond what is meaningful.
         """
         changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
         multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]

@@ -111,12 +111,8 @@ class AdaptivePure:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate all parts of the noise to a guarantee.
 
-        Raises
-        ------
-        ArgumentError
-            For an unknown word for `denoise`.
-        BudgetError
-            If the noise leaves no useful lattice.
+        ArgumentError for an unknown word for `denoise`. BudgetError if the noise leaves no
+        useful lattice.
         """
         denoise_values(np.zeros(1), 0.0, self.denoise)
         first = COUNT_SHARE[facts.centred]

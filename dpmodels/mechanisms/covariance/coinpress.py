@@ -149,10 +149,7 @@ class CoinPress:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         shares = [(1 - LAST) / max(self.rounds - 1, 1)] * (self.rounds - 1) + [LAST]
         whole = gaussian_multiplier(guarantee) * _ROUND_UP
@@ -206,15 +203,8 @@ class CoinPress:
 def normal_radius(columns: int) -> float:
     """Return a radius that a standard normal row exceeds with probability 0.001 at most.
 
-    References
-    ----------
-    .. [1] Laurent, B. and Massart, P. (2000). "Adaptive estimation of a quadratic
-       functional by model selection." Annals of Statistics 28(5), 1302-1338.
-
-    Examples
-    --------
-    >>> round(normal_radius(10), 3)
-    6.359
+    Source: Laurent, B. and Massart, P. (2000). "Adaptive estimation of a quadratic functional
+    by model selection." Annals of Statistics 28(5), 1302-1338.
     """
     tail = -math.log(TAIL)
     return math.sqrt(columns + 2 * math.sqrt(columns * tail) + 2 * tail)

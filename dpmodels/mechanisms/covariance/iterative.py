@@ -149,10 +149,7 @@ class Iterative:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget and calibrate the noise.
 
-        Raises
-        ------
-        BudgetError
-            If the noise leaves no useful lattice.
+        BudgetError if the noise leaves no useful lattice.
         """
         frame = min(self.directions or facts.components or facts.columns, facts.columns)
         drawn = min(frame, facts.columns - 1)

@@ -54,11 +54,6 @@ def published_scale(columns: int, guarantee: ApproxDP) -> float:
     """Return nβ, the published noise scale of the sum of ``x xᵀ`` over rows in the unit ball.
 
     Where δ is so large that the logarithm is negative it counts as zero.
-
-    Examples
-    --------
-    >>> round(published_scale(10, ApproxDP(eps=1.0, delta=0.05)), 3)
-    39.371
     """
     size = (columns**2 + columns) / (guarantee.delta * 2 * math.sqrt(2 * math.pi))
     first = (columns + 1) / guarantee.eps * math.sqrt(2 * math.log(max(size, 1.0)))
@@ -91,11 +86,8 @@ class ModSulq:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            For other guarantees than (eps, delta), which the published scale
-            is a function of; if the noise leaves no useful lattice.
+        BudgetError for other guarantees than (eps, delta), which the published scale is a
+        function of; if the noise leaves no useful lattice.
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(

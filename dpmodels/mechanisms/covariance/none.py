@@ -59,10 +59,7 @@ class Unprivate:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Accept any guarantee, which nothing here gives, and charge nothing.
 
-        Raises
-        ------
-        BudgetError
-            Outside ``dp.simulation``.
+        BudgetError outside ``dp.simulation``.
         """
         _refuse_a_release()
         noiseless = MomentNoise(0.0, 0.0 if facts.centred else math.nan, 0.0, 0.0)
@@ -75,10 +72,7 @@ class Unprivate:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Hand over the moments as they are; no entropy is drawn.
 
-        Raises
-        ------
-        BudgetError
-            Outside ``dp.simulation``.
+        BudgetError outside ``dp.simulation``.
         """
         _refuse_a_release()
         integers, rows = statistic.cross()

@@ -65,10 +65,7 @@ class Projection:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         multiplier = gaussian_multiplier(guarantee)
         lattice, steps = gaussian_scales(facts, multiplier)

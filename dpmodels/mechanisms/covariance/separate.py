@@ -92,10 +92,7 @@ class Separate:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate both parts of the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         # Rounding of the split is covered by a few parts in 10^15.
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)

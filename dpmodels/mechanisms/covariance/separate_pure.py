@@ -98,10 +98,7 @@ class SeparatePure:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate both parts of the noise to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            If the noise leaves no useful lattice.
+        BudgetError if the noise leaves no useful lattice.
         """
         values, vectors = laplace_multipliers(guarantee, (self.share, 1 - self.share))
         scale = values * eigenvalue_sensitivity(facts.adjacency, 1)

@@ -95,12 +95,8 @@ class Shells:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        ArgumentError
-            For an unknown word for `denoise`.
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        ArgumentError for an unknown word for `denoise`. BudgetError for a pure guarantee, which
+        Gaussian noise does not give.
         """
         denoise_values(np.zeros(1), 0.0, self.denoise)
         multiplier = gaussian_multiplier(guarantee)

@@ -147,10 +147,7 @@ class NoisyGradients:
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget between the moments and the steps.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         whole = gaussian_multiplier(guarantee) * _ROUND_UP
         bought = [LAST_SHARE, MATRICES_SHARE] if self.inference else []

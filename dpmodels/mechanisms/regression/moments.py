@@ -67,13 +67,7 @@ class Moments:
     )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise to a guarantee.
-
-        Raises
-        ------
-        BudgetError
-            If the noise leaves no useful lattice.
-        """
+        """Calibrate the noise to a guarantee. BudgetError if the noise leaves no useful lattice."""
         if isinstance(guarantee, PureDP):
             (multiplier,) = laplace_multipliers(guarantee)
             lattice, steps = laplace_scales(facts, multiplier)

@@ -141,12 +141,8 @@ class Objective:
 
         Where curvature is bought, Gaussian noise is less in it by far.
 
-        Raises
-        ------
-        ArgumentError
-            If the loss has gradients without a bound.
-        BudgetError
-            If the ridge is too small for the budget.
+        ArgumentError if the loss has gradients without a bound. BudgetError if the ridge is too
+        small for the budget.
         """
         loss = _bounded(facts)
         if isinstance(guarantee, PureDP) or not loss.bell:

@@ -101,10 +101,7 @@ class Output:
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Calibrate the noise; the ridge by default to a noise of length about 1.
 
-        Raises
-        ------
-        ArgumentError
-            If the loss has gradients without a bound.
+        ArgumentError if the loss has gradients without a bound.
         """
         if isinstance(facts.loss, Poisson):
             raise ArgumentError(

@@ -83,50 +83,25 @@ CONVERSION = 1e-10
 
 @dataclass(frozen=True)
 class QuantileFacts:
-    """Public facts a plan may use.
+    """Public facts a plan may use."""
 
-    Attributes
-    ----------
-    probs : tuple of float
-        Which quantiles, each from 0 to 1.
-    groups, grid : int
-        Numbers of groups and of cells of the grid.
-    level : float or None
-        Coverage of the intervals that are bought; None for none.
-    adjacency : Adjacency
-        Who is a neighbour.
-    """
-
-    probs: tuple[float, ...]
-    groups: int
+    probs: tuple[float, ...]  # Which quantiles, each from 0 to 1
+    groups: int  # Numbers of groups and of cells of the grid
     grid: int
-    level: float | None
+    level: float | None  # Coverage of the intervals that are bought; None for none
     adjacency: Adjacency
 
 
 @dataclass(frozen=True)
 class QuantilePlan:
-    """A calibrated release: everything but the data.
-
-    Attributes
-    ----------
-    guarantee, events, facts
-        As in :class:`dpmodels.mechanisms.tallied.CountPlan`.
-    middle : tuple of float
-        Concentration of the draws of each quantile, by row.
-    end : float
-        That of the draws of the ends of its interval; nan where none is
-        bought.
-    count_scale : float
-        Of the Laplace noise in the counts.
-    """
+    """A calibrated release: everything but the data."""
 
     guarantee: Guarantee
     events: tuple[Event, ...]
     facts: QuantileFacts
-    middle: tuple[float, ...]
-    end: float
-    count_scale: float
+    middle: tuple[float, ...]  # Concentration of the draws of each quantile, by row
+    end: float  # That of the draws of the ends of its interval; nan where none is bought
+    count_scale: float  # Of the Laplace noise in the counts
 
 
 @dataclass(frozen=True)
@@ -153,10 +128,7 @@ class Exponential:
     def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> QuantilePlan:
         """Calibrate the concentrations to a guarantee.
 
-        Raises
-        ------
-        BudgetError
-            If the noise is beyond what is meaningful.
+        BudgetError if the noise is beyond what is meaningful.
         """
         wanted = len(facts.probs)
         ends = ENDS_SHARE if facts.level is not None else 0.0
@@ -217,8 +189,6 @@ class Exponential:
 def loss_range(facts: QuantileFacts, prob: float) -> float:
     """Return the length of the interval that a neighbour moves the rank errors in.
 
-    Notes
-    -----
     All groups together; see the module's *Sensitivity*.
     """
     changed = max(1.0, 2 * prob, 2 - 2 * prob)

@@ -73,12 +73,8 @@ class Paired:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise to a guarantee.
 
-        Raises
-        ------
-        ArgumentError
-            If this is not one mean of a public number of rows.
-        BudgetError
-            If the noise is beyond what is meaningful.
+        ArgumentError if this is not one mean of a public number of rows. BudgetError if the
+        noise is beyond what is meaningful.
         """
         if not fits(facts):
             raise ArgumentError(

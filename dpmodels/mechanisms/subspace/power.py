@@ -115,10 +115,7 @@ class Power:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide the budget among the steps, and among the eigenvalues if bought.
 
-        Raises
-        ------
-        BudgetError
-            For a pure guarantee, which Gaussian noise does not give.
+        BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         whole = gaussian_multiplier(guarantee) * _ROUND_UP
         bought = 0.0 if self.eigenvals is None else self.share
@@ -160,15 +157,9 @@ class Power:
 def _read_together(frames: Floats, products: Floats, noise: float) -> Floats:
     """Estimate the scatter from all its noisy products.
 
-    Parameters
-    ----------
-    frames, products : ndarray, shape (columns, steps x components)
-        What the scatter was multiplied with, and what came out.
-    noise : float
-        Noise sd of an entry of a product.
+    `frames` and `products` have shape (columns, steps x components), `noise` is the sd of an
+    entry.
 
-    Notes
-    -----
     The mean of a symmetric matrix of normal entries, given the products. In
     a basis U of all frames, of lengths s, an entry inside is seen twice, from
     column i with precision ``s_i²`` and from column j with ``s_j²``; outside,
