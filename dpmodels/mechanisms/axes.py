@@ -26,15 +26,13 @@ from numpy.typing import NDArray
 from dpmodels import arguments
 from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.scatter import Scatter, largest_row, scatter_norm, wanted
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import Card, MomentNoise, SubspaceRelease
 from dpmodels.typing import Floats
-
-# From here on a discrete law is the continuous one, as in `dpmodels.mechanisms.gaussian`.
-SMALLEST_SCALE = 2.0**20
 
 
 class AxesNoise(NamedTuple):
@@ -71,7 +69,7 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
     rounding = size * (size + 1) / 2 if laplace else size
     # Laplace noise has the longer tail, and needs a few bits of room.
     lattice = choose_lattice(facts.columns, max(8 * event.multiplier * sensitivity, other))
-    steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * (1 + 1e-12)
+    steps = event.multiplier * (sensitivity * lattice.radius**2 + rounding) * ROUND_UP
     diagonal = max(steps, SMALLEST_SCALE)
     off = max(steps if laplace else steps / math.sqrt(2), SMALLEST_SCALE)
     return AxesNoise(lattice, MomentNoise(diagonal, math.nan, diagonal, off))

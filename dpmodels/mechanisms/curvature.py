@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.laplacian import ROOM
+from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Law, noised_symmetric
-from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.newton import newton_step
@@ -21,8 +21,6 @@ from dpmodels.typing import Floats
 
 # Of the share, what goes to a first look at the curvature, and to both matrices.
 LOOKS = (0.3, 0.7)
-SMALLEST_SCALE = 2.0**20
-_ROUND_UP = 1 + 1e-12
 
 
 class Longest(NamedTuple):
@@ -62,10 +60,10 @@ def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law
     longest = LOGISTIC if isinstance(facts.loss, Logistic) else APART
     replaced = facts.adjacency.n_public
     if law is LAPLACE:
-        alone = (facts.columns + 1) / 2 * (1 + replaced) * _ROUND_UP
+        alone = (facts.columns + 1) / 2 * (1 + replaced) * ROUND_UP
         looks = Looks(first * alone, both * alone * longest.absolute)
     else:
-        alone = math.sqrt(1 + replaced) * _ROUND_UP
+        alone = math.sqrt(1 + replaced) * ROUND_UP
         looks = Looks(first * alone, both * alone * longest.euclidean)
     try:
         bought_lattice(facts, max(looks), law)

@@ -1,4 +1,4 @@
-"""Eigenvalues released apart from the eigenvectors, and the matrix of both."""
+"""Eigenvalues released apart from the eigenvectors, the matrix of both, and bounds on their sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from dpmodels import arguments
 from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
-from dpmodels.mechanisms.protocol import Plan
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.psd import psd_values, recompose
@@ -39,7 +40,7 @@ def eigenvalue_scale(
     """
     between = eigenvalue_sensitivity(adjacency, norm) * lattice.radius**2
     rounded = between + lattice.columns ** (1 / norm)
-    return float(max(multiplier * rounded * (1 + 1e-12), smallest))
+    return float(max(multiplier * rounded * ROUND_UP, smallest))
 
 
 def noised_eigenvalues(
@@ -64,3 +65,11 @@ def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
     """
     vectors = np.linalg.eigh(second).eigenvectors[:, ::-1]
     return recompose(psd_values(values, cap), vectors)
+
+
+def trace_cap(facts: Facts, rows: int) -> float | None:
+    """Return the number of rows read, at least 1, where it is public, else None.
+
+    Each row of the unit ball adds at most 1 to the trace.
+    """
+    return float(max(rows, 1)) if facts.adjacency.n_public else None

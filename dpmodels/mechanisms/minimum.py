@@ -1,17 +1,27 @@
-"""The minimum of a tilted, ridged sum of losses, to a gradient of declared length."""
+"""The minimum of a tilted, ridged sum of losses to a declared gradient, and noise for the rest."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.noised import LAPLACE, Law, noised
+from dpmodels.mechanisms.scales import ROUND_UP
+from dpmodels.noise import Entropy
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
+# Scale in steps before rounding is allowed for: far above 2^20, where the discrete laws are as
+# private as the continuous ones, and far below what the samplers take.
+FINE = 2.0**40
+LARGEST_SCALE = 2.0**55
 # Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
 SHORTEST = 2.0**-27
 MOST_PASSES = 500
@@ -121,3 +131,39 @@ def _at(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, point: Floats) 
     value = own.value + float(ridge * point @ point / 2 + tilt @ point)
     gradient = own.gradient + ridge * point + tilt
     return Slopes(value, gradient, own.curvature + ridge * np.eye(len(point)), own.energy)
+
+
+class Mask(NamedTuple):
+    """Integer noise on a lattice of coefficients."""
+
+    step: float  # Between the points of the lattice, in units of the coefficients
+    scale: float  # Of the noise, in steps
+
+
+def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
+    """Plan noise for a point that is known to lie within a distance of another.
+
+    `distance` is Euclidean, in units of the coefficients; `multiplier` is the noise scale over
+    the sensitivity, L1 for Laplace noise, else L2.
+
+    Given the true minimum, the error of the computed one is a function of the
+    rows with values in a ball: neighbours' differ by twice its radius, and by
+    up to a step in each coordinate after rounding.
+
+    BudgetError if the noise is beyond what is meaningful.
+    """
+    spread = math.sqrt(columns) if law is LAPLACE else 1.0
+    step = 2 * distance * spread * multiplier / FINE
+    rounding = columns if law is LAPLACE else math.sqrt(columns)
+    scale = multiplier * (2 * distance / step * spread + rounding) * ROUND_UP
+    if not scale <= LARGEST_SCALE:
+        raise BudgetError(
+            "the budget asks for more noise than is meaningful; give a larger eps, delta or rho"
+        )
+    return Mask(step, scale)
+
+
+def masked(point: Floats, own: Mask, entropy: Entropy, law: Law) -> Floats:
+    """Round a point to the mask's lattice and add its noise."""
+    whole: NDArray[Any] = np.array([round(x) for x in (point / own.step).tolist()], dtype=object)
+    return noised(whole, own.scale, entropy, law) * own.step

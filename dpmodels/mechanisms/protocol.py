@@ -9,12 +9,41 @@ from typing import ClassVar, Protocol
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
 from dpmodels.mechanisms.tallied import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
-from dpmodels.released import Card, CountsRelease, MomentNoise, MomentsRelease, SubspaceRelease
+from dpmodels.released import (
+    Card,
+    CoefficientsRelease,
+    CountsRelease,
+    MomentNoise,
+    MomentsRelease,
+    SubspaceRelease,
+)
 from dpmodels.statistics import Statistic
+
+
+class RegressionMechanism(Protocol):
+    """A strategy that releases the coefficients of a linear predictor."""
+
+    card: ClassVar[Card]
+
+    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
+        """Calibrate to a guarantee; sees no data and raises before any is read."""
+        ...
+
+    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
+        """Make the statistic that the release is made from."""
+        ...
+
+    def release(
+        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
+    ) -> CoefficientsRelease:
+        """Add noise and hand over; called once, after the ledger was charged."""
+        ...
+
 
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
 

@@ -1,14 +1,21 @@
-"""At which ranks quantiles are drawn, so that noise leaves them among the rows."""
+"""Draws by rank errors, and at which ranks, so that noise leaves quantiles among the rows."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpmodels.noise import Entropy
+from dpmodels.noise.finite import draw_finite
 from dpmodels.noise.sums import half_width
 
+# Products of ranks below are machine integers.
+MACHINE = 2**62
 # A number of rows is told from none where it exceeds so many of its noise sds.
 TOLD = 4.0
 # Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
@@ -51,3 +58,22 @@ class Drawing:
         reach = self.reach(concentration, (1 - level) / 2)
         low, high = min(self.prob - width, 1 - reach), max(self.prob + width, reach)
         return low if low >= 0 else math.nan, high if high <= 1 else math.nan
+
+
+def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy: Entropy) -> int:
+    """Draw a cell of the grid by the rank errors of all.
+
+    `ranks`, shape (cells + 1,), are the rows below each cell's lower end, last all rows; the
+    concentration is by row.
+    """
+    unit = Fraction(concentration) / prob.denominator
+    return draw_finite(rank_errors(ranks, prob), unit, entropy)
+
+
+def rank_errors(ranks: NDArray[Any], prob: Fraction) -> NDArray[Any]:
+    """Return how far the wanted rank is from those of each cell, times the denominator of prob."""
+    rows = int(ranks[-1])
+    wide = rows * prob.denominator < MACHINE
+    scaled = (ranks if wide else ranks.astype(object)) * prob.denominator
+    wanted = prob.numerator * rows
+    return np.asarray(np.maximum(np.maximum(scaled[:-1] - wanted, wanted - scaled[1:]), 0))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
 from dpmodels.mechanisms.noised import noised, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.shells import Increment
@@ -28,8 +28,6 @@ SHARES = (0.5, 0.3, 0.2)
 INCREMENTS = ("increment 0", "increment 1", "increment 2")
 # Rounding at 2**-16 is far below the noise, and the sums fit 64 bits.
 MOST_BITS = 16
-# Covers the rounding of every product and quotient of floats.
-ROUND_UP = 1 + 1e-12
 # Up to so many columns the noise is small enough for closer radii.
 FEW = 16
 

@@ -22,6 +22,8 @@ LEAST_BITS = 16
 # Times the noise scale, what 63 bits have to hold: a Laplace draw outside has
 # probability exp(-128).
 ROOM_BITS = 7
+# The least scale that the sampler takes, in units.
+LEAST_SCALE = 2.0**-7
 # Room for the rows themselves, beside the noise.
 HELD_BITS = 62
 

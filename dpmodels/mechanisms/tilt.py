@@ -1,4 +1,4 @@
-"""How much noise a linear term needs that tilts a sum of losses before it is minimised.
+"""Noise in a linear term that tilts a sum of losses before it is minimised, and how much.
 
 The minimiser θ of ``Σ φ(y_i⟨θ, z_i⟩) + (Λ/2)|θ|² + ⟨b, θ⟩`` stands in a one
 to one relation with b: ``b(θ) = -Σ∇φ - Λθ``. The slope of φ is Lipschitz and
@@ -31,7 +31,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.spherical import spherical_sd
+from dpmodels.noise import Entropy
+from dpmodels.noise.normals import normals, uniforms
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
@@ -166,3 +167,22 @@ def _dominated(scale: float, ridge: float, multiplier: float) -> bool:
     eps = np.linspace(0.0, excess, _STEPS + 1)
     above = tilted_curve(eps[:-1], scale, ridge) * _ROUND_UP
     return bool((above <= hockey_stick(eps[1:], multiplier)).all())
+
+
+def spherical(columns: int, scale: float, entropy: Entropy) -> Floats:
+    """Draw a vector of density proportional to ``exp(-|b|/scale)``.
+
+    Idealised: its direction and its length, of density ``r^(d-1) exp(-r/scale)``, are floats
+    from the quantiles of :mod:`dpmodels.noise.normals`.
+
+    Source: Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011). "Differentially private
+    empirical risk minimization." Journal of Machine Learning Research 12, 1069-1109. Section 3.
+    """
+    direction = normals(columns, entropy)
+    length = -scale * float(np.log(uniforms(columns, entropy)).sum())
+    return np.asarray(direction * (length / np.linalg.norm(direction)))
+
+
+def spherical_sd(columns: int, scale: float) -> float:
+    """Return the standard deviation of each coordinate."""
+    return scale * math.sqrt(columns + 1)

@@ -8,8 +8,8 @@ from dpmodels.arguments import real
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.values import Real as RealValue
+from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
-from dpmodels.mechanisms.regression.protocol import RegressionMechanism
 from dpmodels.models.linear import Asked, Bound, bind, fit, levels
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.glm import GLMResult

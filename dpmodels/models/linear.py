@@ -15,9 +15,9 @@ from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.values import Category
+from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.instance import checked_instance
-from dpmodels.mechanisms.regressing import RegressionFacts
-from dpmodels.mechanisms.regression.protocol import RegressionMechanism
+from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.models.asked import about
 from dpmodels.noise import source
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpmodels.codebook import Codebook
+from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.mechanisms.regression import Objective, Output
-from dpmodels.mechanisms.regression.protocol import RegressionMechanism
 from dpmodels.models.linear import Asked, bind, fit, levels
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.results.svm import SVMResult

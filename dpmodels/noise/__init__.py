@@ -1,7 +1,11 @@
 """The noise floor: random words and exact integer noise; no budgets, no data."""
 
-from dpmodels.noise.discrete_gaussian import discrete_gaussian, discrete_gaussian_variance
-from dpmodels.noise.discrete_laplace import discrete_laplace, discrete_laplace_variance
+from dpmodels.noise.discrete import (
+    discrete_gaussian,
+    discrete_gaussian_variance,
+    discrete_laplace,
+    discrete_laplace_variance,
+)
 from dpmodels.noise.entropy import secure, seeded
 from dpmodels.noise.protocol import Entropy
 from dpmodels.noise.simulation import simulating, simulation, source

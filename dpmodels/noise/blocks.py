@@ -25,9 +25,9 @@ values). Scaling by 2^32 is exact, and subtracting the 32 bits costs
 import numpy as np
 
 from dpmodels.arguments import whole
-from dpmodels.noise.proposal import LEADING_BITS, exact_proposal
+from dpmodels.noise.envelope import LEADING_BITS, UNDECIDED, Table
+from dpmodels.noise.proposal import exact_proposal
 from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.table import UNDECIDED, Table
 from dpmodels.typing import Floats, Integers
 
 MARGIN = 2.0**-40

@@ -1,4 +1,4 @@
-"""A histogram above exp(-g(m)), and its exact cumulative masses.
+"""A histogram above exp(-g(m)), its exact cumulative masses, and both as arrays.
 
 The magnitudes 0, 1, 2, ... are cut into blocks of w = 2^shift. Block j covers
 [j w, (j+1) w) at the constant height exp(-g(j w)), the maximum of exp(-g)
@@ -13,12 +13,39 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-from dpmodels.noise.enclosure import ceil_divide, exp_enclosure
-from dpmodels.noise.law import Law
+import numpy as np
+from numpy.typing import NDArray
 
+from dpmodels.noise.uniform import ceil_divide, ceil_shift, exp_enclosure
+from dpmodels.typing import Floats, Integers
+
+_GUIDE_BITS = 14
+_SPARE_BITS = 32
+UNDECIDED = -1
 _GUARD_BITS = 96
+LEADING_BITS = 32
 # Tail mass of the order exp(-32): rare enough to draw one by one.
 _CUT_EXPONENT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The law P(x) proportional to exp(-g(|x|)) on the integers, g(m) = linear m + quadratic m².
+
+    Neither is below 0, nor both 0: the discrete Laplace law is (1/b, 0), the discrete Gaussian
+    (0, 1/(2 sigma²)).
+    """
+
+    linear: Fraction
+    quadratic: Fraction
+
+    def exponent(self, magnitude: int) -> Fraction:
+        """Give g(magnitude): convex, increasing, 0 at 0."""
+        return magnitude * (self.linear + self.quadratic * magnitude)
+
+    def slope(self, magnitude: int) -> Fraction:
+        """Give the derivative of g at a magnitude."""
+        return self.linear + 2 * self.quadratic * magnitude
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +107,63 @@ def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
         ((low << bits) // total_high, ceil_divide(high << bits, total_low))
         for low, high in zip(below, above, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What the leading 32 bits say for certain about the block of a proposal."""
+
+    envelope: Envelope
+    # Shape (2^14,): the block that the leading 14 bits decide, or `UNDECIDED`.
+    guide: NDArray[np.int16]
+    floors: Integers  # Shape (blocks,): integer bounds on the cumulative thresholds times 2^32
+    ceilings: Integers
+    slopes: Floats
+    # At a fraction y of block j the exponent has risen by ``y * (slopes[j] + bend * y)``; both
+    # are the nearest floats.
+    bend: float
+
+    def find(self, choose: NDArray[np.uint32]) -> Integers:
+        """Find the blocks of proposals.
+
+        Shape (count,); it is `UNDECIDED` where 32 bits leave it open or the proposal falls into
+        the tail.
+        """
+        cells = (choose >> np.uint32(LEADING_BITS - _GUIDE_BITS)).astype(np.intp)
+        block = self.guide[cells].astype(np.int64)
+        crossed = np.flatnonzero(block == UNDECIDED)
+        block[crossed] = _certain_block(
+            self.floors, self.ceilings, choose[crossed], choose[crossed]
+        )
+        return block
+
+
+def tabulate(envelope: Envelope) -> Table:
+    """Tabulate an envelope."""
+    enclosures = thresholds(envelope, LEADING_BITS + _SPARE_BITS)
+    floors = np.array([low >> _SPARE_BITS for low, _ in enclosures], dtype=np.int64)
+    ceilings = np.array([ceil_shift(high, _SPARE_BITS) for _, high in enclosures], dtype=np.int64)
+    size = 1 << LEADING_BITS - _GUIDE_BITS
+    first = np.arange(1 << _GUIDE_BITS, dtype=np.int64) * size
+    law, width = envelope.law, 1 << envelope.shift
+    starts = range(0, envelope.cut, width)
+    return Table(
+        envelope=envelope,
+        guide=_certain_block(floors, ceilings, first, first + (size - 1)).astype(np.int16),
+        floors=floors,
+        ceilings=ceilings,
+        slopes=np.array([float(law.slope(start) * width) for start in starts]),
+        bend=float(law.quadratic * width**2),
+    )
+
+
+def _certain_block(
+    floors: Integers,
+    ceilings: Integers,
+    first: NDArray[np.integer],
+    last: NDArray[np.integer],
+) -> Integers:
+    """Give the block of every uniform with leading bits from first to last, if it is one block."""
+    least = np.searchsorted(ceilings, first, side="right")
+    most = np.searchsorted(floors, last, side="right")
+    return np.where((least == most) & (least < floors.size), least, UNDECIDED).astype(np.int64)

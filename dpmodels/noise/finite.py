@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.noise.enclosure import ceil_divide, exp_enclosure
 from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.uniform import Uniform, uniform_integer
+from dpmodels.noise.uniform import Uniform, ceil_divide, exp_enclosure, uniform_integer
 
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.

@@ -3,12 +3,9 @@
 from fractions import Fraction
 from functools import partial
 
-from dpmodels.noise.enclosure import exp_enclosure
-from dpmodels.noise.envelope import Envelope, thresholds
+from dpmodels.noise.envelope import LEADING_BITS, Envelope, thresholds
 from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.uniform import Uniform, uniform_integer
-
-LEADING_BITS = 32
+from dpmodels.noise.uniform import Uniform, exp_enclosure, uniform_integer
 
 
 def exact_proposal(

@@ -1,4 +1,4 @@
-"""Exact counts of rows, or of their parts, by cell."""
+"""Exact counts of rows, or of their parts by Bernstein polynomials, by cell."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.additive import additive
-from dpmodels.statistics.fingerprint import fingerprint
-from dpmodels.statistics.group_moments import shares
-from dpmodels.statistics.statistic import Statistic
-from dpmodels.typing import Integers
+from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.typing import Floats, Integers
 
 
 @additive
@@ -67,3 +65,30 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
     """
     changed = tables * (2 if adjacency.n_public else 1)
     return float(changed) if norm == 1 else math.sqrt(changed)
+
+
+def shares(positions: Floats, degree: int, whole: int) -> Floats:
+    """Divide every row between the parts of its cell, by where its number lies.
+
+    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of
+    units come back, shape (degree + 1, rows), of which each row has `whole`, at most ``2**40``.
+
+    Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the
+    last part is what remains. So whatever the number, a row's parts have the
+    L1 norm `whole` exactly, and the L2 norm is at most that. The sums of
+    powers are linear in the parts, see
+    :func:`dpmodels.postprocess.power_sums.power_weights`.
+    """
+    parts = np.empty((degree + 1, len(positions)))
+    left = np.full(len(positions), float(whole))
+    for i in range(degree):
+        # Products alone: the same bits for a row in whatever block it stands.
+        part = np.full(len(positions), float(math.comb(degree, i) * whole))
+        for _ in range(i):
+            part *= positions
+        for _ in range(degree - i):
+            part *= 1.0 - positions
+        parts[i] = np.minimum(np.floor(part), left)
+        left = left - parts[i]
+    parts[degree] = left
+    return parts

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
-from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
-from dpmodels.statistics.statistic import Statistic
+from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats
 
 
@@ -94,7 +93,7 @@ class Gradients(Statistic):
         or of two, by at most twice that, without a margin: what is summed over
         columns before it is rounded are integers (:meth:`Predictors.seen`), the
         loss is computed by correctly rounded operations
-        (:mod:`dpmodels.statistics.exponential`), and the norm is held on the
+        (:mod:`dpmodels.statistics.losses`), and the norm is held on the
         integers that are added (:func:`dpmodels.noise.lattice.to_lattice`).
         """
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics.additive import additive
-from dpmodels.statistics.fingerprint import fingerprint
-from dpmodels.statistics.statistic import Statistic
+from dpmodels.statistics.statistic import Statistic, fingerprint
 
 # Block products are below 2**53; 2**9 of them stay below 2**62.
 BLOCKS_PER_CARRY = 512

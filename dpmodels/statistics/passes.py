@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
-from dpmodels.statistics.fingerprint import Fingerprint, digest_of, fingerprint
-from dpmodels.statistics.statistic import Statistic
+from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.statistics.turn import Turn, turn
 from dpmodels.typing import Floats
 

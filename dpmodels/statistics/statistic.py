@@ -1,13 +1,86 @@
-"""A statistic: an exact answer that has not been released."""
+"""A statistic: an exact answer that has not been released, and to what, in public words."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import zip_longest
 from typing import Any, NoReturn
 
+import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, PrivacyError
-from dpmodels.statistics.fingerprint import Fingerprint
+from dpmodels.errors import ArgumentError, PrivacyError, shorten
+from dpmodels.privacy import Adjacency
+
+WIDTH = 200
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Public facts that statistics must share if they are to be added.
+
+    They are compared in their order. No fact comes from a row.
+    """
+
+    facts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the facts, 64 hexadecimal digits."""
+        return sha256(json.dumps(self.facts).encode()).hexdigest()
+
+    def also(self, words: Mapping[str, str]) -> Fingerprint:
+        """Return the same with further facts at the end."""
+        return Fingerprint((*self.facts, *words.items()))
+
+    def difference(self, other: Fingerprint) -> str:
+        """Say what the first difference is; nothing where there is none."""
+        for (word, own), (others, theirs) in zip_longest(
+            self.facts, other.facts, fillvalue=("", "not stated")
+        ):
+            if word != others:
+                return f"one states {word or 'nothing more'}, the other {others or 'nothing more'}"
+            if own != theirs:
+                one, two = _told_apart(own, theirs)
+                return f"{word} is {one} for one and {two} for the other"
+        return ""
+
+    def require(self, other: Fingerprint) -> None:
+        """Refuse to go on where two fingerprints differ.
+
+        ArgumentError: the message names the first difference.
+        """
+        found = self.difference(other)
+        if found:
+            raise ArgumentError(
+                f"the statistics do not belong together: {found}; measure both with the same "
+                "formula, codebook and words"
+            )
+
+
+def fingerprint(facts: Mapping[str, str], *, count_public: bool) -> Fingerprint:
+    """Take down facts in their order, and who is a neighbour."""
+    relation = Adjacency("replace" if count_public else "add-remove")
+    return Fingerprint(tuple(facts.items())).also({"adjacency": relation.describe()})
+
+
+def digest_of(numbers: NDArray[Any]) -> str:
+    """Name an array of released values or public facts by its shape and SHA-256."""
+    whole = np.ascontiguousarray(numbers, dtype="<f8")
+    return f"{numbers.shape} {sha256(whole.tobytes()).hexdigest()}"
+
+
+def _told_apart(one: str, two: str) -> tuple[str, str]:
+    """Shorten two texts to what shows that they differ."""
+    if max(len(one), len(two)) <= WIDTH:
+        return one, two
+    unlike = next(at for at, (a, b) in enumerate(zip_longest(one, two)) if a != b)
+    start = max(0, unlike - WIDTH // 4)
+    return shorten(one[start:], WIDTH), shorten(two[start:], WIDTH)
+
 
 UNSTATED = Fingerprint()
 

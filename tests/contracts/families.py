@@ -25,7 +25,7 @@ from dpmodels.mechanisms import (
     scalar,
     subspace,
 )
-from dpmodels.mechanisms.regressing import RegressionFacts
+from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.privacy import Adjacency

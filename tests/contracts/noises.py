@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.mechanisms import masked
+from dpmodels.mechanisms import minimum
 from dpmodels.mechanisms.minimum import minimise, tolerance
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.scalar import QuantileFacts
@@ -147,7 +147,7 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What tilts the objective, masks the minimum, or is added to it or to gradients."""
     own = case.crossing(case.formula, data, case.book)
     rows, plan, scales = own.statistic, own.plan, own.plan.scales
-    module = gradients if case.mechanism.name == "gradients" else masked
+    module = gradients if case.mechanism.name == "gradients" else minimum
     with _noised_by(module) as added:
         points = [one.coefficients for one in _releases(own, releases)]
     if module is gradients:

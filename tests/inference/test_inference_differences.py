@@ -7,7 +7,7 @@ from scipy import stats
 from dpmodels.inference.differences import SMALLEST, difference
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
-from dpmodels.statistics.group_moments import shares
+from dpmodels.statistics.counts import shares
 
 NONE = Noise("laplace", 1e-12, 0)
 

@@ -10,7 +10,7 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise, ratio_interval
 from dpmodels.inference.student import student_factor
 from dpmodels.postprocess.power_sums import central_weights, power_weights
-from dpmodels.statistics.group_moments import shares
+from dpmodels.statistics.counts import shares
 
 NONE = Noise("laplace", 1e-12, 0)
 

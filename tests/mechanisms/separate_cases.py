@@ -32,8 +32,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.covariance.separate import Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
-from dpmodels.mechanisms.laplacian import SMALLEST_LAPLACE
+from dpmodels.mechanisms.scales import SMALLEST_LAPLACE, SMALLEST_SCALE
 from dpmodels.noise import seeded, source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP
 

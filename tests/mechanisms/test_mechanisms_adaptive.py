@@ -9,9 +9,8 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.blend import largest_rho
 from dpmodels.mechanisms.counted import gaussian_count, laplace_count
-from dpmodels.mechanisms.covariance.adaptive import Adaptive
+from dpmodels.mechanisms.covariance.adaptive import Adaptive, largest_rho
 from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure
 from dpmodels.mechanisms.reach import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
 from dpmodels.mechanisms.shelled import INCREMENTS, shells

@@ -12,7 +12,7 @@ from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.covariance import coinpress
 from dpmodels.mechanisms.covariance.coinpress import CoinPress, normal_radius
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
+from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Passes, Statistic

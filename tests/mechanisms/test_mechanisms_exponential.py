@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.quantile_draws import draw_cell, rank_errors
-from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing
+from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell, rank_errors
 from dpmodels.mechanisms.scalar.exponential import (
     Exponential,
     QuantileFacts,

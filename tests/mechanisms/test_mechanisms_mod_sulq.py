@@ -25,7 +25,7 @@ from moment_cases import (
 )
 
 from dpmodels.mechanisms.covariance.mod_sulq import ModSulq, published_scale
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
+from dpmodels.mechanisms.scales import SMALLEST_SCALE, gaussian_scales
 from dpmodels.privacy import ApproxDP, adjacency, gaussian_multiplier
 from dpmodels.statistics import MomentWeights, moment_sensitivity
 

@@ -10,14 +10,12 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.mechanisms import minimum as minimum_module
-from dpmodels.mechanisms.coefficients import passes
+from dpmodels.mechanisms.coefficients import RegressionFacts, passes
 from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
-from dpmodels.mechanisms.masked import mask, masked
-from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
+from dpmodels.mechanisms.minimum import furthest, mask, masked, minimise, tolerance
 from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE
-from dpmodels.mechanisms.regressing import RegressionFacts
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
-from dpmodels.mechanisms.spherical import spherical, spherical_sd
+from dpmodels.mechanisms.tilt import spherical, spherical_sd
 from dpmodels.models.linear import Asked, bind
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

@@ -27,7 +27,7 @@ from moment_cases import (
 
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.covariance.projection import Projection
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP
 

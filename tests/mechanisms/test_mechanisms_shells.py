@@ -12,7 +12,7 @@ from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
 from dpmodels.mechanisms.counted import gaussian_count
 from dpmodels.mechanisms.covariance.shells import Shells
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
+from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.mechanisms.shelled import MOST_BITS, SHARES, shells
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice

@@ -9,10 +9,11 @@ from dpmodels.noise.bingham_frames import (
     SWEEPS,
     Convergence,
     matrix_bingham,
+    rounds,
     sequential_bingham,
+    sweep,
     uniform_frames,
 )
-from dpmodels.noise.bingham_rotations import rounds, sweep
 
 # Largest of at most 30 two-sample z-statistics: false-alarm rate 6e-8 under the normal law.
 LARGEST_Z = 6.0

@@ -5,9 +5,8 @@ import pytest
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import blocks, seeded
 from dpmodels.noise.blocks import MARGIN, acceptance, draw
-from dpmodels.noise.enclosure import exp_enclosure
-from dpmodels.noise.envelope import Envelope, fit_envelope
-from dpmodels.noise.table import tabulate
+from dpmodels.noise.envelope import Envelope, fit_envelope, tabulate
+from dpmodels.noise.uniform import exp_enclosure
 
 # Every comparison is decided by the exact routine.
 EXACT = 1.0

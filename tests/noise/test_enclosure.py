@@ -4,7 +4,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from dpmodels.noise.enclosure import ceil_divide, ceil_shift, exp_enclosure
+from dpmodels.noise.uniform import ceil_divide, ceil_shift, exp_enclosure
 
 
 def _exponents():

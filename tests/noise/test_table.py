@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise import seeded
-from dpmodels.noise.envelope import Envelope, fit_envelope, thresholds
-from dpmodels.noise.table import UNDECIDED, tabulate
+from dpmodels.noise.envelope import UNDECIDED, Envelope, fit_envelope, tabulate, thresholds
 
 BITS = 160
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.noise import seeded
-from dpmodels.noise.enclosure import exp_enclosure
-from dpmodels.noise.uniform import Uniform, uniform_integer
+from dpmodels.noise.uniform import Uniform, exp_enclosure, uniform_integer
 
 
 class Script:

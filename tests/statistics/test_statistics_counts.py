@@ -13,8 +13,7 @@ from dpmodels.design.cells import private_cells
 from dpmodels.formula.sides import grouping, measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.privacy import adjacency
-from dpmodels.statistics.counts import count_sensitivity, counts
-from dpmodels.statistics.group_moments import shares
+from dpmodels.statistics.counts import count_sensitivity, counts, shares
 
 BOOK = dp.codebook(g=["u", "v", "w"], h=[0, 1], y=(-2, 6))
 WHOLE = 2**40

@@ -4,8 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpmodels.statistics.exponential import LARGEST, exp
-from dpmodels.statistics.losses import Logistic, Poisson
+from dpmodels.statistics.losses import LARGEST, Logistic, Poisson, exp
 
 NUMBERS = np.random.default_rng(0).uniform(-40, 40, 300)
 

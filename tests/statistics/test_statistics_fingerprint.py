@@ -15,10 +15,10 @@ from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 from dpmodels.statistics.counts import counts
-from dpmodels.statistics.fingerprint import Fingerprint
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Huber, Logistic
 from dpmodels.statistics.predictors import Predictors
+from dpmodels.statistics.statistic import Fingerprint
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], w=(0, 3))
 OTHER = {

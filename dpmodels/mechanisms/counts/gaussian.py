@@ -29,16 +29,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.tallied import CountFacts, CountPlan, counts_released, units_of
 from dpmodels.noise import Entropy, discrete_gaussian
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity, counts
-
-# Covers the rounding of a product of floats.
-ROUND_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True)

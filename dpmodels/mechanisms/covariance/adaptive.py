@@ -39,6 +39,7 @@ Source
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -55,34 +56,49 @@ from dpmodels.mechanisms.better import (
     better_of_two,
     denoised_error,
 )
-from dpmodels.mechanisms.blend import largest_rho
 from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count, noise_of, noised_count
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
-from dpmodels.mechanisms.laplacian import ROOM
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
 from dpmodels.mechanisms.noised import NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.reach import HALVINGS, TRACE, likely_cap, noised_trace, reach, reach_scales
+from dpmodels.mechanisms.reach import (
+    HALVINGS,
+    TRACE,
+    likely_cap,
+    noised_trace,
+    reach,
+    reach_scales,
+    sparse_scales,
+)
+from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.mechanisms.shelled import (
     FEW,
-    ROUND_UP,
     SHARES,
     noised_shells,
     shell_lattice,
     shell_scales,
     shells,
 )
-from dpmodels.mechanisms.sparse_vector import sparse_scales
-from dpmodels.mechanisms.trace_cap import trace_cap
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise_values
 from dpmodels.postprocess.shells import accumulate
-from dpmodels.privacy import Event, GaussianEvent, Guarantee, PureEvent, split_gaussian
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    PureEvent,
+    gaussian_multiplier,
+    split_gaussian,
+    total_eps,
+)
+from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
 
+# The search stops at a relative width of 2**-30.
+STEPS = 36
 # Of what the count leaves: the trace, the search, the matrix.
 OWN_SHARES = (0.05, 0.1, 0.85)
 PUBLISHED_SHARES = (0.125, 0.125, 0.75)
@@ -142,21 +158,13 @@ class Adaptive:
         shelled = split_gaussian(parts[2], _shares(facts.columns))
         others = (count.rows, np.nan_to_num(count.total), parts[1], widest)
         lattice = shell_lattice(facts, shelled, *others)
-        unit = lattice.radius**2
         scales = reach_scales(facts.adjacency, search.eps, lattice)
-        scales[TRACE] = max(parts[1] * unit, SMALLEST_SCALE)
+        scales[TRACE] = max(parts[1] * lattice.radius**2, SMALLEST_SCALE)
         off = 1.0 if self.denoise is None else math.sqrt(0.5)
         scales |= _matrix_scales(facts, lattice, parts[2], off)
         scales |= shell_scales(facts, lattice, shelled)
-        steps = MomentNoise(
-            # A scale that is nan, of a sum not released, stays nan: max keeps its first.
-            max(count.rows * unit, SMALLEST_SCALE),
-            max(count.total * unit, SMALLEST_SCALE),
-            math.nan,
-            math.nan,
-        )
-        paid: tuple[Event, ...] = (gaussian, search)
-        return Plan(guarantee, paid, lattice, facts, steps, scales)
+        steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
+        return Plan(guarantee, (gaussian, search), lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
         """Compute the exact moments clipped to every radius that may be found."""
@@ -180,6 +188,34 @@ class Adaptive:
             estimate = accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
         moments = NoisyMoments(count, total, estimate, noise_of(plan))
         return hand_over(card, plan, moments, rows)
+
+
+def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
+    """Return a rho, as large as can be, whose events satisfy a guarantee.
+
+    `events` takes rho and returns events of `total_rho` rho, which cost more where rho is
+    larger.
+
+    BudgetError for a pure guarantee, which Gaussian noise does not give.
+    """
+    multiplier = gaussian_multiplier(guarantee)
+    if isinstance(guarantee, ZCDP):
+        # Covers the rounding of the events.
+        return guarantee.rho * ROUND_DOWN
+    assert isinstance(guarantee, ApproxDP)
+    low = high = 0.5 / multiplier**2
+
+    def fits(rho: float) -> bool:
+        return total_eps(events(rho), guarantee.delta) <= guarantee.eps
+
+    while not fits(low):
+        low /= 2
+    while fits(high):
+        high *= 2
+    for _ in range(STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _shares(columns: int) -> tuple[float, ...]:

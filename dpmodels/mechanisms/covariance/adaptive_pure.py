@@ -57,14 +57,20 @@ from dpmodels.mechanisms.counted import (
     noise_of,
     noised_count,
 )
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
-from dpmodels.mechanisms.laplacian import ROOM, SMALLEST_LAPLACE, laplace_multipliers
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
 from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.reach import HALVINGS, TRACE, likely_cap, noised_trace, reach, reach_scales
-from dpmodels.mechanisms.shelled import MOST_BITS, ROUND_UP
-from dpmodels.mechanisms.sparse_vector import sparse_scales
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.reach import (
+    HALVINGS,
+    TRACE,
+    likely_cap,
+    noised_trace,
+    reach,
+    reach_scales,
+    sparse_scales,
+)
+from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_LAPLACE, laplace_multipliers
+from dpmodels.mechanisms.shelled import MOST_BITS
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import denoise, denoise_values

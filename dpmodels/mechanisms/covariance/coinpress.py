@@ -45,9 +45,9 @@ from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.counted import noise_of, noised_count
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
 from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
@@ -59,8 +59,6 @@ LAST = 0.75
 TAIL = 1e-3
 MOST_ROUNDS = 20
 SMALLEST_BOUND = 1e-9
-# Covers the rounding of every product and quotient below.
-_ROUND_UP = 1 + 1e-12
 
 
 class Round(NamedTuple):
@@ -152,12 +150,12 @@ class CoinPress:
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
         shares = [(1 - LAST) / max(self.rounds - 1, 1)] * (self.rounds - 1) + [LAST]
-        whole = gaussian_multiplier(guarantee) * _ROUND_UP
+        whole = gaussian_multiplier(guarantee) * ROUND_UP
         # No round has less than the first, whose lattice therefore is coarse enough for all.
         first, *further = split_gaussian(whole, shares)
         lattice, steps = gaussian_scales(facts, first)
         alone = moment_sensitivity(facts.adjacency, MomentWeights(0.0, 0.0))
-        unit = alone * lattice.radius**2 * _ROUND_UP
+        unit = alone * lattice.radius**2 * ROUND_UP
         sigmas = [steps.diagonal]
         sigmas += [max(m * unit, math.sqrt(2) * SMALLEST_SCALE) for m in further]
         return Plan(

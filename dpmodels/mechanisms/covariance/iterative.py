@@ -54,11 +54,11 @@ from dpmodels.mechanisms.eigenvalues import (
     checked_share,
     eigenvalue_scale,
     noised_eigenvalues,
+    trace_cap,
 )
-from dpmodels.mechanisms.laplacian import ROOM, SMALLEST_LAPLACE
 from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_LAPLACE
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
@@ -78,8 +78,6 @@ from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
 from dpmodels.typing import Floats
 
 COUNT, COUNT_AND_SUM = 0.05, 0.25
-# Covers the rounding of sums and quotients of eps.
-_ROUND_DOWN = 1 - 1e-12
 _HALVINGS = 60
 
 
@@ -158,7 +156,7 @@ class Iterative:
         largest = eigenvalue_sensitivity(facts.adjacency, 1) / costs.values
         # fmax passes over a nan, of a sum that is not released.
         lattice = choose_lattice(facts.columns, ROOM * float(np.fmax.reduce([largest, *count])))
-        unit = lattice.radius**2 * (1 + 1e-12)
+        unit = lattice.radius**2 * ROUND_UP
         # A nan stays nan: max keeps its first.
         noise = MomentNoise(
             max(count.rows * unit, SMALLEST_LAPLACE),
@@ -211,8 +209,8 @@ def _divided(guarantee: Guarantee, facts: Facts, share: float, drawn: int) -> Co
     pure = Costs(count, values, each)
     concentrated = Costs(math.sqrt(2 * count), math.sqrt(2 * values), math.sqrt(8 * each))
     if isinstance(guarantee, ZCDP):
-        return concentrated.times(math.sqrt(guarantee.rho) * _ROUND_DOWN)
-    pure = pure.times(guarantee.eps * _ROUND_DOWN)
+        return concentrated.times(math.sqrt(guarantee.rho) * ROUND_DOWN)
+    pure = pure.times(guarantee.eps * ROUND_DOWN)
     if not isinstance(guarantee, ApproxDP):
         return pure
 
@@ -220,7 +218,7 @@ def _divided(guarantee: Guarantee, facts: Facts, share: float, drawn: int) -> Co
         return total_eps(costs.events(drawn), guarantee.delta) <= guarantee.eps
 
     spent = concentrated.rows + concentrated.values + drawn * concentrated.direction
-    start = concentrated.times(guarantee.eps / spent * _ROUND_DOWN)
+    start = concentrated.times(guarantee.eps / spent * ROUND_DOWN)
     return max(
         (_enlarged(costs, satisfied) for costs in (pure, start)),
         key=lambda costs: costs.direction if drawn else costs.values,

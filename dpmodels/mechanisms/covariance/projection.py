@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.gaussian import gaussian_scales
+from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.mechanisms.noised import hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.scales import gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.psd import nearest_psd
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier

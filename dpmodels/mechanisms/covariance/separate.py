@@ -33,18 +33,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.coarser import coarser
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
     eigenvalue_scale,
     noised_eigenvalues,
     recombined,
+    trace_cap,
 )
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
 from dpmodels.mechanisms.noised import hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.scales import SMALLEST_SCALE, coarser, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease

@@ -33,23 +33,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.coarser import coarser
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
     eigenvalue_scale,
     noised_eigenvalues,
     recombined,
-)
-from dpmodels.mechanisms.laplacian import (
-    ROOM,
-    SMALLEST_LAPLACE,
-    laplace_multipliers,
-    laplace_scales,
+    trace_cap,
 )
 from dpmodels.mechanisms.noised import LAPLACE, hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.trace_cap import trace_cap
+from dpmodels.mechanisms.scales import (
+    ROOM,
+    SMALLEST_LAPLACE,
+    coarser,
+    laplace_multipliers,
+    laplace_scales,
+)
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, MomentsRelease

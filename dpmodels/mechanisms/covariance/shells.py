@@ -36,30 +36,29 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count, noise_of, noised_count
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE
+from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.mechanisms.noised import NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.mechanisms.shelled import (
-    ROUND_UP,
     SHARES,
     noised_shells,
     shell_lattice,
     shell_scales,
     shells,
 )
-from dpmodels.mechanisms.trace_cap import trace_cap
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import denoise_values
 from dpmodels.postprocess.shells import accumulate
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
 
 
@@ -106,18 +105,13 @@ class Shells:
         count = gaussian_count(facts, counting * ROUND_UP)
         lattice = shell_lattice(facts, own, count.rows, np.nan_to_num(count.total))
         scales = shell_scales(facts, lattice, own)
-        levels, unit = shells(facts.columns), lattice.radius**2
+        levels = shells(facts.columns)
         powers = (*levels[1:], levels[-1])
         diagonal = math.hypot(
             *(s / 4.0**power for s, power in zip(scales.values(), powers, strict=True))
         )
-        steps = MomentNoise(
-            # A scale that is nan, of a sum not released, stays nan: max keeps its first.
-            max(count.rows * unit, SMALLEST_SCALE),
-            max(count.total * unit, SMALLEST_SCALE),
-            diagonal,
-            diagonal / math.sqrt(2),
-        )
+        steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
+        steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:

@@ -1,12 +1,12 @@
 """Mechanisms for regressions: moments of rows (x, y), or coefficients of a linear predictor."""
 
 from dpmodels.mechanisms.protocol import CovarianceMechanism
+from dpmodels.mechanisms.protocol import RegressionMechanism as RegressionMechanism
 from dpmodels.mechanisms.regression.adassp import AdaSSP as AdaSSP
 from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
 from dpmodels.mechanisms.regression.output import Output as Output
-from dpmodels.mechanisms.regression.protocol import RegressionMechanism as RegressionMechanism
 
 # Of the moments of rows, the response last.
 REGRESSION: dict[str, type[CovarianceMechanism]] = {

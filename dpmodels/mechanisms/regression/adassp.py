@@ -37,11 +37,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.coarser import coarser
 from dpmodels.mechanisms.eigenvalues import checked_share
-from dpmodels.mechanisms.gaussian import SMALLEST_SCALE, gaussian_scales
 from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, coarser, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease
@@ -103,7 +102,7 @@ class AdaSSP:
         smallest, rest = split_gaussian(multiplier, (self.share, 1 - self.share))
         scaled = gaussian_scales(facts, rest)
         lattice, steps = coarser(*scaled, smallest * SENSITIVITY, SMALLEST_SCALE)
-        scale = smallest * (SENSITIVITY * lattice.radius**2 + 1) * (1 + 1e-12)
+        scale = smallest * (SENSITIVITY * lattice.radius**2 + 1) * ROUND_UP
         events = (GaussianEvent(smallest), GaussianEvent(rest))
         scales = {SMALLEST: max(scale, SMALLEST_SCALE)}
         return Plan(guarantee, events, lattice, facts, steps, scales)

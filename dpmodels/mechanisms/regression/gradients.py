@@ -42,12 +42,17 @@ import numpy as np
 
 from dpmodels.arguments import between, truth, whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
+from dpmodels.mechanisms.coefficients import (
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    hand_over,
+    passes,
+)
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
-from dpmodels.mechanisms.gaussian import gaussian_scales
 from dpmodels.mechanisms.noised import GAUSSIAN, NoisyMoments, noised, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
+from dpmodels.mechanisms.scales import ROUND_UP, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
@@ -68,7 +73,6 @@ MATRICES_SHARE = 0.15
 RIDGE = 0.5
 # In steps: the discrete law is as private as the continuous one.
 SMALLEST_SCALE = 2.0**10
-_ROUND_UP = 1 + 1e-12
 
 
 class Noisy(NamedTuple):
@@ -114,7 +118,7 @@ class NoisyGradients:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.regressing import RegressionFacts
+    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
     >>> from dpmodels.statistics.predictors import Predictors
@@ -149,12 +153,12 @@ class NoisyGradients:
 
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * _ROUND_UP
+        whole = gaussian_multiplier(guarantee) * ROUND_UP
         bought = [LAST_SHARE, MATRICES_SHARE] if self.inference else []
         left = 1 - sum(bought)
         steps = [left * (1 - self.share) / self.steps] * self.steps
         first, *rest = split_gaussian(whole, [left * self.share, *steps, *bought])
-        apart = (1.0 + facts.adjacency.n_public) * _ROUND_UP
+        apart = (1.0 + facts.adjacency.n_public) * ROUND_UP
         scales = {"start": first, "noise": rest[0] * apart, "ridge": RIDGE * whole * apart}
         events: tuple[Event, ...] = (GaussianEvent(first), GaussianEvent(rest[0], self.steps))
         if self.inference:

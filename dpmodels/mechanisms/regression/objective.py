@@ -47,15 +47,26 @@ from typing import ClassVar
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
+from dpmodels.mechanisms.coefficients import (
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    hand_over,
+    passes,
+)
 from dpmodels.mechanisms.curvature import LOOKS, Looks, bought_scales, buy_curvature
-from dpmodels.mechanisms.laplacian import laplace_multipliers
-from dpmodels.mechanisms.masked import Mask, mask, masked
-from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
+from dpmodels.mechanisms.minimum import Mask, furthest, mask, masked, minimise, tolerance
 from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Law
-from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.spherical import spherical, spherical_sd
-from dpmodels.mechanisms.tilt import LEAST_RIDGE, RIDGE, gaussian_scale, pure_ridge, pure_scale
+from dpmodels.mechanisms.scales import laplace_multipliers
+from dpmodels.mechanisms.tilt import (
+    LEAST_RIDGE,
+    RIDGE,
+    gaussian_scale,
+    pure_ridge,
+    pure_scale,
+    spherical,
+    spherical_sd,
+)
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (
@@ -103,7 +114,7 @@ class Objective:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.regressing import RegressionFacts
+    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> from dpmodels.statistics.losses import Logistic
     >>> from dpmodels.statistics.predictors import Predictors

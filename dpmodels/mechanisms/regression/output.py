@@ -32,12 +32,16 @@ import numpy as np
 from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.coefficients import as_gradients, hand_over, passes
-from dpmodels.mechanisms.laplacian import laplace_multipliers
+from dpmodels.mechanisms.coefficients import (
+    RegressionFacts,
+    RegressionPlan,
+    as_gradients,
+    hand_over,
+    passes,
+)
 from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
-from dpmodels.mechanisms.regressing import RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.spherical import spherical, spherical_sd
-from dpmodels.mechanisms.tilt import LEAST_RIDGE
+from dpmodels.mechanisms.scales import laplace_multipliers
+from dpmodels.mechanisms.tilt import LEAST_RIDGE, spherical, spherical_sd
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (
@@ -69,7 +73,7 @@ class Output:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.regressing import RegressionFacts
+    >>> from dpmodels.mechanisms.coefficients import RegressionFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> from dpmodels.statistics.losses import Huber
     >>> from dpmodels.statistics.predictors import Predictors

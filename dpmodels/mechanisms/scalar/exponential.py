@@ -45,8 +45,9 @@ from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.quantile_draws import draw_cell
-from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing
+from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
+from dpmodels.mechanisms.scales import ROUND_DOWN
+from dpmodels.mechanisms.tallied import LEAST_SCALE
 from dpmodels.noise import (
     Entropy,
     discrete_laplace,
@@ -70,9 +71,7 @@ from dpmodels.typing import Floats
 
 # Of the budget: the counts, and where intervals are bought both ends of them.
 COUNT_SHARE, ENDS_SHARE = 0.05, 0.5
-# Covers the rounding of every product and quotient of floats below.
-ROUND_DOWN = 1 - 1e-12
-SMALLEST_SCALE, LARGEST_SCALE = 2.0**-7, 2.0**50
+LARGEST_SCALE = 2.0**50
 # Ranks that go by counts are rounded to this part of the rows.
 RANK_STEPS = 2**30
 # Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
@@ -149,7 +148,7 @@ class Exponential:
             events = (*events, BoundedRangeEvent(end_eps, 2 * wanted))
             end = end_eps / loss_range(facts, 0.0) * ROUND_DOWN
         middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
-        return QuantilePlan(guarantee, events, facts, middle, end, max(scale, SMALLEST_SCALE))
+        return QuantilePlan(guarantee, events, facts, middle, end, max(scale, LEAST_SCALE))
 
     def measure(self, private: PrivateCells, plan: QuantilePlan) -> Statistic:
         """Count the rows of each group in the cells of the grid."""

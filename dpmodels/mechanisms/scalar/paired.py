@@ -33,18 +33,20 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.laplacian import laplace_multipliers
-from dpmodels.mechanisms.tallied import CountFacts, CountPlan, counts_released, units_of
+from dpmodels.mechanisms.scales import ROUND_UP, laplace_multipliers
+from dpmodels.mechanisms.tallied import (
+    LEAST_SCALE,
+    CountFacts,
+    CountPlan,
+    counts_released,
+    units_of,
+)
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import count_sensitivity, counts
 
-# The least scale that the sampler takes, in units.
-SMALLEST_SCALE = 2.0**-7
-# Covers the rounding of a product of floats.
-ROUND_UP = 1 + 1e-12
 # Three parts and the incomplete rows.
 PARTS = 4
 
@@ -84,7 +86,7 @@ class Paired:
         (multiplier,) = laplace_multipliers(guarantee)
         rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
         whole = units_of(rows)
-        scale = max(rows * whole, SMALLEST_SCALE)
+        scale = max(rows * whole, LEAST_SCALE)
         noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
         events = (LaplaceEvent(multiplier),)
         return CountPlan(guarantee, events, facts, whole, scale, noise_sd)

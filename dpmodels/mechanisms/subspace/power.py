@@ -42,13 +42,13 @@ import numpy as np
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.axes import (
-    SMALLEST_SCALE,
     axes_noise,
     checked_purchase,
     hand_over_frame,
 )
 from dpmodels.mechanisms.noised import noised
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.scatter import largest_row, scatter, scatter_norm, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
@@ -60,7 +60,6 @@ from dpmodels.typing import Floats
 
 # On public spectra of 5 to 200 columns the captured energy hardly changes from 4 to 10.
 ITERATIONS = 6
-_ROUND_UP = 1 + 1e-12
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Power:
 
         BudgetError for a pure guarantee, which Gaussian noise does not give.
         """
-        whole = gaussian_multiplier(guarantee) * _ROUND_UP
+        whole = gaussian_multiplier(guarantee) * ROUND_UP
         bought = 0.0 if self.eigenvals is None else self.share
         shares = [(1 - bought) / self.iterations] * self.iterations + [bought] * (bought > 0)
         multipliers = split_gaussian(whole, shares)
@@ -185,7 +184,7 @@ def _sensitivity(facts: Facts) -> float:
 def _scale(facts: Facts, lattice: Lattice, multiplier: float) -> float:
     """Return the noise of a product in lattice steps; rounding moves each entry by half of one."""
     rounding = math.sqrt(facts.columns * wanted(facts))
-    steps = multiplier * (_sensitivity(facts) * lattice.radius**2 + rounding) * _ROUND_UP
+    steps = multiplier * (_sensitivity(facts) * lattice.radius**2 + rounding) * ROUND_UP
     return max(steps, SMALLEST_SCALE)
 
 

@@ -48,6 +48,7 @@ from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.axes import axes_noise, checked_purchase, hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_DOWN
 from dpmodels.mechanisms.scatter import scatter, scatter_range, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import matrix_bingham, sequential_bingham
@@ -64,9 +65,6 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, SubspaceRelease
 from dpmodels.statistics import Statistic, moments
-
-# Covers the rounding of every product and quotient of floats below.
-ROUND_DOWN = 1 - 1e-12
 
 
 @dataclass(frozen=True)
