@@ -1,7 +1,7 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``,
-``COEFFICIENTS``, ``COUNTS`` and ``QUANTILES`` in their folders. Adding one adds
+``COEFFICIENTS``, ``COUNTS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds
 a file and a line.
 """
 
@@ -37,6 +37,7 @@ from dpmodels.mechanisms.regression import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression import Objective as Objective
 from dpmodels.mechanisms.regression import Output as Output
 from dpmodels.mechanisms.regression import RegressionMechanism as RegressionMechanism
+from dpmodels.mechanisms.scalar import MEANS as MEANS
 from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
 from dpmodels.mechanisms.scalar import Exponential as Exponential
 from dpmodels.mechanisms.scalar import Paired as Paired
@@ -64,7 +65,4 @@ SUBSPACE: dict[str, type[SubspaceMechanism]] = {
     "ppca": PPCA,
     "power": Power,
     "random": Random,
-}
-MEANS: dict[str, type[CountMechanism]] = {
-    "paired": Paired,
 }

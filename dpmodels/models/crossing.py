@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, private_design
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import SUBSPACE, Facts, choose
+from dpmodels.mechanisms.auto import auto_moments
 from dpmodels.mechanisms.choose import Table
 from dpmodels.models.asked import about
 from dpmodels.postprocess.denoise import RULES
@@ -92,7 +94,9 @@ def cross(
     rows = together(own.nrows for own in designs) if relation.n_public else None
     known = frozenset(table) if automatic is None else automatic
     mechanism, why = held.mechanism(asked.mechanism, "gauss", asked.guarantee)
-    strategy, reason = choose(mechanism, table, known, facts, asked.guarantee, rows, words)
+    strategy, reason = choose(
+        mechanism, table, partial(auto_moments, facts, asked.guarantee, rows, known), words
+    )
     if asked.scale == "sd" and type(strategy) in SUBSPACE.values():
         raise ArgumentError(
             f'scale="sd" needs private standard deviations, which {strategy.card.name} does not '

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import private_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.choose_means import choose_means
+from dpmodels.mechanisms import COUNTS, MEANS, choose
+from dpmodels.mechanisms.auto import auto_counts
 from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.models.asked import about
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
@@ -60,7 +62,9 @@ def describe(verb: str, both: Sides, tallies: tuple[Tally, ...], wanted: Wanted)
         adjacency=relation,
     )
     mechanism, why = held.mechanism(wanted.mechanism, "gaussian", wanted.guarantee)
-    strategy, reason = choose_means(mechanism, facts, wanted.guarantee)
+    strategy, reason = choose(
+        mechanism, COUNTS | MEANS, partial(auto_counts, facts, wanted.guarantee)
+    )
     plan = strategy.plan(facts, wanted.guarantee)
     held.check(strategy, plan)
     charged = charge(

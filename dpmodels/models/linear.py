@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import private_regression
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.values import Category
+from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
-from dpmodels.mechanisms.instance import checked_instance
 from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.models.asked import about
 from dpmodels.noise import source
@@ -149,7 +148,7 @@ def fit(
     """
     relation = neighbours(asked.adjacency)
     check_ledger(asked.ledger)
-    strategy, reason = _chosen(asked.mechanism, table, automatic, options)
+    strategy, reason = choose(asked.mechanism, table, lambda: automatic, options)
     bound.design.require_passes()
     facts = RegressionFacts(bound.predictors, loss, relation)
     plan = strategy.plan(facts, asked.guarantee)
@@ -203,18 +202,3 @@ def _matrix(bound: Bound) -> Floats:
     if own:
         matrix[0, 0] = predictors.constant
     return matrix
-
-
-def _chosen(
-    mechanism: object, table: Table, automatic: tuple[str, str], options: Mapping[str, object]
-) -> tuple[RegressionMechanism, str]:
-    """Return the strategy that a name or an instance stands for, and why."""
-    if not isinstance(mechanism, str):
-        return checked_instance(mechanism, "Objective()"), ""
-    name, reason = automatic if mechanism == "auto" else (mechanism, "")
-    if name not in table:
-        names = ", ".join(repr(known) for known in ("auto", *table))
-        raise ArgumentError(f"mechanism={said(mechanism)} is not known; expected one of {names}")
-    strategy: Any = table[name]
-    own = {field.name for field in fields(strategy)}
-    return strategy(**{word: options[word] for word in options if word in own}), reason

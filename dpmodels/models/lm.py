@@ -131,9 +131,8 @@ def dp_lm(
     asked = _bind(formula, rows, codebook, weights, row_norm)
     facts = Facts(len(asked.design.public.names), relation, centred=True)
     name, reason = asked.held.mechanism(mechanism, "moments", guarantee)
-    if isinstance(name, str) and name == "auto":
-        name, reason = "moments", ALWAYS
-    strategy = choose(name, REGRESSION, frozenset(REGRESSION), facts, guarantee, None, {}).strategy
+    strategy, always = choose(name, REGRESSION, lambda: ("moments", ALWAYS))
+    reason = always or reason
     if not isinstance(strategy, LAWFUL):
         raise ArgumentError(
             f"mechanism= is of type {type(strategy).__name__}; least squares needs moments whose "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmodels.errors import BudgetError, shorten
 from dpmodels.mechanisms import Facts, Plan, choose
+from dpmodels.mechanisms.auto import auto_moments
 from dpmodels.mechanisms.choose import Mechanism, Table
 from dpmodels.models.invented import MOST_ROWS_IN_PASSES, Invented, invent
 from dpmodels.noise import simulation, source
@@ -73,7 +75,9 @@ def line(name: str, table: Table, made: Trial) -> dict[str, Any]:
     words = {"denoise": made.call.denoise, "eigenvals": None}
     rows = asked.rows if asked.adjacency.n_public else None
     known = frozenset(table)
-    strategy = choose(name, table, known, facts, asked.guarantee, rows, words).strategy
+    strategy = choose(
+        name, table, partial(auto_moments, facts, asked.guarantee, rows, known), words
+    ).strategy
     fits, note, outcomes = True, "baseline" if name in BASELINES else "", []
     most = SLOW.get(name, MOST_COLUMNS)
     try:

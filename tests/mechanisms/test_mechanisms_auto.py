@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
-from dpmodels.mechanisms.auto import automatic, directions_loss, noise_loss
+from dpmodels.mechanisms.auto import auto_moments, directions_loss, noise_loss
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 
 ALL = frozenset(COVARIANCE | SUBSPACE)
@@ -30,7 +30,7 @@ def test_it_is_known_no_baseline_and_takes_the_guarantee(
 ):
     for neighbours in ("replace", "add-remove"):
         asked = facts(columns, components, neighbours)
-        name, _ = automatic(asked, guarantee, rows, known)
+        name, _ = auto_moments(asked, guarantee, rows, known)
         assert name in known - BASELINES
         plan = (COVARIANCE | SUBSPACE)[name]().plan(asked, guarantee)
         assert plan.guarantee == guarantee
@@ -39,12 +39,12 @@ def test_it_is_known_no_baseline_and_takes_the_guarantee(
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("known", [frozenset(), frozenset({"gauss"}), frozenset({"zero", "none"})])
 def test_gauss_speaks_for_itself_where_nothing_fits(guarantee, known):
-    assert automatic(facts(5, 2), guarantee, 1_000, known)[0] == "gauss"
+    assert auto_moments(facts(5, 2), guarantee, 1_000, known)[0] == "gauss"
 
 
 @pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 1e-6), ZCDP(0.1)])
 def test_shells_are_for_neither_too_few_rows_nor_enough(guarantee):
-    names = [automatic(facts(20, 5), guarantee, 10**k, ALL)[0] for k in range(1, 8)]
+    names = [auto_moments(facts(20, 5), guarantee, 10**k, ALL)[0] for k in range(1, 8)]
     middle = [place for place, name in enumerate(names) if name == "shells"]
     assert set(names) == {"gauss", "shells"}
     assert middle == list(range(middle[0], middle[-1] + 1))
@@ -53,16 +53,16 @@ def test_shells_are_for_neither_too_few_rows_nor_enough(guarantee):
 
 def test_a_covariance_is_judged_by_its_own_error():
     budget = ApproxDP(1.0, 1e-6)
-    assert automatic(facts(20, 5), budget, 10_000, ALL)[0] == "gauss"
-    assert automatic(facts(20, 20), budget, 10_000, ALL)[0] == "shells"
-    assert automatic(facts(20, 0), budget, 10_000, ALL) == automatic(
+    assert auto_moments(facts(20, 5), budget, 10_000, ALL)[0] == "gauss"
+    assert auto_moments(facts(20, 20), budget, 10_000, ALL)[0] == "shells"
+    assert auto_moments(facts(20, 0), budget, 10_000, ALL) == auto_moments(
         facts(20, 20), budget, 10_000, ALL
     )
 
 
 @pytest.mark.parametrize("known", [ALL, MATRICES, ALL - {"adaptive_pure"}])
 def test_laplace_is_for_too_few_rows_or_enough(known):
-    names = [automatic(facts(100, 10), PureDP(1.0), 10**k, known)[0] for k in range(1, 9)]
+    names = [auto_moments(facts(100, 10), PureDP(1.0), 10**k, known)[0] for k in range(1, 9)]
     others = [place for place, name in enumerate(names) if name != "laplace"]
     assert {names[place] for place in others} <= known & {"adaptive_pure", "ppca"}
     assert others == list(range(others[0], others[-1] + 1))
@@ -71,32 +71,32 @@ def test_laplace_is_for_too_few_rows_or_enough(known):
 
 def test_directions_alone_are_drawn_where_a_matrix_is_much_worse():
     origin = facts(100, 10, centred=False)
-    assert automatic(origin, PureDP(1.0), 10_000, ALL)[0] == "ppca"
-    assert automatic(origin, PureDP(1.0), 10_000, MATRICES)[0] in MATRICES
-    assert automatic(facts(100, 100, centred=False), PureDP(1.0), 10_000, ALL)[0] in MATRICES
-    assert automatic(facts(5, 2, centred=False), PureDP(1.0), 10_000, ALL)[0] == "laplace"
+    assert auto_moments(origin, PureDP(1.0), 10_000, ALL)[0] == "ppca"
+    assert auto_moments(origin, PureDP(1.0), 10_000, MATRICES)[0] in MATRICES
+    assert auto_moments(facts(100, 100, centred=False), PureDP(1.0), 10_000, ALL)[0] in MATRICES
+    assert auto_moments(facts(5, 2, centred=False), PureDP(1.0), 10_000, ALL)[0] == "laplace"
 
 
 @pytest.mark.skipif("adaptive_pure" not in COVARIANCE, reason="not in the table")
 def test_a_pure_covariance_is_laplace_or_clipped():
-    assert automatic(facts(20, 20), PureDP(1.0), 10_000, MATRICES)[0] == "adaptive_pure"
-    assert automatic(facts(20, 20), PureDP(1.0), 10**6, MATRICES)[0] == "laplace"
+    assert auto_moments(facts(20, 20), PureDP(1.0), 10_000, MATRICES)[0] == "adaptive_pure"
+    assert auto_moments(facts(20, 20), PureDP(1.0), 10**6, MATRICES)[0] == "laplace"
 
 
 def test_an_unknown_number_of_rows_asks_for_a_known_law():
     budget = ApproxDP(0.01, 1e-6)
-    name, reason = automatic(facts(100, 10), budget, None, ALL)
+    name, reason = auto_moments(facts(100, 10), budget, None, ALL)
     assert name == "gauss"
     assert "not known beforehand" in reason
     assert not re.search(r"\d", reason)
-    assert automatic(facts(100, 10), PureDP(0.01), None, ALL)[0] == "laplace"
+    assert auto_moments(facts(100, 10), PureDP(0.01), None, ALL)[0] == "laplace"
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("rows", [300, 10**4, 10**6])
 def test_the_reason_is_a_sentence_of_public_numbers(guarantee, rows):
     for columns, components in ((5, 2), (5, 5), (100, 10)):
-        _, reason = automatic(facts(columns, components), guarantee, rows, ALL)
+        _, reason = auto_moments(facts(columns, components), guarantee, rows, ALL)
         assert f"n = {rows:,}" in reason
         assert reason.endswith(".")
         assert len(reason) < 170
@@ -135,7 +135,7 @@ def test_the_choice_is_near_the_best_of_the_simulated(columns, components, n, bu
         "~ .", codebook=codebook, n=n, ncomp=components, repeats=3, **budget
     ).table.set_index("mechanism")
     guarantee = ApproxDP(**budget) if "delta" in budget else PureDP(**budget)
-    name, _ = automatic(facts(columns, components), guarantee, n, ALL)
+    name, _ = auto_moments(facts(columns, components), guarantee, n, ALL)
     assert compared.energy[name] >= 0.9 * compared.energy.max()
 
 
@@ -143,6 +143,6 @@ def test_it_takes_less_than_a_millisecond():
     asked, best = facts(100, 10), np.inf
     for _ in range(20):
         start = time.perf_counter()
-        automatic(asked, PureDP(1.0), 10_000, ALL)
+        auto_moments(asked, PureDP(1.0), 10_000, ALL)
         best = min(best, time.perf_counter() - start)
     assert best < 1e-3

@@ -1,11 +1,13 @@
 """From the word `mechanism=` to a strategy."""
 
 from dataclasses import fields
+from functools import partial
 
 import pytest
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose
+from dpmodels.mechanisms.auto import auto_moments
 from dpmodels.privacy import ApproxDP, PureDP, adjacency
 
 ALL = COVARIANCE | SUBSPACE
@@ -14,7 +16,8 @@ FACTS = Facts(5, adjacency("replace"), centred=True, components=2)
 
 
 def chosen(mechanism, table=ALL, guarantee=BUDGET, rows=10_000, **options):
-    return choose(mechanism, table, frozenset(table), FACTS, guarantee, rows, options)
+    automatic = partial(auto_moments, FACTS, guarantee, rows, frozenset(table))
+    return choose(mechanism, table, automatic, options)
 
 
 @pytest.mark.parametrize("name", ALL)

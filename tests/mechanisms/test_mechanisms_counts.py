@@ -1,6 +1,7 @@
 """Noise on counts: scales for every guarantee, laws, and exact losses of neighbours."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.sides import grouping, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.choose_counts import choose_counts
+from dpmodels.mechanisms.auto import auto_counts
+from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
 from dpmodels.mechanisms.tallied import CountFacts, units_of
 from dpmodels.noise import seeded
@@ -164,6 +166,10 @@ def test_rows_have_as_many_units_as_the_noise_leaves_room_for():
         units_of(2.0**41)
 
 
+def chosen(mechanism, facts, guarantee):
+    return choose(mechanism, COUNTS, partial(auto_counts, facts, guarantee))
+
+
 @pytest.mark.parametrize(
     ("guarantee", "tables", "name"),
     [
@@ -174,7 +180,7 @@ def test_rows_have_as_many_units_as_the_noise_leaves_room_for():
     ],
 )
 def test_the_quieter_noise_is_chosen(guarantee, tables, name):
-    choice = choose_counts("auto", facts(tables), guarantee)
+    choice = chosen("auto", facts(tables), guarantee)
     assert choice.strategy.card.name == name
     others = [one() for one in COUNTS.values()]
     plans = [
@@ -188,9 +194,9 @@ def test_the_quieter_noise_is_chosen(guarantee, tables, name):
 
 def test_strategies_are_named_or_given():
     own = Geometric()
-    assert choose_counts(own, facts(), PureDP(1.0)).strategy is own
+    assert chosen(own, facts(), PureDP(1.0)).strategy is own
     with pytest.raises(ArgumentError, match="'geometric', 'gaussian'"):
-        choose_counts("laplace", facts(), PureDP(1.0))
+        chosen("laplace", facts(), PureDP(1.0))
     for wrong in (Geometric, 3, None):
         with pytest.raises(ArgumentError, match="expected a name or an instance"):
-            choose_counts(wrong, facts(), PureDP(1.0))
+            chosen(wrong, facts(), PureDP(1.0))

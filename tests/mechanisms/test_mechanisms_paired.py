@@ -1,6 +1,7 @@
 """One mean by a sum and two counts: its price against every neighbour, its noise, its place."""
 
 import math
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,9 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.choose_means import choose_means
+from dpmodels.mechanisms import COUNTS, MEANS
+from dpmodels.mechanisms.auto import auto_counts
+from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.scalar.paired import Paired, fits
 from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.noise import seeded
@@ -31,6 +34,10 @@ def measured(rows):
     plan = Paired().plan(FACTS, PureDP(1.0))
     exact = Paired().measure(private, plan).cross()[0]
     return np.array([exact[2] - exact[0], exact[1], exact[3]]), plan
+
+
+def chosen(mechanism, facts, guarantee):
+    return choose(mechanism, COUNTS | MEANS, partial(auto_counts, facts, guarantee))
 
 
 def test_no_neighbours_are_farther_apart_than_the_sensitivity():
@@ -89,14 +96,14 @@ def test_it_is_for_one_mean_of_a_public_number_of_rows(facts):
     assert not fits(facts)
     with pytest.raises(ArgumentError, match="paired"):
         Paired().plan(facts, PureDP(1.0))
-    assert choose_means("auto", facts, PureDP(1.0)).strategy != Paired()
+    assert chosen("auto", facts, PureDP(1.0)).strategy != Paired()
 
 
 def test_the_choice_is_by_the_noise_in_the_mean():
-    assert choose_means("auto", FACTS, PureDP(1.0)).strategy == Paired()
-    assert choose_means("auto", FACTS, ApproxDP(1.0, 1e-6)).strategy == Paired()
-    assert choose_means("auto", FACTS, ZCDP(0.5)).strategy.card.name == "gaussian"
-    assert choose_means("paired", FACTS, ZCDP(0.5)).strategy == Paired()
-    assert choose_means("geometric", FACTS, PureDP(1.0)).strategy.card.name == "geometric"
+    assert chosen("auto", FACTS, PureDP(1.0)).strategy == Paired()
+    assert chosen("auto", FACTS, ApproxDP(1.0, 1e-6)).strategy == Paired()
+    assert chosen("auto", FACTS, ZCDP(0.5)).strategy.card.name == "gaussian"
+    assert chosen("paired", FACTS, ZCDP(0.5)).strategy == Paired()
+    assert chosen("geometric", FACTS, PureDP(1.0)).strategy.card.name == "geometric"
     with pytest.raises(ArgumentError, match="not known"):
-        choose_means("pairs", FACTS, PureDP(1.0))
+        chosen("pairs", FACTS, PureDP(1.0))
