@@ -7,8 +7,7 @@ from functools import partial
 from typing import NoReturn, TypeVar
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import converted, read_rows
-from dpmodels.design.facts import declared_facts, table_facts
+from dpmodels.design.columns import converted, declared_facts, read_rows
 from dpmodels.errors import PrivacyError
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames import RowSource, open_rows, progress, require_declared
@@ -57,7 +56,7 @@ class PrivateCells:
     @property
     def facts(self) -> dict[str, str]:
         """What is public of the rows and their tables, as texts that can be compared."""
-        return {**declared_facts(self.formula, self.codebook), **table_facts(self.tallies)}
+        return {**declared_facts(self.formula, self.codebook), **_table_facts(self.tallies)}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
@@ -92,3 +91,15 @@ def private_cells(
     source = open_rows(data)
     require_declared(source, codebook)
     return PrivateCells(formula, codebook, tallies, source)
+
+
+def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
+    """State what rows are counted by."""
+    facts = {}
+    for number, tally in enumerate(tallies, start=1):
+        factors = [f"{factor.code}: {list(factor.levels)!r}" for factor in tally.factors]
+        own = tally.measured
+        powers = [] if own is None else [f"{own.code} in {own.lower!r} to {own.upper!r}"]
+        powers += [f"powers to {tally.degree}"] if tally.degree else []
+        facts[f"table {number}"] = "; ".join([*factors, *powers])
+    return facts

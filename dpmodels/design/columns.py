@@ -13,6 +13,7 @@ from dpmodels.formula import Design
 from dpmodels.frames import open_rows, require_declared, to_codes, to_float
 from dpmodels.typing import Floats
 
+# 64 MB of float64: a choice, beside which what a chunk costs by itself is small.
 READ_CELLS = 2**23
 
 
@@ -50,3 +51,14 @@ def row_coder(design: Design) -> Callable[[object], Floats]:
         return coded
 
     return code
+
+
+def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:
+    """State a formula and the declarations it uses; labels and units are no part of them."""
+    declared = {
+        f"variable {name!r}": repr(list(variable.levels))
+        if isinstance(variable, Categorical)
+        else f"{variable.lower!r} to {variable.upper!r}"
+        for name, variable in codebook.items()
+    }
+    return {"formula": formula, **declared}

@@ -12,8 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import converted, read_rows
-from dpmodels.design.facts import declared_facts, scaling_facts
+from dpmodels.design.columns import converted, declared_facts, read_rows
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
@@ -50,7 +49,7 @@ class PrivateDesign:
     def facts(self) -> dict[str, str]:
         """What is public of the rows on the lattice, as texts that can be compared."""
         declared = declared_facts(self.public.formula, self.public.codebook)
-        return {**declared, **scaling_facts(self.public.names, self.scaling)}
+        return {**declared, **self.scaling.facts(self.public.names)}
 
     @property
     def scattered(self) -> DaskRows | None:
@@ -125,8 +124,14 @@ class PrivateDesign:
     ) -> list[tuple[Answer, int]]:
         count = len(next(iter(columns.values())))
         augmented = np.empty((len(self.public.names) + 1, count))
+        self.public.evaluate(columns, augmented[1:])
+        self._place(augmented, columns, lattice)
+        blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
+        return [(function(block), block.shape[1]) for block in blocks]
+
+    def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
+        """Bring coded rows to the lattice, in place, and say in line 0 which are complete."""
         rows = augmented[1:]
-        self.public.evaluate(columns, rows)
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         if self.scaling.unit:
             rows *= factor[:, None]
@@ -134,8 +139,6 @@ class PrivateDesign:
             factor = np.ones_like(factor)
         complete = to_lattice(rows, factor, self.scaling.centre * factor, lattice)
         np.multiply(complete, lattice.radius, out=augmented[0])
-        blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
-        return [(function(block), block.shape[1]) for block in blocks]
 
 
 def private_design(

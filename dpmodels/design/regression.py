@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource, open_rows, require_declared
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.typing import Floats
-
-Answer = TypeVar("Answer")
 
 
 class WeightedDesign(PrivateDesign):
@@ -46,11 +43,7 @@ class WeightedDesign(PrivateDesign):
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike, their weight included."""
         return partial(
-            WeightedDesign,
-            self.public,
-            self.scaling,
-            weight=self._weight,
-            declared=self._declared,
+            WeightedDesign, self.public, self.scaling, weight=self._weight, declared=self._declared
         )
 
     @property
@@ -58,14 +51,8 @@ class WeightedDesign(PrivateDesign):
         """What is public of the rows on the lattice, their weight included."""
         return {**super().facts, "weights": repr(self._weight)}
 
-    def _apply(
-        self, function: Callable[[Floats], Answer], columns: Mapping[str, Floats], lattice: Lattice
-    ) -> list[tuple[Answer, int]]:
-        weight, declared = columns[self._weight], self._declared
-        count = len(weight)
-        augmented = np.empty((len(self.public.names) + 1, count))
-        rows = augmented[1:]
-        self.public.evaluate(columns, rows)
+    def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
+        weight, declared, rows = columns[self._weight], self._declared, augmented[1:]
         factor = 1.0 / (self.scaling.scale * self.scaling.row_norm)
         rows *= factor[:, None]
         rows -= (self.scaling.centre * factor)[:, None]
@@ -78,8 +65,6 @@ class WeightedDesign(PrivateDesign):
         least = np.ceil(lengths(rows))
         share = np.where(complete, share, 0.0)
         augmented[0] = np.maximum(np.rint(share * lattice.radius), least)
-        blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
-        return [(function(block), block.shape[1]) for block in blocks]
 
 
 def private_regression(

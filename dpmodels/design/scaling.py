@@ -15,6 +15,7 @@ from dpmodels.typing import Floats
 SCALES = ("range", "sd", None)
 # Fourth powers of the radius, and rows divided by a column's scale, stay finite.
 SHORTEST, LONGEST = 1e-60, 1e60
+# Columns of a smaller half-range are not divided by it: their squares would overflow.
 NARROWEST = 1e-150
 
 
@@ -28,6 +29,12 @@ class Scaling:
     row_norm: float  # Radius of the ball that every scaled row is held in
     worst_case: float  # The radius that follows from the codebook alone
     unit: bool = False  # Whether every scaled row is divided by its own norm; the radius is 1
+
+    def facts(self, names: tuple[str, ...]) -> dict[str, str]:
+        """State how coded columns are brought into the ball, as texts that can be compared."""
+        ends = zip(names, self.centre.tolist(), self.scale.tolist(), strict=True)
+        columns = {f"scaling of {name!r}": f"(x - {at!r}) / {by!r}" for name, at, by in ends}
+        return {**columns, "row_norm": "unit" if self.unit else repr(float(self.row_norm))}
 
 
 def scaling(
