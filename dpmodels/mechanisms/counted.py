@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
-from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.noise import Entropy
-from dpmodels.released import MomentNoise
-from dpmodels.typing import Floats
+from dpmodels.mechanisms.protocol import Facts
 
 # Of the budget, without and with the sum of the rows.
 COUNT_SHARE = {False: 0.02, True: 0.15}
@@ -59,30 +52,3 @@ def laplace_count(facts: Facts, eps: float) -> CountNoise:
     if facts.adjacency.n_public:
         return CountNoise(2 / eps, 2 * length / eps)
     return CountNoise(5 / eps, 1.25 * length / eps)
-
-
-def noised_count(
-    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
-) -> tuple[float, Floats | None]:
-    """Release the number of rows and, where the plan has noise for it, their sum.
-
-    `exact` are augmented moments, shape (columns + 1, columns + 1).
-    """
-    lattice, steps = plan.lattice, plan.steps
-    count = noised(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
-    if math.isnan(steps.mean):
-        return float(count[0]), None
-    total = noised(exact[0, 1:], steps.mean, entropy, law) / (lattice.radius * lattice.steps)
-    return float(count[0]), np.asarray(total)
-
-
-def noise_of(plan: Plan, law: Law = GAUSSIAN) -> MomentNoise:
-    """Return the standard deviations that a plan's steps come to, in units of the ball."""
-    lattice, steps = plan.lattice, plan.steps
-    unit, longer = lattice.steps**2, lattice.radius * lattice.steps
-    return MomentNoise(
-        law.sd * steps.count / lattice.radius**2,
-        law.sd * steps.mean / longer,
-        law.sd * steps.diagonal / unit,
-        law.sd * steps.off / unit,
-    )

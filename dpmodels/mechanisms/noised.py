@@ -61,23 +61,40 @@ def noised_moments(
 ) -> NoisyMoments:
     """Release the augmented moments with noise of the plan's steps.
 
-    `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`;
-    no sum is released where the scale of its noise is nan.
+    `exact`, shape (columns + 1, columns + 1), is as from :func:`dpmodels.statistics.moments`.
+    """
+    steps = plan.steps
+    count, total = noised_count(exact, plan, entropy, law)
+    second = noised_symmetric(exact[1:, 1:], steps.diagonal, steps.off, entropy, law)
+    return NoisyMoments(count, total, second / plan.lattice.steps**2, noise_of(plan, law))
+
+
+def noised_count(
+    exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN
+) -> tuple[float, Floats | None]:
+    """Release the number of rows and, where the plan has noise for it, their sum.
+
+    `exact` are augmented moments, shape (columns + 1, columns + 1); no sum is released where the
+    scale of its noise is nan.
     """
     lattice, steps = plan.lattice, plan.steps
-    unit, longer = lattice.steps**2, lattice.radius * lattice.steps
     count = noised(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
-    total = None
-    if not math.isnan(steps.mean):
-        total = noised(exact[0, 1:], steps.mean, entropy, law) / longer
-    second = noised_symmetric(exact[1:, 1:], steps.diagonal, steps.off, entropy, law) / unit
-    noise = MomentNoise(
+    if math.isnan(steps.mean):
+        return float(count[0]), None
+    total = noised(exact[0, 1:], steps.mean, entropy, law) / (lattice.radius * lattice.steps)
+    return float(count[0]), np.asarray(total)
+
+
+def noise_of(plan: Plan, law: Law = GAUSSIAN) -> MomentNoise:
+    """Return the standard deviations that a plan's steps come to, in units of the ball."""
+    lattice, steps = plan.lattice, plan.steps
+    unit, longer = lattice.steps**2, lattice.radius * lattice.steps
+    return MomentNoise(
         law.sd * steps.count / lattice.radius**2,
         law.sd * steps.mean / longer,
         law.sd * steps.diagonal / unit,
         law.sd * steps.off / unit,
     )
-    return NoisyMoments(float(count[0]), total, second, noise)
 
 
 def hand_over(

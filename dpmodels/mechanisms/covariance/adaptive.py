@@ -56,9 +56,9 @@ from dpmodels.mechanisms.better import (
     better_of_two,
     denoised_error,
 )
-from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count, noise_of, noised_count
+from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over
+from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noise_of, noised_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.reach import (
     HALVINGS,

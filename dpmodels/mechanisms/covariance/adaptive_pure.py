@@ -50,15 +50,16 @@ from dpmodels.mechanisms.better import (
     better_of_two,
     denoised_error,
 )
-from dpmodels.mechanisms.counted import (
-    COUNT_SHARE,
-    CountNoise,
-    laplace_count,
+from dpmodels.mechanisms.counted import COUNT_SHARE, CountNoise, laplace_count
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
+from dpmodels.mechanisms.noised import (
+    LAPLACE,
+    NoisyMoments,
+    hand_over,
     noise_of,
     noised_count,
+    noised_symmetric,
 )
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
-from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.reach import (
     HALVINGS,

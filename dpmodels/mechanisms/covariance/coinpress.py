@@ -44,8 +44,13 @@ from numpy.typing import NDArray
 from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.counted import noise_of, noised_count
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised_symmetric
+from dpmodels.mechanisms.noised import (
+    NoisyMoments,
+    hand_over,
+    noise_of,
+    noised_count,
+    noised_symmetric,
+)
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy

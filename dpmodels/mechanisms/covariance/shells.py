@@ -42,9 +42,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count, noise_of, noised_count
+from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.eigenvalues import trace_cap
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over
+from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noise_of, noised_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.mechanisms.shelled import (
