@@ -40,11 +40,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.better import (
@@ -52,19 +53,18 @@ from dpmodels.mechanisms.better import (
     HALF_DIAGONAL,
     HALF_OFF,
     OFF,
-    better_error,
-    better_of_two,
+    OWN_SHARES,
+    PUBLISHED_SHARES,
     denoised_error,
+    released_inside,
 )
 from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noise_of, noised_count
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.reach import (
     HALVINGS,
     TRACE,
     likely_cap,
-    noised_trace,
     reach,
     reach_scales,
     sparse_scales,
@@ -96,12 +96,10 @@ from dpmodels.privacy import (
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.typing import Floats
 
 # The search stops at a relative width of 2**-30.
 STEPS = 36
-# Of what the count leaves: the trace, the search, the matrix.
-OWN_SHARES = (0.05, 0.1, 0.85)
-PUBLISHED_SHARES = (0.125, 0.125, 0.75)
 # Increments forgive a radius too large: the search's noise is kept on that side.
 CAUTION = 1.0
 
@@ -174,20 +172,14 @@ class Adaptive:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
-        exact, rows = statistic.cross()
-        count, total = noised_count(exact[0], plan, entropy)
-        trace = noised_trace(exact[0], plan, entropy)
-        cap, card = trace_cap(plan.facts, rows), self.card
-        if self.denoise is None:
-            level = reach(exact, partial(better_error, plan, trace), plan, entropy)
-            estimate = better_of_two(exact[level], level, trace, cap, plan, entropy)
-            card = replace(card, numerics="idealised")
-        else:
+
+        def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
             level = reach(exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION)
             noisy = noised_shells(exact, level, plan, entropy)
-            estimate = accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
-        moments = NoisyMoments(count, total, estimate, noise_of(plan))
-        return hand_over(card, plan, moments, rows)
+            return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
+
+        own = None if self.denoise is None else inside
+        return released_inside(self.card, statistic, plan, entropy, own)
 
 
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:

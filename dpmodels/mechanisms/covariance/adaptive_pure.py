@@ -34,7 +34,8 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,18 +47,15 @@ from dpmodels.mechanisms.better import (
     HALF_DIAGONAL,
     HALF_OFF,
     OFF,
-    better_error,
-    better_of_two,
+    OWN_SHARES,
+    PUBLISHED_SHARES,
     denoised_error,
+    released_inside,
 )
 from dpmodels.mechanisms.counted import COUNT_SHARE, CountNoise, laplace_count
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale, trace_cap
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
 from dpmodels.mechanisms.noised import (
     LAPLACE,
-    NoisyMoments,
-    hand_over,
-    noise_of,
-    noised_count,
     noised_symmetric,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
@@ -65,7 +63,6 @@ from dpmodels.mechanisms.reach import (
     HALVINGS,
     TRACE,
     likely_cap,
-    noised_trace,
     reach,
     reach_scales,
     sparse_scales,
@@ -80,10 +77,6 @@ from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.sensitivity import absolute_sensitivity
 from dpmodels.typing import Floats
-
-# Of what the count leaves: the trace, the search, the matrix.
-OWN_SHARES = (0.05, 0.1, 0.85)
-PUBLISHED_SHARES = (0.125, 0.125, 0.75)
 
 
 @dataclass(frozen=True)
@@ -145,29 +138,17 @@ class AdaptivePure:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
-        exact, rows = statistic.cross()
-        count, total = noised_count(exact[0], plan, entropy, LAPLACE)
-        trace = noised_trace(exact[0], plan, entropy, LAPLACE)
-        error = better_error if self.denoise is None else denoised_error
-        level = reach(exact, lambda radius: error(plan, trace, radius, LAPLACE), plan, entropy)
-        cap, card = trace_cap(plan.facts, rows), self.card
-        if self.denoise is None:
-            estimate = better_of_two(exact[level], level, trace, cap, plan, entropy, LAPLACE)
-            card = replace(card, numerics="idealised")
-        else:
+
+        def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
+            error = partial(denoised_error, plan, trace, law=LAPLACE)
+            level = reach(exact, error, plan, entropy)
+            unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
+            noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
             most = likely_cap(trace, cap, level, plan, LAPLACE)
-            estimate = _denoised(exact[level], level, self.denoise, most, plan, entropy)
-        moments = NoisyMoments(count, total, estimate, noise_of(plan, LAPLACE))
-        return hand_over(card, plan, moments, rows)
+            return denoise(noisy, LAPLACE.sd * scale / unit, self.denoise, most)
 
-
-def _denoised(
-    exact: NDArray[Any], level: int, rule: str | None, cap: float, plan: Plan, entropy: Entropy
-) -> Floats:
-    """Release the moments clipped to the radius found, and denoise them."""
-    unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
-    noisy = noised_symmetric(exact[1:, 1:], scale, scale, entropy, LAPLACE) / unit
-    return denoise(noisy, LAPLACE.sd * scale / unit, rule, cap)
+        own = None if self.denoise is None else inside
+        return released_inside(self.card, statistic, plan, entropy, own, LAPLACE)
 
 
 def _steps(scale: float, lattice: Lattice) -> float:
