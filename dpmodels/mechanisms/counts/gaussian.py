@@ -15,12 +15,10 @@ Noise
     law's δ(ε) exceeds the continuous one's by less than 10⁻¹¹ of itself, which
     the calibration's margin covers; the zCDP guarantee needs no such step.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to
-    numbers of rows comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential
-    privacy", NeurIPS, for the noise. Balle, Wang (2018), "Improving the
-    Gaussian mechanism for differential privacy", ICML, for the calibration.
+    privacy", NeurIPS, for the noise. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations

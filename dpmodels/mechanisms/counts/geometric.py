@@ -16,8 +16,7 @@ Noise
     integers themselves where rows are counted whole; where a row is divided
     between the parts of its cell, on units of which a row has up to 2⁴⁰.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to
-    numbers of rows comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing
     privacy mechanisms", STOC. Dwork, McSherry, Nissim, Smith (2006),

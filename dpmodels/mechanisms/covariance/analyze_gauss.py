@@ -20,12 +20,10 @@ Noise
     paper has a sufficient one. Off the diagonal the variance is twice that of
     isometric noise, which is all that isometric coordinates change.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss: optimal bounds for
-    privacy-preserving principal component analysis", STOC. Balle, Wang (2018),
-    "Improving the Gaussian mechanism for differential privacy", ICML, for the
+    privacy-preserving principal component analysis", STOC. Balle, Wang (2018) for the
     calibration.
 """
 
@@ -67,10 +65,7 @@ class AnalyzeGauss:
     )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise to a guarantee.
-
-        BudgetError for a pure guarantee, which Gaussian noise does not give.
-        """
+        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
         multiplier = gaussian_multiplier(guarantee)
         lattice, steps = gaussian_scales(facts, multiplier)
         steps = replace(steps, off=steps.diagonal)

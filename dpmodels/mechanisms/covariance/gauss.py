@@ -18,13 +18,11 @@ Noise
     10⁻¹¹ of itself (the error of a Riemann sum, of order σ⁻²), which the
     calibration's margin covers; the zCDP guarantee needs no such step.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, for Gaussian
     noise on the second moment; the isometric coordinates halve the variance
-    off the diagonal at the same guarantee. Balle, Wang (2018), "Improving the
-    Gaussian mechanism for differential privacy", ICML, for the calibration.
+    off the diagonal at the same guarantee. Balle, Wang (2018) for the calibration.
     Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential
     privacy", NeurIPS, for the noise.
 """
@@ -67,10 +65,7 @@ class Gauss:
     )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise to a guarantee.
-
-        BudgetError for a pure guarantee, which Gaussian noise does not give.
-        """
+        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
         multiplier = gaussian_multiplier(guarantee)
         lattice, steps = gaussian_scales(facts, multiplier)
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)

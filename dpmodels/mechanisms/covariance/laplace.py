@@ -19,8 +19,7 @@ Noise
     least 2¹⁰ steps, where the standard deviation is √2 times the scale to
     10⁻⁷.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity
     in private data analysis", TCC. Ghosh, Roughgarden, Sundararajan (2009),

@@ -22,12 +22,10 @@ Noise
     times what the second moment alone needs, and more for larger δ. Only for
     ε of 10⁴ and more is nothing left in it for the count and the mean.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Chaudhuri, Sarwate, Sinha (2012), "Near-optimal differentially private
-    principal components", NeurIPS, algorithm MOD-SULQ. Balle, Wang (2018),
-    "Improving the Gaussian mechanism for differential privacy", ICML, for
+    principal components", NeurIPS, algorithm MOD-SULQ. Balle, Wang (2018) for
     what is charged.
 """
 

@@ -63,10 +63,7 @@ class Projection:
     )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate the noise to a guarantee.
-
-        BudgetError for a pure guarantee, which Gaussian noise does not give.
-        """
+        """Calibrate the noise; BudgetError for a pure guarantee: Gaussian noise gives none."""
         multiplier = gaussian_multiplier(guarantee)
         lattice, steps = gaussian_scales(facts, multiplier)
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps)

@@ -89,10 +89,7 @@ class Separate:
         checked_share(self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate both parts of the noise to a guarantee.
-
-        BudgetError for a pure guarantee, which Gaussian noise does not give.
-        """
+        """Calibrate both parts; BudgetError for a pure guarantee: Gaussian noise gives none."""
         # Rounding of the split is covered by a few parts in 10^15.
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
         values, vectors = split_gaussian(multiplier, (self.share, 1 - self.share))

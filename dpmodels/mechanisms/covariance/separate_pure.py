@@ -96,10 +96,7 @@ class SeparatePure:
         checked_share(self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate both parts of the noise to a guarantee.
-
-        BudgetError if the noise leaves no useful lattice.
-        """
+        """Calibrate both parts; BudgetError if the noise leaves no useful lattice."""
         values, vectors = laplace_multipliers(guarantee, (self.share, 1 - self.share))
         scale = values * eigenvalue_sensitivity(facts.adjacency, 1)
         fine = laplace_scales(facts, vectors)

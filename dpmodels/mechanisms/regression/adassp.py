@@ -93,10 +93,7 @@ class AdaSSP:
         checked_share(self.share)
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate both parts of the noise to a guarantee.
-
-        BudgetError for a pure guarantee, which Gaussian noise does not give.
-        """
+        """Calibrate both parts; BudgetError for a pure guarantee: Gaussian noise gives none."""
         # Rounding of the split is covered by a few parts in 10^15.
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
         smallest, rest = split_gaussian(multiplier, (self.share, 1 - self.share))

@@ -28,8 +28,7 @@ Source
     Song, Chaudhuri, Sarwate (2013), "Stochastic gradient descent with
     differentially private updates", GlobalSIP; Bassily, Smith, Thakurta
     (2014), "Private empirical risk minimization: efficient algorithms and
-    tight error bounds", FOCS. Balle, Wang (2018), "Improving the Gaussian
-    mechanism for differential privacy", ICML, for the calibration.
+    tight error bounds", FOCS. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations

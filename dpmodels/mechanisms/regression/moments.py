@@ -16,8 +16,7 @@ Noise
     off it, or discrete Laplace noise of one scale; in the number of rows and
     their sum by the weights of the sensitivity.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, and Wang
     (2018), "Revisiting differentially private linear regression", UAI, for

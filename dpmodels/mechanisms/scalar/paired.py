@@ -16,8 +16,7 @@ Noise
     its noise has the scale 1/ε, as if it alone were released, √2 times less
     than the difference of two noisy parts has.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to
-    numbers of rows comes after the release.
+    exact: integer statistic, integer noise of exact law, then a division.
 Source
     Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in
     private data analysis", TCC.

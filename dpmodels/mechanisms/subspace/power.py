@@ -27,8 +27,7 @@ Numerics
 Source
     Hardt, Price (2014), "The noisy power method: a meta algorithm with
     applications", NeurIPS, for the steps, of which the paper keeps the last.
-    Balle, Wang (2018), "Improving the Gaussian mechanism for differential
-    privacy", ICML, for the calibration.
+    Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations
