@@ -63,9 +63,9 @@ class PrivateCells:
     ) -> Iterator[tuple[Answer, int]]:
         """Apply a function to where the rows fall, block by block.
 
-        The function takes one :class:`Placed` a tally, of at most 8192 rows; what it returned
-        and how many rows it saw come back. `count_public` says whether progress may show how
-        many there are.
+        The function takes one :class:`Placed` a tally, of at most 8192 rows; what it returned and
+        how many rows it saw come back. `count_public` says whether progress may show how many
+        there are.
         """
         wanted = self.variables
         chunks = progress(

@@ -96,10 +96,10 @@ class PrivateDesign:
         """Apply a function to every block of rows on the lattice.
 
         The function takes integer rows, shape (columns + 1, rows) with at most
-        ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and
-        0, like all else in it, where it is not. A row's integers follow from it and public
-        facts alone. What it returned and how many rows it saw come back in any order;
-        `count_public` says whether progress may show how many there are.
+        ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
+        like all else in it, where it is not. A row's integers follow from it and public facts
+        alone. What it returned and how many rows it saw come back in any order; `count_public`
+        says whether progress may show how many there are.
         """
         wanted = self.variables
         chunks = progress(

@@ -24,10 +24,9 @@ from dpmodels.typing import Floats
 class WeightedDesign(PrivateDesign):
     """Rows times the root of their weight, a public share of the largest.
 
-    Line 0 of a block is the lattice's radius times that root, and never
-    shorter than the rest of the row: a row of weight q adds q times what one
-    row of the ball does, and so moves no statistic that is additive in
-    squares further than a row without weights can.
+    Line 0 of a block is the lattice's radius times that root, and never shorter than the rest of
+    the row: a row of weight q adds q times what one row of the ball does, and so moves no
+    statistic that is additive in squares further than a row without weights can.
     """
 
     __slots__ = ("_declared", "_weight")
@@ -80,10 +79,10 @@ def private_regression(
 ) -> PrivateDesign:
     """Bind a two-sided formula to data without reading a row.
 
-    `row_norm` is that of the terms, beside which the response has room; `weights` names a
-    number of the codebook that is not negative, in whose proportion rows count; `emphasis` is
-    the length of the longest scaled response: above 1, less of the noise falls on it and more
-    on the terms. The names are those of the terms, then that of the response.
+    `row_norm` is that of the terms, beside which the response has room; `weights` names a number
+    of the codebook that is not negative, in whose proportion rows count; `emphasis` is the length
+    of the longest scaled response: above 1, less of the noise falls on it and more on the terms.
+    The names are those of the terms, then that of the response.
 
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.

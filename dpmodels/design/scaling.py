@@ -42,10 +42,10 @@ def scaling(
 ) -> Scaling:
     """Choose centre, scale and radius from public facts.
 
-    `scale` is "range" (each column by its public half-range; "sd" does the same before release)
-    or None; with `center` each block of columns is moved to the public point from which its
-    rows are nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit"
-    to divide each scaled row by its own norm, about the origin of the columns.
+    `scale` is "range" (each column by its public half-range; "sd" does the same before release) or
+    None; with `center` each block of columns is moved to the public point from which its rows are
+    nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit" to divide
+    each scaled row by its own norm, about the origin of the columns.
 
     ArgumentError if ``scale``, ``center`` or ``row_norm`` is none of these.
     """

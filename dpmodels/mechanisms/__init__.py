@@ -1,8 +1,7 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
-Tables name every mechanism of a family: those below, and ``REGRESSION``,
-``COEFFICIENTS``, ``COUNTS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds
-a file and a line.
+Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
+``COUNTS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice

@@ -1,13 +1,12 @@
 """Which mechanism ``mechanism="auto"`` stands for, from public facts alone.
 
-Every rule is in closed form, on the assumption of rows half as long as the
-bound allows (as long, where each is divided by its norm), with eigenvalues
-that fall as 1/i:
+Every rule is in closed form, on the assumption of rows half as long as the bound allows (as long,
+where each is divided by its norm), with eigenvalues that fall as 1/i:
 
 - Gaussian guarantees: ``gauss``, whose noise has a known law, where it is
-  predicted to lose less than 5 % of the energy that the wanted components
-  capture (of the norm of the covariance where all are wanted), or where rows
-  are too few for clipping to gain; else ``shells``.
+  predicted to lose less than 5 % of the energy that the wanted components capture (of the norm of
+  the covariance where all are wanted), or where rows are too few for clipping to gain; else
+  ``shells``.
 - Pure guarantees: ``laplace`` by the same rule, else ``adaptive_pure``; but
   ``ppca`` where that is predicted to capture 15 % more.
 - Where the number of rows is private or not known beforehand: the one with a
@@ -15,9 +14,8 @@ that fall as 1/i:
 - Counts: the one with less noise; for one mean of a public number of rows
   ``paired`` where it has less in the sum.
 
-Predicted losses of energy were held against simulated releases from such
-rows, 5 to 100 columns, 10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06
-of the simulated ones.
+Predicted losses of energy were held against simulated releases from such rows, 5 to 100 columns,
+10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06 of the simulated ones.
 """
 
 from __future__ import annotations
@@ -148,10 +146,9 @@ def noise_loss(facts: Facts, sd: float) -> float:
 
     `sd` is the noise of an entry of the covariance, rows in the unit ball.
 
-    To first order noise turns the eigenvectors of two values with gap g by an
-    angle of variance ``sd²/g²``, which loses g times it; with
-    ``sd²/(g² + columns sd²)`` the sum over all pairs has the right limit,
-    the loss of random directions, for large noise too.
+    To first order noise turns the eigenvectors of two values with gap g by an angle of variance
+    ``sd²/g²``, which loses g times it; with ``sd²/(g² + columns sd²)`` the sum over all pairs has
+    the right limit, the loss of random directions, for large noise too.
     """
     gaps, kept = _gaps(facts)
     loss = float((gaps * sd**2 / (gaps**2 + facts.columns * sd**2)).sum())
@@ -163,9 +160,9 @@ def directions_loss(facts: Facts, concentration: float) -> float:
 
     The density is ``exp(concentration · energy)``, energy by row.
 
-    The squared cosine of a drawn direction with a left-out eigenvector at gap
-    g is about ``1/(b + 2 concentration g)``, with b such that all squared
-    cosines of a direction have the sum 1. Newton's steps find b from below.
+    The squared cosine of a drawn direction with a left-out eigenvector at gap g is about
+    ``1/(b + 2 concentration g)``, with b such that all squared cosines of a direction have the sum
+    1. Newton's steps find b from below.
     """
     gaps, kept = _gaps(facts)
     components = float(_wanted(facts))

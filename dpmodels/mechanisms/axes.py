@@ -1,18 +1,16 @@
 """The axes of a released space: the scatter inside it is bought, its eigenvectors order the space.
 
-With ``V`` released already, the k × k matrix ``Vᵀ Δ V`` is no larger than the
-difference ``Δ`` of the scatters of neighbours (:mod:`dpmodels.mechanisms.scatter`):
-bought whole, with Gaussian noise in isometric coordinates, it costs what its
-diagonal costs. The number of complete rows goes along with weight 1. Let
-``r`` be the most that a row adds along a direction, 1 or 4 about the mean.
+With ``V`` released already, the k × k matrix ``Vᵀ Δ V`` is no larger than the difference ``Δ`` of
+the scatters of neighbours (:mod:`dpmodels.mechanisms.scatter`): bought whole, with Gaussian noise
+in isometric coordinates, it costs what its diagonal costs. The number of complete rows goes along
+with weight 1. Let ``r`` be the most that a row adds along a direction, 1 or 4 about the mean.
 
-*L2.* Two complete rows: ``‖Δ‖_F``, √2, 1 or 4. A complete row against none:
-``√(r² + 1)``, which is no more than √2 about the origin.
+*L2.* Two complete rows: ``‖Δ‖_F``, √2, 1 or 4. A complete row against none: ``√(r² + 1)``, which
+is no more than √2 about the origin.
 
-*L1, on and above the diagonal.* A row ``y`` in ``k`` coordinates of squared
-length at most r adds entries of the sum ``(‖y‖₁² + ‖y‖₂²)/2 ≤ r(k + 1)/2``,
-and 1 to the count. Two complete rows: by Cauchy and Schwarz
-``Σ_{i≤j} |M_ij| ≤ ‖M‖_F √(k + k(k - 1)/4)``.
+*L1, on and above the diagonal.* A row ``y`` in ``k`` coordinates of squared length at most r adds
+entries of the sum ``(‖y‖₁² + ‖y‖₂²)/2 ≤ r(k + 1)/2``, and 1 to the count. Two complete rows: by
+Cauchy and Schwarz ``Σ_{i≤j} |M_ij| ≤ ‖M‖_F √(k + k(k - 1)/4)``.
 """
 
 from __future__ import annotations
@@ -105,8 +103,8 @@ def hand_over_frame(
 ) -> SubspaceRelease:
     """Make the release of a frame, with its axes where the plan has noise for them.
 
-    `frame`, shape (columns, components), is orthonormal and released; `exact` is read only
-    where the plan's steps say that the axes are bought, its last event with what noise.
+    `frame`, shape (columns, components), is orthonormal and released; `exact` is read only where
+    the plan's steps say that the axes are bought, its last event with what noise.
     """
     count, variances, noise_sd = math.nan, None, math.nan
     if not math.isnan(plan.steps.diagonal):

@@ -55,9 +55,9 @@ def sizes(plan: Plan, law: Law = GAUSSIAN, *, half: bool = False) -> Sizes:
 def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
     """Return about what the Frobenius error of a denoised release is at a clipping radius.
 
-    Eigenvalues below the noise's edge e are lost, those above keep noise of
-    its order: a multiple of ``√(e Σ λ)`` at most; the multiple is about 1/4 on
-    simulated spectra. Nor is it more than the noise.
+    Eigenvalues below the noise's edge e are lost, those above keep noise of its order: a multiple
+    of ``√(e Σ λ)`` at most; the multiple is about 1/4 on simulated spectra. Nor is it more than
+    the noise.
     """
     size = sizes(plan, law)
     return min(radius**2 * size.frobenius, radius * math.sqrt(size.edge * trace) / 4)
@@ -66,9 +66,8 @@ def denoised_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN)
 def separate_error(plan: Plan, trace: float, radius: float, law: Law = GAUSSIAN) -> float:
     """Return about what the error is of eigenvalues and eigenvectors bought apart.
 
-    Source: Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance
-    revisited." NeurIPS 35. The constant before the first term is that of the authors'
-    experiments.
+    Source: Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private covariance revisited."
+    NeurIPS 35. The constant before the first term is that of the authors' experiments.
     """
     values = law.sd * plan.scales[EIGENVALUES] * math.sqrt(plan.facts.columns)
     edge = sizes(plan, law, half=True).edge

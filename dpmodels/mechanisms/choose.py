@@ -12,22 +12,22 @@ from dpmodels.mechanisms.protocol import CovarianceMechanism, SubspaceMechanism
 
 Mechanism = CovarianceMechanism | SubspaceMechanism
 Table = Mapping[str, type[Mechanism]]
-Strategy = TypeVar("Strategy")
+Kind = TypeVar("Kind")
 
 
-class Choice(NamedTuple, Generic[Strategy]):
+class Choice(NamedTuple, Generic[Kind]):
     """A strategy, and why it was chosen where the choice was automatic."""
 
-    strategy: Strategy
+    strategy: Kind
     reason: str
 
 
 def choose(
     mechanism: object,
-    table: Mapping[str, type[Strategy]],
+    table: Mapping[str, type[Kind]],
     automatic: Callable[[], tuple[str, str]],
     options: Mapping[str, object] = MappingProxyType({}),
-) -> Choice[Strategy]:
+) -> Choice[Kind]:
     """Return the strategy that a name or an instance stands for.
 
     A name is one of the table's, or ``"auto"``, for which `automatic` gives one of them and why;

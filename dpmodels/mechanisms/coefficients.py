@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dpmodels.design import PrivateDesign
+from dpmodels.errors import ArgumentError
 from dpmodels.noise import simulating
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
@@ -42,6 +43,16 @@ class RegressionPlan:
     facts: RegressionFacts  # What the plan was made for
     # Public numbers the release needs, by the mechanism's own names.
     scales: Mapping[str, float] = field(default_factory=dict)
+
+
+def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
+    """Return the loss, whose gradients are bounded, or say what to use instead."""
+    if isinstance(facts.loss, Poisson):
+        raise ArgumentError(
+            f'mechanism="{name}" needs a loss whose gradients are bounded, which that of '
+            'family="poisson" is not; write mechanism="gradients"'
+        )
+    return facts.loss
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:

@@ -23,10 +23,10 @@ def gaussian_count(facts: Facts, multiplier: float) -> CountNoise:
 
     `multiplier` is the noise scale over the L2 sensitivity; nan stands for a sum not released.
 
-    A complete row x of the unit ball adds ``(w, x)``, an incomplete one 0. The
-    count alone moves by at most 1. With the sum, two complete rows are at most
-    2 apart and a row is ``√(w² + 1)`` long: under ``replace`` the sensitivity is
-    2, up to w = √3 at no cost; under ``add-remove`` it is ``√(5/4)`` for w = 1/2.
+    A complete row x of the unit ball adds ``(w, x)``, an incomplete one 0. The count alone moves
+    by at most 1. With the sum, two complete rows are at most 2 apart and a row is ``√(w² + 1)``
+    long: under ``replace`` the sensitivity is 2, up to w = √3 at no cost; under ``add-remove`` it
+    is ``√(5/4)`` for w = 1/2.
     """
     if not facts.centred:
         return CountNoise(multiplier, math.nan)
@@ -41,10 +41,10 @@ def laplace_count(facts: Facts, eps: float) -> CountNoise:
 
     `eps` is of both together.
 
-    A row of the unit ball has an L1 norm of at most ``√d``, d columns. With
-    weights (w, 1) for count and sum, an added row moves them by at most
-    ``w + √d`` and two complete rows are at most ``2√d`` apart: under ``replace``
-    ``w = √d`` is free, under ``add-remove`` ``w = √d/4`` costs a quarter.
+    A row of the unit ball has an L1 norm of at most ``√d``, d columns. With weights (w, 1) for
+    count and sum, an added row moves them by at most ``w + √d`` and two complete rows are at most
+    ``2√d`` apart: under ``replace`` ``w = √d`` is free, under ``add-remove`` ``w = √d/4`` costs a
+    quarter.
     """
     if not facts.centred:
         return CountNoise(1 / eps, math.nan)

@@ -46,13 +46,12 @@ class Looks(NamedTuple):
 def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law) -> Looks:
     """Return the noise of both looks.
 
-    A row with curvature ``w ≤ 1`` and slope q adds ``w zzᵀ`` at the first look
-    and ``(w zzᵀ, q² zzᵀ)`` at the second. In isometric coordinates that is at
-    most 1 and ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the
-    inner product of positive matrices is not negative. In absolute values on
-    and above the diagonal it adds at most 1 and ``w + q²`` times ``(d + 1)/2``,
-    and two rows' are at most twice that apart. For the logistic loss w is
-    ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``.
+    A row with curvature ``w ≤ 1`` and slope q adds ``w zzᵀ`` at the first look and
+    ``(w zzᵀ, q² zzᵀ)`` at the second. In isometric coordinates that is at most 1 and
+    ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the inner product of
+    positive matrices is not negative. In absolute values on and above the diagonal it adds at most
+    1 and ``w + q²`` times ``(d + 1)/2``, and two rows' are at most twice that apart. For the
+    logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``.
 
     BudgetError if the noise leaves no useful lattice.
     """
@@ -91,9 +90,8 @@ def buy_curvature(
 ) -> BoughtCurvature:
     """Release both matrices half way from a released minimum to where it would be without ridge.
 
-    The mean of the curvature along that way, which takes the ridge's pull off
-    to second order, is close to the one half way. Where that is comes from a
-    first look at the point itself.
+    The mean of the curvature along that way, which takes the ridge's pull off to second order, is
+    close to the one half way. Where that is comes from a first look at the point itself.
     """
     unit = facts.loss.smoothness * facts.loss.length
     look, noise = _released(rows.curvature, point, facts, scales.first, entropy, law, unit)
@@ -130,8 +128,8 @@ def _released(
 ) -> tuple[Floats, MomentNoise]:
     """Release one matrix of weighted rows, in units of the longest.
 
-    Rounding moves a weighted row by at most ``√d/2`` steps, and so its square
-    by little more than ``√d`` over the radius, which the noise is enlarged for.
+    Rounding moves a weighted row by at most ``√d/2`` steps, and so its square by little more than
+    ``√d`` over the radius, which the noise is enlarged for.
     """
     lattice = bought_lattice(facts, scale, law)
     steps = scale * (1 + 4 * math.sqrt(facts.columns) / lattice.radius) * lattice.radius**2

@@ -60,8 +60,8 @@ def recombined(values: Floats, second: Floats, cap: float | None) -> Floats:
     """Return the matrix of released eigenvalues and another matrix' eigenvectors.
 
     `values`, shape (columns,), largest first, are brought to the nearest that are not negative
-    with a sum of at most `cap`; the eigenvectors of `second`, released too, are taken in the
-    order of its eigenvalues.
+    with a sum of at most `cap`; the eigenvectors of `second`, released too, are taken in the order
+    of its eigenvalues.
     """
     vectors = np.linalg.eigh(second).eigenvectors[:, ::-1]
     return recompose(psd_values(values, cap), vectors)

@@ -45,9 +45,8 @@ def furthest(scale: float, ridge: float) -> float:
 
     The sum is as strongly convex as `ridge`, the weight of ``|θ|²/2``, at least.
 
-    A gradient of length t is at most ``t/ridge`` from the minimum. The
-    computed gradient may be as far from the true one as from 0: twice the
-    tolerance covers its rounding.
+    A gradient of length t is at most ``t/ridge`` from the minimum. The computed gradient may be as
+    far from the true one as from 0: twice the tolerance covers its rounding.
     """
     return 2 * tolerance(scale) / ridge
 
@@ -55,21 +54,19 @@ def furthest(scale: float, ridge: float) -> float:
 def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: float) -> Floats:
     """Return a point where the gradient is at most as long as declared.
 
-    `ridge` is the weight of ``|θ|²/2``, `tilt`, shape (columns,), the vector b of the linear
-    term ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop.
+    `ridge` is the weight of ``|θ|²/2``, `tilt`, shape (columns,), the vector b of the linear term
+    ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop.
 
-    Newton's method along the loss's path of easier losses; a step is halved
-    until the sum has fallen by a thousandth of what its slope promises, or,
-    where that is lost in rounding, until its gradient has become shorter. Where
-    no step down to 2⁻²⁰ does that, a step ``1/L`` of the gradient method. Rows
-    of one class, separated, constant or few take 5 to 60 passes. Rows for
-    which :data:`MOST_PASSES` are not enough, of which none are known, go on
-    with accelerated gradients, which reach the declared length after at
-    most ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2`` passes from one of length g. So
-    it is reached in exact arithmetic whatever the rows.
+    Newton's method along the loss's path of easier losses; a step is halved until the sum has
+    fallen by a thousandth of what its slope promises, or, where that is lost in rounding, until
+    its gradient has become shorter. Where no step down to 2⁻²⁰ does that, a step ``1/L`` of the
+    gradient method. Rows of one class, separated, constant or few take 5 to 60 passes. Rows for
+    which :data:`MOST_PASSES` are not enough, of which none are known, go on with accelerated
+    gradients, which reach the declared length after at most ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2``
+    passes from one of length g. So it is reached in exact arithmetic whatever the rows.
 
-    Source: Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition, Springer.
-    Section 2.2.
+    Source: Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition, Springer. Section
+    2.2.
     """
     point = np.zeros(len(tilt))
     for stage in loss.path:
@@ -143,12 +140,12 @@ class Mask(NamedTuple):
 def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
     """Plan noise for a point that is known to lie within a distance of another.
 
-    `distance` is Euclidean, in units of the coefficients; `multiplier` is the noise scale over
-    the sensitivity, L1 for Laplace noise, else L2.
+    `distance` is Euclidean, in units of the coefficients; `multiplier` is the noise scale over the
+    sensitivity, L1 for Laplace noise, else L2.
 
-    Given the true minimum, the error of the computed one is a function of the
-    rows with values in a ball: neighbours' differ by twice its radius, and by
-    up to a step in each coordinate after rounding.
+    Given the true minimum, the error of the computed one is a function of the rows with values in
+    a ball: neighbours' differ by twice its radius, and by up to a step in each coordinate after
+    rounding.
 
     BudgetError if the noise is beyond what is meaningful.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
@@ -24,27 +24,7 @@ from dpmodels.released import (
 )
 from dpmodels.statistics import Statistic
 
-
-class RegressionMechanism(Protocol):
-    """A strategy that releases the coefficients of a linear predictor."""
-
-    card: ClassVar[Card]
-
-    def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
-        """Calibrate to a guarantee; sees no data and raises before any is read."""
-        ...
-
-    def measure(self, design: PrivateDesign, plan: RegressionPlan) -> Statistic:
-        """Make the statistic that the release is made from."""
-        ...
-
-    def release(
-        self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
-    ) -> CoefficientsRelease:
-        """Add noise and hand over; called once, after the ledger was charged."""
-        ...
-
-
+# Of parts of the moments that are not released with noise of their own.
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
 
 
@@ -77,55 +57,32 @@ class Plan:
     scales: Mapping[str, float] = field(default_factory=dict)
 
 
-class CovarianceMechanism(Protocol):
-    """A strategy that releases the second moment of rows in the unit ball."""
+Known = TypeVar("Known", contravariant=True)
+Planned = TypeVar("Planned")
+Rows = TypeVar("Rows", contravariant=True)
+Released = TypeVar("Released", covariant=True)
+
+
+class Strategy(Protocol[Known, Planned, Rows, Released]):
+    """A way from public facts and rows to a release."""
 
     card: ClassVar[Card]
 
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+    def plan(self, facts: Known, guarantee: Guarantee, /) -> Planned:
         """Calibrate to a guarantee; sees no data and raises before any is read."""
-        ...
 
-    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+    def measure(self, design: Rows, plan: Planned, /) -> Statistic:
         """Compute the exact statistic that the release is made from."""
-        ...
 
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+    def release(self, statistic: Statistic, plan: Planned, entropy: Entropy, /) -> Released:
         """Add noise and hand over; called once, after the ledger was charged."""
-        ...
 
 
-class SubspaceMechanism(Protocol):
-    """A strategy that releases orthonormal directions of rows in the unit ball."""
-
-    card: ClassVar[Card]
-
-    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
-        """Calibrate to a guarantee; sees no data and raises before any is read."""
-        ...
-
-    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
-        """Compute the exact statistic that the release is made from."""
-        ...
-
-    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
-        """Draw the directions and hand over; called once, after the ledger was charged."""
-        ...
-
-
-class CountMechanism(Protocol):
-    """A strategy that releases counts of rows, or of parts of rows, by cell."""
-
-    card: ClassVar[Card]
-
-    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
-        """Calibrate to a guarantee; sees no data and raises before any is read."""
-        ...
-
-    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
-        """Compute the exact counts."""
-        ...
-
-    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
-        """Add noise and hand over; called once, after the ledger was charged."""
-        ...
+# Of the second moment of rows in the unit ball.
+CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
+# Of orthonormal directions of such rows.
+SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, SubspaceRelease]
+# Of the coefficients of a linear predictor.
+RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
+# Of counts of rows, or of parts of rows, by cell.
+CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]

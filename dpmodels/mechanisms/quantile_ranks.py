@@ -27,11 +27,10 @@ NEAR, MISSED = 16.0, 0.05
 class Drawing:
     """Public terms of the draws for one quantile of one group.
 
-    A draw falls a rank error of 1/c rows away, c its concentration, where
-    rows are; but cells without rows above the largest or below the smallest
-    all have one rank error and may be nearly all of the grid. They weigh less
-    than m cells at the quantile where the rank wanted is ``log(grid/m) / c``
-    rows from their end.
+    A draw falls a rank error of 1/c rows away, c its concentration, where rows are; but cells
+    without rows above the largest or below the smallest all have one rank error and may be nearly
+    all of the grid. They weigh less than m cells at the quantile where the rank wanted is
+    ``log(grid/m) / c`` rows from their end.
     """
 
     prob: float  # The quantile, from 0 to 1

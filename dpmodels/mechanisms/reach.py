@@ -30,26 +30,24 @@ class SparseScales(NamedTuple):
 def sparse_scales(adjacency: Adjacency, eps: float) -> SparseScales:
     """Return the noise of one ε-differentially private search.
 
-    Under ``add-remove`` the numbers are taken to be monotone: a row more raises none of them,
-    or lowers none.
+    Under ``add-remove`` the numbers are taken to be monotone: a row more raises none of them, or
+    lowers none.
 
-    The threshold's noise, of scale ``1/ε₁``, is drawn once for all numbers;
-    every number has its own, of scale ``c/ε₂`` with ε = ε₁ + ε₂.
+    The threshold's noise, of scale ``1/ε₁``, is drawn once for all numbers; every number has its
+    own, of scale ``c/ε₂`` with ε = ε₁ + ε₂.
 
-    *Proof*, for numbers that one row changes by at most 1. Fix the noise
-    of the numbers before the first that is above; the answer is k if the
-    threshold's noise r exceeds all of theirs and the k-th number with its
-    noise v is at least the threshold with r. For neighbouring rows take r + 1
-    and v + 2 instead: the numbers before stay below, as none rose by more than
-    1, and the k-th stays above. This has at least ``exp(-ε₁ - ε₂)`` times the
-    probability for c = 2; "none" only needs r + 1. Where all numbers rise, the
-    k-th among them, r + 1 and v + 1 will do; where all fall, r and v + 1: so
-    c = 1 for monotone numbers. The variance of ``r - v`` is least at
+    *Proof*, for numbers that one row changes by at most 1. Fix the noise of the numbers before the
+    first that is above; the answer is k if the threshold's noise r exceeds all of theirs and the
+    k-th number with its noise v is at least the threshold with r. For neighbouring rows take r + 1
+    and v + 2 instead: the numbers before stay below, as none rose by more than 1, and the k-th
+    stays above. This has at least ``exp(-ε₁ - ε₂)`` times the probability for c = 2; "none" only
+    needs r + 1. Where all numbers rise, the k-th among them, r + 1 and v + 1 will do; where all
+    fall, r and v + 1: so c = 1 for monotone numbers. The variance of ``r - v`` is least at
     ``ε₂ = c^⅔ ε₁``.
 
     Source: Lyu, M., Su, D. and Li, N. (2017). "Understanding the sparse vector technique for
-    differential privacy." Proceedings of the VLDB Endowment 10(6), 637-648. Algorithm 1,
-    Theorems 2 and 5.
+    differential privacy." Proceedings of the VLDB Endowment 10(6), 637-648. Algorithm 1, Theorems
+    2 and 5.
     """
     factor = 2.0 if adjacency.n_public else 1.0
     ratio = factor ** (2 / 3)
@@ -95,11 +93,10 @@ def lost(exact: NDArray[Any]) -> list[int]:
     `exact`, shape (levels, columns + 1, columns + 1), is as from
     :func:`dpmodels.statistics.clipped_moments`, of more than `HALVINGS` levels.
 
-    The numbers are ``⌊tr L_0 - tr L_t / 4**t⌋``. A row adds ``‖x‖²``, where its
-    magnified self is outside the ball, less what is left of it, which is no
-    longer; and nothing where it is inside: between 0 and R². So one row changes
-    each by at most the integer R², before rounding down as well as after; a
-    row more lowers none.
+    The numbers are ``⌊tr L_0 - tr L_t / 4**t⌋``. A row adds ``‖x‖²``, where its magnified self is
+    outside the ball, less what is left of it, which is no longer; and nothing where it is inside:
+    between 0 and R². So one row changes each by at most the integer R², before rounding down as
+    well as after; a row more lowers none.
     """
     traces = [sum(np.diagonal(level)[1:].tolist()) for level in exact[: HALVINGS + 1]]
     return [
@@ -116,10 +113,10 @@ def reach(
 ) -> int:
     """Return the level of the smallest radius at which clipping takes little off.
 
-    `exact` is as for `lost`; `error` takes a radius and returns the error of a release at it
-    that clipping is compared with, public and in units of the ball. `caution` is how much of
-    the search's own noise is taken off what clipping may lose, where a radius too small is
-    worse than one too large.
+    `exact` is as for `lost`; `error` takes a radius and returns the error of a release at it that
+    clipping is compared with, public and in units of the ball. `caution` is how much of the
+    search's own noise is taken off what clipping may lose, where a radius too small is worse than
+    one too large.
     """
     unit, scales = plan.lattice.steps**2, SparseScales(plan.scales[THRESHOLD], plan.scales[NUMBER])
     less = caution * sum(scales)
@@ -130,8 +127,7 @@ def reach(
 def noised_trace(exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> float:
     """Release the trace of the second moment, in units of the ball; at least its noise.
 
-    One row changes it by at most the squared radius of the ball, for either
-    adjacency.
+    One row changes it by at most the squared radius of the ball, for either adjacency.
     """
     trace: NDArray[Any] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
@@ -144,8 +140,8 @@ def likely_cap(
 ) -> float:
     """Return a bound on the trace of rows clipped to ``2**-level``, in units of the ball.
 
-    With two standard deviations of its noise the released trace is likely to be one; `cap` is
-    the public bound for rows that are not clipped.
+    With two standard deviations of its noise the released trace is likely to be one; `cap` is the
+    public bound for rows that are not clipped.
     """
     likely = trace + 2 * law.sd * plan.scales[TRACE] / plan.lattice.steps**2
     return likely if cap is None else min(likely, cap * 4.0**-level)

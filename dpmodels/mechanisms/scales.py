@@ -37,8 +37,8 @@ class Scaled(NamedTuple):
 def gaussian_scales(facts: Facts, multiplier: float) -> Scaled:
     """Return the noise of one Gaussian release of the augmented moments.
 
-    `multiplier` is the noise scale over the sensitivity in isometric coordinates. BudgetError
-    if the noise leaves no useful lattice.
+    `multiplier` is the noise scale over the sensitivity in isometric coordinates. BudgetError if
+    the noise leaves no useful lattice.
     """
     weights = moment_weights(facts.adjacency, centred=facts.centred)
     sigma = multiplier * moment_sensitivity(facts.adjacency, weights) * ROUND_UP
@@ -51,8 +51,8 @@ def gaussian_scales(facts: Facts, multiplier: float) -> Scaled:
 def laplace_scales(facts: Facts, multiplier: float) -> Scaled:
     """Return the noise of one Laplace release of the augmented moments.
 
-    `multiplier` is the noise scale over the L1 sensitivity, the second moment taken on and
-    above the diagonal. BudgetError if the noise leaves no useful lattice.
+    `multiplier` is the noise scale over the L1 sensitivity, the second moment taken on and above
+    the diagonal. BudgetError if the noise leaves no useful lattice.
     """
     weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
     sensitivity = absolute_sensitivity(facts.adjacency, facts.columns, weights)
@@ -88,8 +88,8 @@ def laplace_multipliers(
 ) -> tuple[float, ...]:
     """Return multipliers of Laplace releases that together satisfy a guarantee.
 
-    An (eps, delta) guarantee leaves its delta unused. A release of multiplier m costs ``1/m``
-    of eps, or ``1/(2m²)`` of rho; `shares` are of the budget in its own unit.
+    An (eps, delta) guarantee leaves its delta unused. A release of multiplier m costs ``1/m`` of
+    eps, or ``1/(2m²)`` of rho; `shares` are of the budget in its own unit.
     """
     if isinstance(guarantee, ZCDP):
         return split_gaussian(math.sqrt(0.5 / guarantee.rho) * ROUND_UP, shares)

@@ -35,10 +35,9 @@ FEW = 16
 def shells(columns: int) -> tuple[int, ...]:
     """Return how often the outer radius is halved for each of three radii.
 
-    The more columns, the more noise, and the further in rows have to be
-    gathered for a good guess of the shape further out: 1, 1/2 and 1/8 take up
-    to half off the error of 1, 1/2 and 1/4 at 50 columns and more where many
-    rows are short, and cost up to a tenth of it at 10.
+    The more columns, the more noise, and the further in rows have to be gathered for a good guess
+    of the shape further out: 1, 1/2 and 1/8 take up to half off the error of 1, 1/2 and 1/4 at 50
+    columns and more where many rows are short, and cost up to a tenth of it at 10.
     """
     return (0, 1, 2) if columns <= FEW else (0, 1, 3)
 

@@ -1,25 +1,23 @@
 """Noise in a linear term that tilts a sum of losses before it is minimised, and how much.
 
-The minimiser θ of ``Σ φ(y_i⟨θ, z_i⟩) + (Λ/2)|θ|² + ⟨b, θ⟩`` stands in a one
-to one relation with b: ``b(θ) = -Σ∇φ - Λθ``. The slope of φ is Lipschitz and
-Λ above 0, so the relation is Lipschitz both ways, and the density of θ is
-almost everywhere that of b there times the determinant of ``Σ∇²φ + Λ``, also
-where the slope has kinks. Let a row z be added
-to rows of which ``A = Σ∇²φ + Λ ≥ Λ``. At the same θ the vector b moves by
-``q`` times a unit vector e that is fixed, ``q = slope |z|`` in [0, 1], and the
-determinant grows by a factor ``1 + bend |z|²/Λ`` at most, ``1 + q (1 - q)/Λ``
-for the logistic loss. All below follows from what a single q does to both.
+The minimiser θ of ``Σ φ(y_i⟨θ, z_i⟩) + (Λ/2)|θ|² + ⟨b, θ⟩`` stands in a one to one relation with
+b: ``b(θ) = -Σ∇φ - Λθ``. The slope of φ is Lipschitz and Λ above 0, so the relation is Lipschitz
+both ways, and the density of θ is almost everywhere that of b there times the determinant of
+``Σ∇²φ + Λ``, also where the slope has kinks. Let a row z be added to rows of which
+``A = Σ∇²φ + Λ ≥ Λ``. At the same θ the vector b moves by ``q`` times a unit vector e that is
+fixed, ``q = slope |z|`` in [0, 1], and the determinant grows by a factor ``1 + bend |z|²/Λ`` at
+most, ``1 + q (1 - q)/Λ`` for the logistic loss. All below follows from what a single q does to
+both.
 
-Two rows replaced are one taken off and one added: for pure noise the two
-losses add up; for Gaussian noise each of the two steps is as private as a
-Gaussian release, and both together as one of half the multiplier.
+Two rows replaced are one taken off and one added: for pure noise the two losses add up; for
+Gaussian noise each of the two steps is as private as a Gaussian release, and both together as one
+of half the multiplier.
 
 Notes
 -----
-Chaudhuri, Monteleoni and Sarwate (2011) bound the two parts apart, the second
-by twice the logarithm of ``1 + c/Λ``, and Kifer, Smith and Thakurta (2012) and
-Iyengar et al. (2019) pay for both in ε and δ. Together they cost less: where
-q is 1 the logistic loss does not bend.
+Chaudhuri, Monteleoni and Sarwate (2011) bound the two parts apart, the second by twice the
+logarithm of ``1 + c/Λ``, and Kifer, Smith and Thakurta (2012) and Iyengar et al. (2019) pay for
+both in ε and δ. Together they cost less: where q is 1 the logistic loss does not bend.
 """
 
 from __future__ import annotations
@@ -56,10 +54,9 @@ _STEPS = 400
 def row_loss(loss: Loss, scale: float, ridge: float) -> float:
     """Return the largest privacy loss of a row taken off, for noise ``exp(-|b|/scale)``.
 
-    It is the largest value over q in [0, 1] of ``q/scale + log(1 + q (1 - q)/Λ)``
-    for the logistic loss, a concave function with its maximum ``1/scale`` at
-    q = 1 where ``Λ ≥ scale``. Other losses are given their largest curvature
-    everywhere. A row added moves b alone: ``1/scale``.
+    It is the largest value over q in [0, 1] of ``q/scale + log(1 + q (1 - q)/Λ)`` for the logistic
+    loss, a concave function with its maximum ``1/scale`` at q = 1 where ``Λ ≥ scale``. Other
+    losses are given their largest curvature everywhere. A row added moves b alone: ``1/scale``.
     """
     if not loss.bell:
         return (1 / scale + math.log1p(loss.smoothness / ridge)) * _ROUND_UP
@@ -108,18 +105,17 @@ def _least(loss: Loss, eps: float) -> float:
 def gaussian_scale(multiplier: float, ridge: float | None) -> float:
     """Return a scale of Gaussian noise as private as a Gaussian release, logistic loss.
 
-    `multiplier` is of the Gaussian release that the minimiser shall be no worse than, at every
-    ε, for a row more or fewer; `ridge` is :data:`RIDGE` times the scale by default.
+    `multiplier` is of the Gaussian release that the minimiser shall be no worse than, at every ε,
+    for a row more or fewer; `ridge` is :data:`RIDGE` times the scale by default.
 
-    With ``n = ⟨e, b⟩`` of variance σ² the privacy loss of a row added is at
-    most that of a Gaussian shift by 1, or 0. Of a row taken off it is at most
-    ``m(a) = max_q qa + q²/2σ² + q(1 - q)/Λ`` with a of law ``N(0, 1/σ²)``.
-    The maximum is the Gaussian's own at q = 1 where ``a ≥ 1/Λ - 1/σ²``, so
-    that the two agree for every ε above ``1/Λ - 1/2σ²``. Below, the curve
-    ``E(1 - exp(ε - m(a)))₊`` is compared with that of the multiplier step by
-    step; both fall, so a step's left end on the one and right end on the other
-    decide it. For large σ and ``Λ = kσ`` the scale is close to
-    ``1 + 1/(6k²)`` times the multiplier.
+    With ``n = ⟨e, b⟩`` of variance σ² the privacy loss of a row added is at most that of a
+    Gaussian shift by 1, or 0. Of a row taken off it is at most
+    ``m(a) = max_q qa + q²/2σ² + q(1 - q)/Λ`` with a of law ``N(0, 1/σ²)``. The maximum is the
+    Gaussian's own at q = 1 where ``a ≥ 1/Λ - 1/σ²``, so that the two agree for every ε above
+    ``1/Λ - 1/2σ²``. Below, the curve ``E(1 - exp(ε - m(a)))₊`` is compared with that of the
+    multiplier step by step; both fall, so a step's left end on the one and right end on the other
+    decide it. For large σ and ``Λ = kσ`` the scale is close to ``1 + 1/(6k²)`` times the
+    multiplier.
 
     BudgetError if the ridge is too small.
     """
@@ -172,8 +168,8 @@ def _dominated(scale: float, ridge: float, multiplier: float) -> bool:
 def spherical(columns: int, scale: float, entropy: Entropy) -> Floats:
     """Draw a vector of density proportional to ``exp(-|b|/scale)``.
 
-    Idealised: its direction and its length, of density ``r^(d-1) exp(-r/scale)``, are floats
-    from the quantiles of :mod:`dpmodels.noise.normals`.
+    Idealised: its direction and its length, of density ``r^(d-1) exp(-r/scale)``, are floats from
+    the quantiles of :mod:`dpmodels.noise.normals`.
 
     Source: Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011). "Differentially private
     empirical risk minimization." Journal of Machine Learning Research 12, 1069-1109. Section 3.

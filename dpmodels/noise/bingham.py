@@ -17,14 +17,13 @@ _LARGEST_BATCH = 2**20
 def bingham_vector(concentration: Floats, entropy: Entropy) -> Floats:
     """Draw a unit vector x with density proportional to exp(x' A x).
 
-    The density is with respect to the uniform measure on the sphere, and only
-    differences of eigenvalues of A matter. The draw is by rejection, so its
-    law is the law itself and no limit of a chain, up to floating point (see
-    `dpmodels.noise.normals`). How long it takes depends on A: an observer who
-    can time the call is outside this statement.
+    The density is with respect to the uniform measure on the sphere, and only differences of
+    eigenvalues of A matter. The draw is by rejection, so its law is the law itself and no limit of
+    a chain, up to floating point (see `dpmodels.noise.normals`). How long it takes depends on A:
+    an observer who can time the call is outside this statement.
 
-    A, shape (d, d), may have any signature, and its lower triangle is read; x and -x are
-    equally likely.
+    A, shape (d, d), may have any signature, and its lower triangle is read; x and -x are equally
+    likely.
 
     Source: Kent, Ganeiber, Mardia (2018), A New Unified Approach for the Simulation of a Wide
     Class of Directional Distributions, Journal of Computational and Graphical Statistics 27(2),
@@ -39,8 +38,8 @@ def bingham_vector(concentration: Floats, entropy: Entropy) -> Floats:
 def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Floats:
     """Draw as `bingham_vector` does, where the eigenvalues are known already.
 
-    `values`, shape (d,), are in any order, `vectors`, shape (p, d), orthonormal, one per
-    column; with p > d the draw is a unit vector in their span.
+    `values`, shape (d,), are in any order, `vectors`, shape (p, d), orthonormal, one per column;
+    with p > d the draw is a unit vector in their span.
 
     ArgumentError if `values` are not numbers from -1e300 to 1e300.
     """
@@ -76,11 +75,10 @@ def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
 def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) -> Floats:
     """Make proposals and give those that are kept.
 
-    The proposals are angular central Gaussian, N(0, Omega^-1) scaled to
-    length 1 with Omega = I + 2 Lambda / b, whose density is proportional to
-    (x' Omega x)^(-d/2). The ratio of the densities is a function of
-    u = x' Lambda x alone, exp(-u) (1 + 2u/b)^(d/2), and largest at
-    u = (d - b)/2: dividing the envelope out *multiplies* by the power.
+    The proposals are angular central Gaussian, N(0, Omega^-1) scaled to length 1 with Omega = I +
+    2 Lambda / b, whose density is proportional to (x' Omega x)^(-d/2). The ratio of the densities
+    is a function of u = x' Lambda x alone, exp(-u) (1 + 2u/b)^(d/2), and largest at u = (d - b)/2:
+    dividing the envelope out *multiplies* by the power.
 
     `deficits`, shape (d,), is the diagonal of Lambda: how far each eigenvalue is below the
     largest; shape (kept, d) comes back.
@@ -99,8 +97,8 @@ def accepted(deficits: Floats, spread: float, proposals: int, entropy: Entropy) 
 def envelope_spread(deficits: Floats) -> float:
     """Solve sum 1 / (b + 2 lambda_i) = 1, which makes the envelope tightest.
 
-    The lambda_i, shape (d,), are eigenvalues below the largest, the smallest of them 0; b is
-    from 1 to d.
+    The lambda_i, shape (d,), are eigenvalues below the largest, the smallest of them 0; b is from
+    1 to d.
     """
     root: float = brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, deficits.size + 1)
     return root

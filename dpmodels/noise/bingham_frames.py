@@ -1,10 +1,9 @@
 """Orthonormal frames: the exponential mechanism for a subspace, at once or column by column.
 
-Both draw k orthonormal columns. `matrix_bingham` has the density
-exp(tr V' A V), one exponential mechanism for all of V, and for 1 < k < d - 1
-is the state of a Markov chain. `sequential_bingham` is k exponential
-mechanisms, one for each column, and has its law exactly. The columns of the
-one spend one budget together, those of the other one budget each.
+Both draw k orthonormal columns. `matrix_bingham` has the density exp(tr V' A V), one exponential
+mechanism for all of V, and for 1 < k < d - 1 is the state of a Markov chain. `sequential_bingham`
+is k exponential mechanisms, one for each column, and has its law exactly. The columns of the one
+spend one budget together, those of the other one budget each.
 """
 
 import operator
@@ -29,13 +28,11 @@ SWEEPS = 128
 class Convergence:
     """What is public about how a frame was drawn.
 
-    Nothing here, and nothing about the number of steps taken, depends on the
-    concentration. A convergence diagnostic of the run itself (R-hat,
-    effective draws) would be a second function of the private matrix beyond
-    the frame that was paid for, and stopping by one would bend the law of the
-    frame. So the length of the chain is fixed beforehand, and whether it is
-    long enough is measured on public spectra, by
-    `dpmodels.noise.bingham_mixing.mixing`.
+    Nothing here, and nothing about the number of steps taken, depends on the concentration. A
+    convergence diagnostic of the run itself (R-hat, effective draws) would be a second function of
+    the private matrix beyond the frame that was paid for, and stopping by one would bend the law
+    of the frame. So the length of the chain is fixed beforehand, and whether it is long enough is
+    measured on public spectra, by `dpmodels.noise.bingham_mixing.mixing`.
     """
 
     sweeps: int  # Passes over all planes of two eigenvectors; 0 for an exact draw
@@ -58,26 +55,23 @@ class Convergence:
 def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Floats, Convergence]:
     """Draw k orthonormal columns V with density proportional to exp(tr V' A V).
 
-    The density is with respect to the uniform measure on frames. It does not
-    change when V is multiplied from the right by an orthogonal matrix: the
-    draw is a random subspace with a random basis, and no column comes first.
+    The density is with respect to the uniform measure on frames. It does not change when V is
+    multiplied from the right by an orthogonal matrix: the draw is a random subspace with a random
+    basis, and no column comes first.
 
-    For k = 1, d - 1 and d the law is that of one Bingham vector, of the
-    vector orthogonal to the frame (concentration -A), and uniform: exact
-    draws. For other k the frame is the end of a chain of 128 sweeps of random
-    plane rotations (`sweep`) that starts at a uniform frame, and any privacy
-    guarantee holds in the limit of that chain.
-    What is known of the distance is measured, not proved: the uniform start
-    was forgotten within 20 sweeps at a concentration of 1e6 and within 44 at
-    1e12, and from there on six sweeps or fewer were worth one independent
-    draw on every spectrum tried (over 500, ranges 0.1 to 1e8, d up to 116).
+    For k = 1, d - 1 and d the law is that of one Bingham vector, of the vector orthogonal to the
+    frame (concentration -A), and uniform: exact draws. For other k the frame is the end of a chain
+    of 128 sweeps of random plane rotations (`sweep`) that starts at a uniform frame, and any
+    privacy guarantee holds in the limit of that chain. What is known of the distance is measured,
+    not proved: the uniform start was forgotten within 20 sweeps at a concentration of 1e6 and
+    within 44 at 1e12, and from there on six sweeps or fewer were worth one independent draw on
+    every spectrum tried (over 500, ranges 0.1 to 1e8, d up to 116).
 
-    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d,
-    k).
+    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d, k).
 
-    Source: McSherry, Talwar (2007), Mechanism Design via Differential Privacy. Chaudhuri,
-    Sarwate, Sinha (2013), A Near-Optimal Algorithm for Differentially-Private Principal
-    Components, Journal of Machine Learning Research 14, 2905-2943.
+    Source: McSherry, Talwar (2007), Mechanism Design via Differential Privacy. Chaudhuri, Sarwate,
+    Sinha (2013), A Near-Optimal Algorithm for Differentially-Private Principal Components, Journal
+    of Machine Learning Research 14, 2905-2943.
 
     ArgumentError if `concentration` is not a square matrix of finite numbers, or `k` not an
     integer from 1 to d.
@@ -98,13 +92,12 @@ def matrix_bingham(concentration: Floats, k: int, entropy: Entropy) -> tuple[Flo
 def sequential_bingham(concentration: Floats, k: int, entropy: Entropy) -> Floats:
     """Draw orthonormal columns one after another, each an exact Bingham vector.
 
-    Column j has density exp(x' A x) on the unit sphere of the orthogonal
-    complement of columns 1 to j - 1. Each column is an exponential mechanism
-    of its own, so A is to carry one column's share of the budget. For k = d
-    the last column is determined but for its sign and costs nothing.
+    Column j has density exp(x' A x) on the unit sphere of the orthogonal complement of columns 1
+    to j - 1. Each column is an exponential mechanism of its own, so A is to carry one column's
+    share of the budget. For k = d the last column is determined but for its sign and costs
+    nothing.
 
-    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d,
-    k).
+    A, shape (d, d), is symmetric, and its lower triangle is read; the columns have shape (d, k).
 
     Source: Amin, Dick, Kulesza, Munoz, Vassilvitskii (2019), Differentially Private Covariance
     Estimation.
@@ -188,8 +181,8 @@ def _checked_count(k: SupportsIndex, dimension: int) -> int:
 def rounds(dimension: int) -> NDArray[np.intp]:
     """Arrange all pairs of coordinates in rounds of disjoint pairs, as in a tournament.
 
-    Shape (rounds, 2, pairs): d - 1 rounds of d/2 pairs for an even d, d rounds of (d - 1)/2 for
-    an odd one.
+    Shape (rounds, 2, pairs): d - 1 rounds of d/2 pairs for an even d, d rounds of (d - 1)/2 for an
+    odd one.
     """
     circle = dimension - 1 + dimension % 2
     start = np.arange(circle)[:, None]
@@ -209,26 +202,25 @@ def sweep(
 ) -> None:
     """Rotate frames once in every plane of two eigenvectors, in place.
 
-    In the coordinates of the eigenvectors of A, rotating V in the plane of
-    eigenvectors i and j by an angle t changes the exponent of the density
-    exp(tr V' A V) by -(a_i - a_j) h sin²(t - t*), where h and t* come from the
-    Gram matrix of the two rows of V. Given everything but the angle, t is von
-    Mises at twice the angle. Each angle is proposed from the wrapped Cauchy
-    envelope of that law and accepted or kept by the rule of Metropolis and
-    Hastings; the acceptance is at least 0.65 whatever the concentration, so no
-    pair of eigenvalues, however far apart or close, is a slow one.
+    In the coordinates of the eigenvectors of A, rotating V in the plane of eigenvectors i and j by
+    an angle t changes the exponent of the density exp(tr V' A V) by -(a_i - a_j) h sin²(t - t*),
+    where h and t* come from the Gram matrix of the two rows of V. Given everything but the angle,
+    t is von Mises at twice the angle. Each angle is proposed from the wrapped Cauchy envelope of
+    that law and accepted or kept by the rule of Metropolis and Hastings; the acceptance is at
+    least 0.65 whatever the concentration, so no pair of eigenvalues, however far apart or close,
+    is a slow one.
 
-    The planes are taken in a fresh random order: in a fixed one the chain
-    would meet its own recent moves again. How many words are read and how
-    many rotations are made depends on the shapes alone.
+    The planes are taken in a fresh random order: in a fixed one the chain would meet its own
+    recent moves again. How many words are read and how many rotations are made depends on the
+    shapes alone.
 
-    `frames`, shape (d, chains, k), are in eigenvector coordinates, `values`, shape (d,), fall,
-    and `schedule` is what `rounds` gives for d.
+    `frames`, shape (d, chains, k), are in eigenvector coordinates, `values`, shape (d,), fall, and
+    `schedule` is what `rounds` gives for d.
 
     Sources: Best, Fisher (1979), Efficient Simulation of the von Mises Distribution, Applied
-    Statistics 28(2), 152-157, for the envelope. Hoff (2009), Simulation of the Matrix
-    Bingham-von Mises-Fisher Distribution, Journal of Computational and Graphical Statistics
-    18(2), 438-456, for the chain over columns, in whose place this one stands.
+    Statistics 28(2), 152-157, for the envelope. Hoff (2009), Simulation of the Matrix Bingham-von
+    Mises-Fisher Distribution, Journal of Computational and Graphical Statistics 18(2), 438-456,
+    for the chain over columns, in whose place this one stands.
     """
     labels = np.argsort(entropy.words(values.size))[schedule]
     upper, lower = labels.min(axis=1), labels.max(axis=1)

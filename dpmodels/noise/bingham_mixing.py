@@ -1,9 +1,9 @@
 """How fast the rotation chain forgets its start, measured on public spectra.
 
-The chain does the same whatever the eigenvectors are: turn the matrix and
-every frame turns with it. So how fast it converges is a property of the
-eigenvalues, and can be studied beforehand on eigenvalues that are made up,
-simulated or released already. Never give it the eigenvalues of private rows.
+The chain does the same whatever the eigenvectors are: turn the matrix and every frame turns with
+it. So how fast it converges is a property of the eigenvalues, and can be studied beforehand on
+eigenvalues that are made up, simulated or released already. Never give it the eigenvalues of
+private rows.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,13 @@ def mixing(
 ) -> Mixing:
     """Run chains from far apart on a public spectrum and compare them.
 
-    Half of the chains start at uniform frames, half at the k eigenvectors of
-    lowest energy, which is as far from the bulk of the law as a frame can be.
-    Watched are tr V' A V, the energy of the subspace in each of the k
-    leading eigenvectors, and the squared cosine of its largest principal
+    Half of the chains start at uniform frames, half at the k eigenvectors of lowest energy, which
+    is as far from the bulk of the law as a frame can be. Watched are tr V' A V, the energy of the
+    subspace in each of the k leading eigenvectors, and the squared cosine of its largest principal
     angle with them; the first half of the sweeps is left out.
 
-    `values`, shape (d,), are public, k is from 1 to d - 1, `chains` even, `sweeps` a multiple
-    of 4 from 16 on.
+    `values`, shape (d,), are public, k is from 1 to d - 1, `chains` even, `sweeps` a multiple of 4
+    from 16 on.
 
     Source: Gelman, Carlin, Stern, Dunson, Vehtari, Rubin (2013), Bayesian Data Analysis, third
     edition, section 11.4 (split R-hat, effective draws).

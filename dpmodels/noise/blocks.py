@@ -1,25 +1,21 @@
 """Exact draws from a histogram envelope, many at once.
 
-Every proposal is two 64-bit words. The first holds the sign and, in its low
-bits, the offset inside a block of dyadic width; the second holds the leading
-32 bits of two uniforms, which choose the block and accept the candidate. A
-proposal is decided here only where 32 bits and float64 arithmetic decide it
-for certain; every other one (a few in 2^32) goes to `exact_proposal`, which
-reads the same bits and as many more as it needs. So the law of the draws is
-the law of the exact routine: no floating-point error is left in it.
+Every proposal is two 64-bit words. The first holds the sign and, in its low bits, the offset
+inside a block of dyadic width; the second holds the leading 32 bits of two uniforms, which choose
+the block and accept the candidate. A proposal is decided here only where 32 bits and float64
+arithmetic decide it for certain; every other one (a few in 2^32) goes to `exact_proposal`, which
+reads the same bits and as many more as it needs. So the law of the draws is the law of the exact
+routine: no floating-point error is left in it.
 
-**The error bound.** Let p = exp(-d) be the probability of acceptance, where
-d = y (slope + bend y) and y = offset/width. The floats y, slope and bend have
-relative error at most u = 2^-53 each, and all terms are positive, so the two
-products and the sum leave d with relative error at most 6.1 u. With blocks
-chosen by `fit_envelope`, either the width is 1 and d = 0 is computed without
-error, or g(8 w) <= 1 gives sqrt(quadratic) w <= 1/8 and linear w <= 1/8, and
-the last block starts where g < 32, whence d < 2 (sqrt(32)/8) + 1/8 + 1/64 < 2.
-So the argument moves p by a relative 2 * 6.1 u < 2^-49. NumPy's float64 exp is
-within 4 units in the last place, 2^-50 (the tests compare it with exact
-values). Scaling by 2^32 is exact, and subtracting the 32 bits costs
-2^-53 * 2^32. The sum is below 2^-47 * 2^32, against a declared `MARGIN` of
-2^-40 * 2^32, for every scale.
+**The error bound.** Let p = exp(-d) be the probability of acceptance, where d = y (slope + bend y)
+and y = offset/width. The floats y, slope and bend have relative error at most u = 2^-53 each, and
+all terms are positive, so the two products and the sum leave d with relative error at most 6.1 u.
+With blocks chosen by `fit_envelope`, either the width is 1 and d = 0 is computed without error, or
+g(8 w) <= 1 gives sqrt(quadratic) w <= 1/8 and linear w <= 1/8, and the last block starts where g <
+32, whence d < 2 (sqrt(32)/8) + 1/8 + 1/64 < 2. So the argument moves p by a relative 2 * 6.1 u <
+2^-49. NumPy's float64 exp is within 4 units in the last place, 2^-50 (the tests compare it with
+exact values). Scaling by 2^32 is exact, and subtracting the 32 bits costs 2^-53 * 2^32. The sum is
+below 2^-47 * 2^32, against a declared `MARGIN` of 2^-40 * 2^32, for every scale.
 """
 
 import numpy as np

@@ -1,10 +1,9 @@
 """The discrete Gaussian and the discrete Laplace law on the integers, sampled exactly.
 
-The law of either is that of the rational number its float scale is. It is
-exact: a candidate is accepted or refused by comparing uniform bits with a
-threshold whose error is bounded, and where the bound leaves it open, by
-integer arithmetic and further bits (see `dpmodels.noise.blocks`). An observer
-who can time a call is outside the statements made here.
+The law of either is that of the rational number its float scale is. It is exact: a candidate is
+accepted or refused by comparing uniform bits with a threshold whose error is bounded, and where
+the bound leaves it open, by integer arithmetic and further bits (see `dpmodels.noise.blocks`). An
+observer who can time a call is outside the statements made here.
 """
 
 import math
@@ -33,10 +32,9 @@ _CONTINUOUS_FROM = 2.0
 def discrete_gaussian(sigma: float, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-x²/(2 sigma²)), x an integer, exactly.
 
-    Adding it to an integer statistic of L2 sensitivity s costs
-    rho = s²/(2 sigma²) of zero-concentrated differential privacy, as the
-    continuous Gaussian does. `sigma` is in lattice steps, 2^-7 to 2^58; int64
-    of shape (size,) comes back.
+    Adding it to an integer statistic of L2 sensitivity s costs rho = s²/(2 sigma²) of
+    zero-concentrated differential privacy, as the continuous Gaussian does. `sigma` is in lattice
+    steps, 2^-7 to 2^58; int64 of shape (size,) comes back.
 
     Source: Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential Privacy.
 
@@ -69,9 +67,8 @@ def discrete_gaussian_variance(sigma: float) -> float:
 def discrete_laplace(scale: float, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-|x|/scale), x an integer, exactly.
 
-    Adding it to an integer statistic of L1 sensitivity s is
-    (s/scale)-differentially private. `scale` is in lattice steps, 2^-7 to
-    2^56; int64 of shape (size,) comes back.
+    Adding it to an integer statistic of L1 sensitivity s is (s/scale)-differentially private.
+    `scale` is in lattice steps, 2^-7 to 2^56; int64 of shape (size,) comes back.
 
     Source: Ghosh, Roughgarden, Sundararajan (2009), Universally Utility-Maximizing Privacy
     Mechanisms (the geometric mechanism).

@@ -1,14 +1,12 @@
 """Uniform random words from AES-256 in counter mode.
 
-Every draw of the noise floor is a function of independent, uniform 64-bit
-words. They are the keystream of AES-256-CTR: indistinguishable from uniform
-for anyone without the key, which is fresh from the operating system for every
-`secure` source and is kept nowhere but inside the cipher.
+Every draw of the noise floor is a function of independent, uniform 64-bit words. They are the
+keystream of AES-256-CTR: indistinguishable from uniform for anyone without the key, which is fresh
+from the operating system for every `secure` source and is kept nowhere but inside the cipher.
 
 References
 ----------
-NIST SP 800-38A (2001), Recommendation for Block Cipher Modes of Operation,
-section 6.5.
+NIST SP 800-38A (2001), Recommendation for Block Cipher Modes of Operation, section 6.5.
 """
 
 import hashlib

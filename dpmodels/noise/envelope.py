@@ -1,11 +1,10 @@
 """A histogram above exp(-g(m)), its exact cumulative masses, and both as arrays.
 
-The magnitudes 0, 1, 2, ... are cut into blocks of w = 2^shift. Block j covers
-[j w, (j+1) w) at the constant height exp(-g(j w)), the maximum of exp(-g)
-there. Everything from ``cut = blocks * w`` on is one more block, the tail,
-under the geometric envelope exp(-g(cut)) exp(-slope(cut) E), E = m - cut,
-which lies above exp(-g) because g is convex; its mass is exp(-g(cut)) divided
-by 1 - exp(-slope(cut)).
+The magnitudes 0, 1, 2, ... are cut into blocks of w = 2^shift. Block j covers [j w, (j+1) w) at
+the constant height exp(-g(j w)), the maximum of exp(-g) there. Everything from
+``cut = blocks * w`` on is one more block, the tail, under the geometric envelope exp(-g(cut))
+exp(-slope(cut) E), E = m - cut, which lies above exp(-g) because g is convex; its mass is
+exp(-g(cut)) divided by 1 - exp(-slope(cut)).
 """
 
 from dataclasses import dataclass
@@ -32,8 +31,8 @@ _CUT_EXPONENT = 32
 class Law:
     """The law P(x) proportional to exp(-g(|x|)) on the integers, g(m) = linear m + quadratic m².
 
-    Neither is below 0, nor both 0: the discrete Laplace law is (1/b, 0), the discrete Gaussian
-    (0, 1/(2 sigma²)).
+    Neither is below 0, nor both 0: the discrete Laplace law is (1/b, 0), the discrete Gaussian (0,
+    1/(2 sigma²)).
     """
 
     linear: Fraction
@@ -70,9 +69,8 @@ class Envelope:
 def fit_envelope(law: Law) -> Envelope:
     """Choose the blocks of a law.
 
-    The width w is the largest power of two with g(8 w) <= 1 (at least 1), so
-    that a few per cent of the proposals are refused; the cut is the first
-    block boundary with g >= 32.
+    The width w is the largest power of two with g(8 w) <= 1 (at least 1), so that a few per cent
+    of the proposals are refused; the cut is the first block boundary with g >= 32.
     """
     shift = 0
     while law.exponent(16 << shift) <= 1:
@@ -87,8 +85,8 @@ def fit_envelope(law: Law) -> Envelope:
 def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
     """Enclose the probabilities that a proposal falls before block 1, 2, ..., before the tail.
 
-    One pair for each block: ``low <= 2^bits C <= high``, C the envelope's mass up to and
-    including the block over its whole mass.
+    One pair for each block: ``low <= 2^bits C <= high``, C the envelope's mass up to and including
+    the block over its whole mass.
     """
     precision = bits + _GUARD_BITS
     law = envelope.law

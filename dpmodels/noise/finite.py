@@ -23,12 +23,12 @@ _LARGEST = 2**63
 def draw_finite(levels: NDArray[Any], unit: Fraction, entropy: Entropy) -> int:
     """Draw an index with probability proportional to ``exp(-unit * levels[index])``.
 
-    Where a uniform number is farther from the cumulative probabilities in
-    float64 than these can err, it decides; else exact enclosures of the
-    exponentials and further bits do. The law is exact either way.
+    Where a uniform number is farther from the cumulative probabilities in float64 than these can
+    err, it decides; else exact enclosures of the exponentials and further bits do. The law is
+    exact either way.
 
-    `levels`, shape (things,), are whole numbers of any size, at most ``2**20`` of them; `unit`
-    is above 0.
+    `levels`, shape (things,), are whole numbers of any size, at most ``2**20`` of them; `unit` is
+    above 0.
     """
     above = levels - levels.min()
     if above.max() < _LARGEST:

@@ -1,9 +1,8 @@
 """The integer lattice on which statistics are exact.
 
-A row of the unit ball is rounded to integers of Euclidean norm at most
-``2**bits``. Sums of products over a block of at most ``2**(53 - 2 * bits)``
-rows are then integers below ``2**53``: float64 arithmetic on them is exact
-whatever the order, the threads or fused operations.
+A row of the unit ball is rounded to integers of Euclidean norm at most ``2**bits``. Sums of
+products over a block of at most ``2**(53 - 2 * bits)`` rows are then integers below ``2**53``:
+float64 arithmetic on them is exact whatever the order, the threads or fused operations.
 """
 
 from __future__ import annotations
@@ -69,18 +68,16 @@ def to_lattice(
 ) -> NDArray[np.bool_]:
     """Round ``factor * rows - shift``, in units of the ball's radius, to the lattice in place.
 
-    `rows`, shape (columns, rows), are any numbers, overwritten by integers; `factor` and
-    `shift`, shape (columns,), are public and finite and bring declared rows into the unit ball.
-    False comes back, shape (rows,), where a row had a nan; it is all zeros now.
+    `rows`, shape (columns, rows), are any numbers, overwritten by integers; `factor` and `shift`,
+    shape (columns,), are public and finite and bring declared rows into the unit ball. False comes
+    back, shape (rows,), where a row had a nan; it is all zeros now.
 
-    On return every row is a vector of integers of norm at most
-    ``lattice.radius``, whatever the input: a longer row is shrunk towards
-    zero, and the integer norm, exact in float64 below 2**53, is checked again.
-    The integers are a function of the row alone, whatever stands beside it:
-    each step is one correctly rounded operation on each number, up to the sum
-    of squares. That is exact where it is at most the squared radius, and
-    otherwise larger in any order, which is all it is asked; by how much a
-    longer row is shrunk follows from :func:`lengths`.
+    On return every row is a vector of integers of norm at most ``lattice.radius``, whatever the
+    input: a longer row is shrunk towards zero, and the integer norm, exact in float64 below 2**53,
+    is checked again. The integers are a function of the row alone, whatever stands beside it: each
+    step is one correctly rounded operation on each number, up to the sum of squares. That is exact
+    where it is at most the squared radius, and otherwise larger in any order, which is all it is
+    asked; by how much a longer row is shrunk follows from :func:`lengths`.
     """
     np.multiply(rows, (factor * lattice.steps)[:, None], out=rows)
     np.subtract(rows, (shift * lattice.steps)[:, None], out=rows)
@@ -106,9 +103,9 @@ def lengths(rows: Floats) -> Floats:
     `rows` has shape (columns, rows), the answer (rows,): infinite where squares overflow, nan
     where a row has a nan.
 
-    Squares are added column by column, one correctly rounded operation on all
-    rows at a time. Sums along an axis, of products too, may take another order
-    where there are few rows, and may be fused in a block but not at its end.
+    Squares are added column by column, one correctly rounded operation on all rows at a time. Sums
+    along an axis, of products too, may take another order where there are few rows, and may be
+    fused in a block but not at its end.
     """
     squares = np.zeros(rows.shape[1])
     with np.errstate(over="ignore"):

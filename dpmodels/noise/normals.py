@@ -1,11 +1,10 @@
 """Uniform and normal floats: idealised, not exact.
 
-The integer samplers of this folder have their laws exactly. The laws on a
-sphere have no lattice to live on; they are drawn in floating point from the
-numbers made here, and what is proved of them holds of the real numbers that
-these floats stand for. A uniform is the midpoint of one of 2^52 equal cells,
-a normal its quantile: no draw is infinite, none lies beyond 8.3, and the tail
-left out has probability 2^-52.
+The integer samplers of this folder have their laws exactly. The laws on a sphere have no lattice
+to live on; they are drawn in floating point from the numbers made here, and what is proved of them
+holds of the real numbers that these floats stand for. A uniform is the midpoint of one of 2^52
+equal cells, a normal its quantile: no draw is infinite, none lies beyond 8.3, and the tail left
+out has probability 2^-52.
 """
 
 import numpy as np

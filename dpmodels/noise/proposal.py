@@ -44,10 +44,9 @@ def tail_magnitude(envelope: Envelope, entropy: Entropy) -> int | None:
 def geometric(rate: Fraction, entropy: Entropy) -> int:
     """Draw E >= 0 with P(E = e) proportional to exp(-rate e), exactly.
 
-    With rate = a/b: a residue U uniform on [0, b) kept with probability
-    exp(-U/b), plus b times a geometric count of ratio exp(-1), has
-    probabilities proportional to exp(-x/b); dividing by a and rounding down
-    gives the ratio exp(-a/b).
+    With rate = a/b: a residue U uniform on [0, b) kept with probability exp(-U/b), plus b times a
+    geometric count of ratio exp(-1), has probabilities proportional to exp(-x/b); dividing by a
+    and rounding down gives the ratio exp(-a/b).
 
     Source: Canonne, Kamath, Steinke (2020), The Discrete Gaussian for Differential Privacy: how
     its discrete Laplace sampler draws the magnitude.

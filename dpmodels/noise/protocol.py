@@ -14,4 +14,3 @@ class Entropy(Protocol):
 
         The array, shape (count,), is new and the caller's own.
         """
-        ...

@@ -13,14 +13,13 @@ _stream: ContextVar[Entropy | None] = ContextVar("dpmodels_simulation", default=
 def simulation(*, seed: int) -> AbstractContextManager[None]:
     """Make all noise inside the block repeatable. Inside the block nothing is private.
 
-    Anyone who knows the seed can subtract the noise. Use it on simulated or
-    public rows, in tests and in teaching, never for a release.
+    Anyone who knows the seed can subtract the noise. Use it on simulated or public rows, in tests
+    and in teaching, never for a release.
 
-    The block has one stream of random words, which advances from one release
-    to the next: two releases inside a block differ, and the same block run
-    again repeats both. A nested block has a stream of its own; when it ends,
-    the outer stream goes on where it was. Threads started inside the block
-    are outside it unless they are given its context.
+    The block has one stream of random words, which advances from one release to the next: two
+    releases inside a block differ, and the same block run again repeats both. A nested block has a
+    stream of its own; when it ends, the outer stream goes on where it was. Threads started inside
+    the block are outside it unless they are given its context.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ SMALL = 1e-3
 def upper_tail(law: str, weights: Floats, noise_sd: float, normal_sd: float, x: float) -> float:
     """Return the probability that a sum of noise and a normal variable exceeds a number.
 
-    The law is "laplace" or "gaussian"; `weights` are one a noise variable, `noise_sd` the
-    standard deviation of each before it is weighed; x is not below 0.
+    The law is "laplace" or "gaussian"; `weights` are one a noise variable, `noise_sd` the standard
+    deviation of each before it is weighed; x is not below 0.
     """
     sd, parts = _standardised(law, weights, noise_sd, normal_sd)
     if sd == 0:

@@ -14,9 +14,9 @@ _GUARD_BITS = 32
 class Uniform:
     """A real number uniform on [0, 1), of which the leading bits are known.
 
-    The number lies in ``[head, head + 1) * 2^-length``; further words of the
-    entropy are its further bits. Comparing it with a real threshold p has
-    probability exactly p, although neither is ever known in full.
+    The number lies in ``[head, head + 1) * 2^-length``; further words of the entropy are its
+    further bits. Comparing it with a real threshold p has probability exactly p, although neither
+    is ever known in full.
     """
 
     head: int = field(repr=False)  # The known bits, ``0 <= head < 2^length``
@@ -26,8 +26,8 @@ class Uniform:
     def below(self, threshold: Callable[[int], tuple[int, int]]) -> bool:
         """Decide whether the number is below a threshold, learning bits as needed.
 
-        `threshold` gives, for a number of bits b, integers ``low <= 2^b p <= high`` that close
-        in on p as b grows; True has probability p.
+        `threshold` gives, for a number of bits b, integers ``low <= 2^b p <= high`` that close in
+        on p as b grows; True has probability p.
         """
         while True:
             low, high = threshold(self.length + _GUARD_BITS)
@@ -53,10 +53,9 @@ def uniform_integer(bound: int, entropy: Entropy) -> int:
 def exp_enclosure(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Enclose 2^bits * exp(-exponent) between two integers.
 
-    Halve the exponent until it is below 1/2, sum the series of exp(+x) in
-    fixed point, square it back, and invert. The lower bound rounds every
-    operation down and drops the (positive) rest of the series; the upper
-    bound rounds every operation up and adds one unit for the rest, which is
+    Halve the exponent until it is below 1/2, sum the series of exp(+x) in fixed point, square it
+    back, and invert. The lower bound rounds every operation down and drops the (positive) rest of
+    the series; the upper bound rounds every operation up and adds one unit for the rest, which is
     below the last term kept because x <= 1/2 and that term is at most a unit.
 
     The exponent is not below 0, the bits not below 1; ``high - low <= 2``.

@@ -23,9 +23,9 @@ def additive(
 ) -> Callable[Concatenate[Rows, Words], Statistic]:
     """Let a statistic be measured on the partitions of rows that lie elsewhere.
 
-    `measure` takes rows and public words and gives integers that add over disjoint rows. For
-    those of a Dask DataFrame it is sent to the workers with a recipe made of public facts; they
-    bind it to their partitions, and the integers and numbers of rows they give are added.
+    `measure` takes rows and public words and gives integers that add over disjoint rows. For those
+    of a Dask DataFrame it is sent to the workers with a recipe made of public facts; they bind it
+    to their partitions, and the integers and numbers of rows they give are added.
     """
 
     def anywhere(private: Rows, /, *words: Words.args, **named: Words.kwargs) -> Statistic:

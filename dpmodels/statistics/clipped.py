@@ -30,18 +30,17 @@ def clipped_moments(
 ) -> Statistic:
     """Sum ``z zᵀ`` over the rows exactly, clipped at each of several radii.
 
-    Level t is of the rows magnified by ``2**t`` and held in the ball:
-    ``z = (2**bits, 2**t x)`` where that is inside, ``z = (2**bits, u)`` where
-    it is not, with u the row brought to the ball's surface and rounded towards
-    zero. Level t over ``4**t`` is the second moment of the rows clipped to
-    ``2**-t`` of the ball.
+    Level t is of the rows magnified by ``2**t`` and held in the ball: ``z = (2**bits, 2**t x)``
+    where that is inside, ``z = (2**bits, u)`` where it is not, with u the row brought to the
+    ball's surface and rounded towards zero. Level t over ``4**t`` is the second moment of the rows
+    clipped to ``2**-t`` of the ball.
 
     The integers, shape (halvings + 1, columns + 1, columns + 1), are the same for any chunking,
-    order or number of threads, and Python's where 64 bits might not hold them; an incomplete
-    row adds zero.
+    order or number of threads, and Python's where 64 bits might not hold them; an incomplete row
+    adds zero.
 
-    A row that can be doubled b times inside the ball is ``2**t x`` up to level
-    b and u beyond: two sums of products per band hold every level.
+    A row that can be doubled b times inside the ball is ``2**t x`` up to level b and u beyond: two
+    sums of products per band hold every level.
     """
     sums: dict[Part, NDArray[Any]] = {}
     size, rows = lattice.columns + 1, 0

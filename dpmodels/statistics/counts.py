@@ -21,8 +21,8 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     """Count the rows of every table in units of which a row has so many.
 
     The integers are one table after another: for each cell its ``degree + 1`` parts, last the
-    incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are
-    the same for any chunking or order.
+    incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are the
+    same for any chunking or order.
     """
     total: NDArray[Any] = np.zeros(sum(tally.size for tally in private.tallies), dtype=object)
     rows = 0
@@ -56,12 +56,11 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
 
     The norm, 1 or 2, is of the vector of all parts of all tables.
 
-    To each table a row adds parts that are not negative and have the sum 1,
-    so an L1 norm of 1 and an L2 norm of at most 1. That is all under
-    ``add-remove``. Under ``replace`` a row may leave one declared group and
-    enter another: the difference of two such vectors has L1 norm at most 2
-    and, as no product of parts is negative, L2 norm at most √2; both are
-    reached. Groups are no reason to pay less.
+    To each table a row adds parts that are not negative and have the sum 1, so an L1 norm of 1 and
+    an L2 norm of at most 1. That is all under ``add-remove``. Under ``replace`` a row may leave
+    one declared group and enter another: the difference of two such vectors has L1 norm at most 2
+    and, as no product of parts is negative, L2 norm at most √2; both are reached. Groups are no
+    reason to pay less.
     """
     changed = tables * (2 if adjacency.n_public else 1)
     return float(changed) if norm == 1 else math.sqrt(changed)
@@ -70,13 +69,12 @@ def count_sensitivity(adjacency: Adjacency, tables: int, norm: int) -> float:
 def shares(positions: Floats, degree: int, whole: int) -> Floats:
     """Divide every row between the parts of its cell, by where its number lies.
 
-    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of
-    units come back, shape (degree + 1, rows), of which each row has `whole`, at most ``2**40``.
+    `positions`, shape (rows,), are places in the public range, from 0 to 1; whole numbers of units
+    come back, shape (degree + 1, rows), of which each row has `whole`, at most ``2**40``.
 
-    Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the
-    last part is what remains. So whatever the number, a row's parts have the
-    L1 norm `whole` exactly, and the L2 norm is at most that. The sums of
-    powers are linear in the parts, see
+    Part i is ``C(d, i) t**i (1 - t)**(d - i)``, rounded down to a unit; the last part is what
+    remains. So whatever the number, a row's parts have the L1 norm `whole` exactly, and the L2
+    norm is at most that. The sums of powers are linear in the parts, see
     :func:`dpmodels.postprocess.power_sums.power_weights`.
     """
     parts = np.empty((degree + 1, len(positions)))

@@ -84,17 +84,16 @@ class Gradients(Statistic):
     def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the gradients of the rows, each rounded to the lattice, exactly.
 
-        The parameter, shape (columns,), is a function of released values and public facts. A
-        row moves the integers, shape (columns,), by a vector of Euclidean norm at most
+        The parameter, shape (columns,), is a function of released values and public facts. A row
+        moves the integers, shape (columns,), by a vector of Euclidean norm at most
         ``lattice.radius``; an incomplete one adds zero.
 
-        That vector is a function of the parameter and the row alone, so that
-        neighbours differ in the vectors of one row, by at most ``lattice.radius``,
-        or of two, by at most twice that, without a margin: what is summed over
-        columns before it is rounded are integers (:meth:`Predictors.seen`), the
-        loss is computed by correctly rounded operations
-        (:mod:`dpmodels.statistics.losses`), and the norm is held on the
-        integers that are added (:func:`dpmodels.noise.lattice.to_lattice`).
+        That vector is a function of the parameter and the row alone, so that neighbours differ in
+        the vectors of one row, by at most ``lattice.radius``, or of two, by at most twice that,
+        without a margin: what is summed over columns before it is rounded are integers
+        (:meth:`Predictors.seen`), the loss is computed by correctly rounded operations
+        (:mod:`dpmodels.statistics.losses`), and the norm is held on the integers that are added
+        (:func:`dpmodels.noise.lattice.to_lattice`).
         """
 
         def summed(block: Floats) -> Floats:
@@ -138,8 +137,8 @@ class Gradients(Statistic):
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
 
-        How often it is asked depends on the rows, so progress counts none. Sums
-        are rounded, and the parameter is not; by how much is for the caller to cover.
+        How often it is asked depends on the rows, so progress counts none. Sums are rounded, and
+        the parameter is not; by how much is for the caller to cover.
         """
 
         def summed(block: Floats) -> Slopes:

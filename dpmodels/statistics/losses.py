@@ -1,9 +1,8 @@
 """Losses of linear predictors, with the constants that guarantees rest on.
 
-A row ``(z, y)`` with z in the unit ball and a label of +1 or -1 costs
-``φ(m)`` at the parameter θ, with the margin ``m = y⟨θ, z⟩``. Its gradient is
-``-slope(m) y z``, of a fixed sign along z and no longer than 1, and its
-curvature ``bend(m) z zᵀ``. Slopes and bends are the same bits for a number
+A row ``(z, y)`` with z in the unit ball and a label of +1 or -1 costs ``φ(m)`` at the parameter θ,
+with the margin ``m = y⟨θ, z⟩``. Its gradient is ``-slope(m) y z``, of a fixed sign along z and no
+longer than 1, and its curvature ``bend(m) z zᵀ``. Slopes and bends are the same bits for a number
 wherever it stands (:mod:`dpmodels.statistics.losses`).
 """
 
@@ -33,9 +32,9 @@ NARROWEST, WIDEST = 0.1, 4.0
 class Logistic:
     """The logistic loss ``log(1 + exp(-m))``.
 
-    Its slope is ``q = 1/(1 + exp(m))``, its curvature ``q (1 - q)``: where a
-    row pulls with all its weight it does not bend. A row of length r < 1 pulls
-    with ``t = q r`` and bends by ``q (1 - q) r² = t (r - t) ≤ t (1 - t)``.
+    Its slope is ``q = 1/(1 + exp(m))``, its curvature ``q (1 - q)``: where a row pulls with all
+    its weight it does not bend. A row of length r < 1 pulls with ``t = q r`` and bends by
+    ``q (1 - q) r² = t (r - t) ≤ t (1 - t)``.
     """
 
     name = "logistic"
@@ -66,8 +65,8 @@ class Logistic:
 class Huber:
     """The hinge loss rounded off within a public distance of margin 1.
 
-    ``φ(m)`` is 0 from ``1 + h`` on, ``1 - m`` up to ``1 - h``, and
-    ``(1 + h - m)²/(4h)`` between, where it bends by ``1/(2h)``.
+    ``φ(m)`` is 0 from ``1 + h`` on, ``1 - m`` up to ``1 - h``, and ``(1 + h - m)²/(4h)`` between,
+    where it bends by ``1/(2h)``.
 
     Source: Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011). "Differentially private
     empirical risk minimization." Journal of Machine Learning Research 12, 1069-1109. Section
@@ -115,8 +114,8 @@ class Huber:
 class Poisson:
     """Residuals of a Poisson regression with log link, held within a public bound.
 
-    Its gradients have no bound of their own, so only gradients that are
-    clipped can be released; ``residual/clip`` times z is one in the unit ball.
+    Its gradients have no bound of their own, so only gradients that are clipped can be released;
+    ``residual/clip`` times z is one in the unit ball.
     """
 
     upper: float  # Declared largest response
@@ -154,11 +153,10 @@ def exp(exponents: Floats) -> Floats:
     Beyond 700 either way numbers, of any shape, count as that; the error is below 2⁻⁵² of the
     value.
 
-    Libraries evaluate a whole register of numbers by other code than the few
-    that are left over, and arrays with gaps by a third: the last bit then
-    depends on a number's place. Here every step is one correctly rounded sum
-    or product of each number by itself, ``x = k log 2 + r``, a polynomial in
-    r, and k added to the exponent's bits; nothing is left to choose.
+    Libraries evaluate a whole register of numbers by other code than the few that are left over,
+    and arrays with gaps by a third: the last bit then depends on a number's place. Here every step
+    is one correctly rounded sum or product of each number by itself, ``x = k log 2 + r``, a
+    polynomial in r, and k added to the exponent's bits; nothing is left to choose.
     """
     held = np.clip(exponents, -LARGEST, LARGEST)
     whole = np.rint(held / math.log(2))

@@ -22,9 +22,9 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
 
     Every partial sum of a block's product is an integer below 2**53.
 
-    Entry (0, 0) of the integers, shape (columns + 1, columns + 1), is the number of complete
-    rows times ``4**bits``, the rest of row 0 the sum of the rows times ``2**bits``; an
-    incomplete row adds zero. They are the same for any chunking, order or number of threads.
+    Entry (0, 0) of the integers, shape (columns + 1, columns + 1), is the number of complete rows
+    times ``4**bits``, the rest of row 0 the sum of the rows times ``2**bits``; an incomplete row
+    adds zero. They are the same for any chunking, order or number of threads.
     """
     size = lattice.columns + 1
     total: NDArray[Any] = np.zeros((size, size), dtype=object)

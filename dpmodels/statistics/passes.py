@@ -55,14 +55,13 @@ class Passes(Statistic):
     def within(self, transform: Floats) -> Statistic:
         """Sum ``z zᵀ`` over the rows exactly, with ``z = (2**bits, T x)`` on the lattice.
 
-        T, shape (columns, columns), is finite and a function of released values and public
-        facts. The rows ``T x`` are each held in the unit ball; an incomplete one adds zero
-        everywhere.
+        T, shape (columns, columns), is finite and a function of released values and public facts.
+        The rows ``T x`` are each held in the unit ball; an incomplete one adds zero everywhere.
 
-        T is rounded to integers (:func:`dpmodels.statistics.turn.turn`), so that the
-        products with integer rows are exact in any order; all that follows is done to
-        each row by itself. The integer vector a row becomes has a norm of at most
-        ``2**bits`` and is a function of T and that row alone.
+        T is rounded to integers (:func:`dpmodels.statistics.turn.turn`), so that the products with
+        integer rows are exact in any order; all that follows is done to each row by itself. The
+        integer vector a row becomes has a norm of at most ``2**bits`` and is a function of T and
+        that row alone.
         """
         whole = turn(transform, self._lattice)
         basis = self.fingerprint.also({"transform": digest_of(transform)})

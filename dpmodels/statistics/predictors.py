@@ -64,10 +64,10 @@ class Predictors:
         rounded, each by at most ``2**(bits - 52)`` of their length
         (:func:`dpmodels.statistics.turn.turn`).
 
-        Both are functions of the row and the parameter alone. The squared
-        length of a row and its product with the rounded parameter are integers,
-        exact in any order; all that is done to them are correctly rounded
-        operations on each number by itself, the same in blocks of any size.
+        Both are functions of the row and the parameter alone. The squared length of a row and its
+        product with the rounded parameter are integers, exact in any order; all that is done to
+        them are correctly rounded operations on each number by itself, the same in blocks of any
+        size.
         """
         unit = self._unit(block, lattice)
         own = parameter[int(self.intercept) :]

@@ -13,36 +13,28 @@ class Loss(Protocol):
     @property
     def name(self) -> str:
         """The loss in a word."""
-        ...
 
     @property
     def length(self) -> float:
         """Longest gradient of a row, in units of the loss's."""
-        ...
 
     @property
     def smoothness(self) -> float:
         """Largest curvature of a row."""
-        ...
 
     @property
     def bell(self) -> bool:
         """Whether a row of slope q, whatever its length, bends by at most ``q (1 - q)``."""
-        ...
 
     @property
     def path(self) -> tuple[Loss, ...]:
         """Losses ever closer to this one, which is the last: the first is easy to minimise."""
-        ...
 
     def value(self, margins: Floats) -> Floats:
         """Return the loss."""
-        ...
 
     def slope(self, margins: Floats) -> Floats:
         """Return how steeply the loss falls, in [0, 1]."""
-        ...
 
     def bend(self, margins: Floats) -> Floats:
         """Return the curvature, in [0, smoothness]."""
-        ...

@@ -110,8 +110,8 @@ class Statistic:
     def __add__(self, other: Statistic) -> Statistic:
         """Add the same statistic of disjoint rows.
 
-        ArgumentError: the two are not the same statistic; the message names the first
-        difference in what is public about them.
+        ArgumentError: the two are not the same statistic; the message names the first difference
+        in what is public about them.
         """
         self._require(other)
         exact = self._exact + other._exact

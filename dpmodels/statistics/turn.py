@@ -29,11 +29,10 @@ def turn(transform: Floats, lattice: Lattice) -> Turn:
     `transform`, shape (lines, columns), is finite and a function of released values and public
     facts.
 
-    A line has a Euclidean norm below ``2**(52 - bits)`` before it is rounded,
-    by at most half the root of the number of columns, and a row one of at most
-    ``2**bits``. So the absolute values of the terms of a product have a sum
-    below ``2**53``: every partial sum is an integer that float64 holds, in any
-    order, fused or not, and the product is that of this row alone.
+    A line has a Euclidean norm below ``2**(52 - bits)`` before it is rounded, by at most half the
+    root of the number of columns, and a row one of at most ``2**bits``. So the absolute values of
+    the terms of a product have a sum below ``2**53``: every partial sum is an integer that float64
+    holds, in any order, fused or not, and the product is that of this row alone.
     """
     _, exponents = np.frexp(np.linalg.norm(transform, axis=1))
     powers = (52 - lattice.bits - exponents)[:, None].astype(np.intp)

@@ -1,24 +1,22 @@
 """Discrete Gaussian noise on counts.
 
 Theorem
-    The release is (ε, δ)-differentially private with the exact trade-off of
-    the Gaussian mechanism at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for
-    either adjacency.
+    The release is (ε, δ)-differentially private with the exact trade-off of the Gaussian mechanism
+    at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for either adjacency.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.counts.count_sensitivity` in L2 norm: the
-    root of the number of tables where a row is added or removed, √2 times that
-    where it is replaced, since it may leave one declared group and enter
-    another. Both are reached.
+    Δ of :func:`dpmodels.statistics.counts.count_sensitivity` in L2 norm: the root of the number of
+    tables where a row is added or removed, √2 times that where it is replaced, since it may leave
+    one declared group and enter another. Both are reached.
 Noise
-    Independent discrete Gaussians of scale σ on every count, in units of which
-    a row has up to 2⁴⁰. Every scale is at least 2²⁰ units, where the discrete
-    law's δ(ε) exceeds the continuous one's by less than 10⁻¹¹ of itself, which
-    the calibration's margin covers; the zCDP guarantee needs no such step.
+    Independent discrete Gaussians of scale σ on every count, in units of which a row has up to
+    2⁴⁰. Every scale is at least 2²⁰ units, where the discrete law's δ(ε) exceeds the continuous
+    one's by less than 10⁻¹¹ of itself, which the calibration's margin covers; the zCDP guarantee
+    needs no such step.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential
-    privacy", NeurIPS, for the noise. Balle, Wang (2018) for the calibration.
+    Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential privacy", NeurIPS, for
+    the noise. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations

@@ -1,26 +1,25 @@
 """Discrete Laplace noise on counts.
 
 Theorem
-    The release is dominated by Δ independent releases that are each
-    1/b-differentially private, for either adjacency. So it is ε-differentially
-    private with ε = Δ/b, and ρ-zCDP with ρ = Δ/(2b²), which is ε²/(2Δ) (Bun and
-    Steinke 2016, Proposition 1.4). An (ε, δ) guarantee leaves its δ unused.
+    The release is dominated by Δ independent releases that are each 1/b-differentially private,
+    for either adjacency. So it is ε-differentially private with ε = Δ/b, and ρ-zCDP with ρ =
+    Δ/(2b²), which is ε²/(2Δ) (Bun and Steinke 2016, Proposition 1.4). An (ε, δ) guarantee leaves
+    its δ unused.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.counts.count_sensitivity` in L1 norm: 1 a
-    table where a row is added or removed, 2 where it is replaced, since it may
-    leave one declared group and enter another. Both are reached. In each table
-    the counts that rise do so by 1 altogether, and those that fall likewise:
-    these are the Δ releases, each on counts of its own.
+    Δ of :func:`dpmodels.statistics.counts.count_sensitivity` in L1 norm: 1 a table where a row is
+    added or removed, 2 where it is replaced, since it may leave one declared group and enter
+    another. Both are reached. In each table the counts that rise do so by 1 altogether, and those
+    that fall likewise: these are the Δ releases, each on counts of its own.
 Noise
-    Independent discrete Laplace noise of scale b on every count, on the
-    integers themselves where rows are counted whole; where a row is divided
-    between the parts of its cell, on units of which a row has up to 2⁴⁰.
+    Independent discrete Laplace noise of scale b on every count, on the integers themselves where
+    rows are counted whole; where a row is divided between the parts of its cell, on units of which
+    a row has up to 2⁴⁰.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing
-    privacy mechanisms", STOC. Dwork, McSherry, Nissim, Smith (2006),
-    "Calibrating noise to sensitivity in private data analysis", TCC.
+    Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing privacy mechanisms",
+    STOC. Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data
+    analysis", TCC.
 """
 
 from __future__ import annotations

@@ -1,39 +1,33 @@
 """A clipping radius found privately, and a release of the moments inside it.
 
 Theorem
-    The count, the trace and the moments inside the radius are Gaussian
-    releases, the search for the radius is ε₁-differentially private; each may
-    depend on the answers before it. Together they satisfy ρ-zCDP with the sum
-    of their ρ, ε₁²/2 for the search, or (ε, δ)-differential privacy by the
-    exact curve of their composition.
+    The count, the trace and the moments inside the radius are Gaussian releases, the search for
+    the radius is ε₁-differentially private; each may depend on the answers before it. Together
+    they satisfy ρ-zCDP with the sum of their ρ, ε₁²/2 for the search, or (ε, δ)-differential
+    privacy by the exact curve of their composition.
 Sensitivity
-    The trace changes by at most 1. What clipping to 2⁻ᵗ takes off the sum of
-    squares changes by at most 1, for every t, an inequality between integers:
-    :func:`dpmodels.mechanisms.reach.lost`. Rows magnified by 2ᵗ and held in
-    the ball are rows of the ball: the increments between radii inside the one
-    found are those of `Shells`, the moments those of `Gauss`, the eigenvalues
-    those of `Separate`.
+    The trace changes by at most 1. What clipping to 2⁻ᵗ takes off the sum of squares changes by at
+    most 1, for every t, an inequality between integers: :func:`dpmodels.mechanisms.reach.lost`.
+    Rows magnified by 2ᵗ and held in the ball are rows of the ball: the increments between radii
+    inside the one found are those of `Shells`, the moments those of `Gauss`, the eigenvalues those
+    of `Separate`.
 Noise
-    Discrete Gaussian, at least 2²⁰ steps: 2 % of ρ for the count, or 15 % for
-    the count and the sum of the rows; of the rest 5 % for the trace, 10 % for
-    the search by discrete Laplace noise, 85 % for increments between the
-    radius, half and an eighth of it in even parts (up to 16 columns a quarter,
-    in parts of 0.5, 0.3 and 0.2). With ``denoise=None``, the published method,
-    an eighth goes to the trace and to the search each; what is left to one
-    matrix, its noise equal on and off the diagonal, or in halves to a matrix
-    for the eigenvectors and to the eigenvalues, whichever has the smaller
-    expected error by the released trace; no eigenvalue is negative and their
-    sum is at most what clipped rows can have.
+    Discrete Gaussian, at least 2²⁰ steps: 2 % of ρ for the count, or 15 % for the count and the
+    sum of the rows; of the rest 5 % for the trace, 10 % for the search by discrete Laplace noise,
+    85 % for increments between the radius, half and an eighth of it in even parts (up to 16
+    columns a quarter, in parts of 0.5, 0.3 and 0.2). With ``denoise=None``, the published method,
+    an eighth goes to the trace and to the search each; what is left to one matrix, its noise equal
+    on and off the diagonal, or in halves to a matrix for the eigenvectors and to the eigenvalues,
+    whichever has the smaller expected error by the released trace; no eigenvalue is negative and
+    their sum is at most what clipped rows can have.
 Numerics
-    exact: integer statistic, integer noise of exact law. With
-    ``denoise=None`` idealised, as the eigenvalues are computed in floating
-    point, and the release's card says so.
+    exact: integer statistic, integer noise of exact law. With ``denoise=None`` idealised, as the
+    eigenvalues are computed in floating point, and the release's card says so.
 Source
-    Dong, Liang, Yi (2022), "Differentially private covariance revisited",
-    NeurIPS, AdaptiveCov, for the radius and the choice of the two. Lyu, Su, Li
-    (2017), "Understanding the sparse vector technique for differential
-    privacy", PVLDB 10(6), for a search whose proof is sound. The increments
-    inside the radius and what is made of them are this package's.
+    Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, AdaptiveCov,
+    for the radius and the choice of the two. Lyu, Su, Li (2017), "Understanding the sparse vector
+    technique for differential privacy", PVLDB 10(6), for a search whose proof is sound. The
+    increments inside the radius and what is made of them are this package's.
 """
 
 from __future__ import annotations
@@ -111,8 +105,8 @@ class Adaptive:
     Parameters
     ----------
     denoise : {"auto", "invariant", "spiked", "psd"} or None, default "auto"
-        How the estimate is made of increments inside the radius. None is the
-        published method instead.
+        How the estimate is made of increments inside the radius. None is the published method
+        instead.
 
     Examples
     --------
@@ -185,8 +179,7 @@ class Adaptive:
 def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...]]) -> float:
     """Return a rho, as large as can be, whose events satisfy a guarantee.
 
-    `events` takes rho and returns events of `total_rho` rho, which cost more where rho is
-    larger.
+    `events` takes rho and returns events of `total_rho` rho, which cost more where rho is larger.
 
     BudgetError for a pure guarantee, which Gaussian noise does not give.
     """
@@ -220,8 +213,8 @@ def _matrix_scales(
 ) -> dict[str, float]:
     """Return the noise of one release of a matrix, and of halves for it and its eigenvalues.
 
-    `off` is the scale off the diagonal over that on it, √½ or more: with √½
-    the guarantee is exact, and more noise keeps it.
+    `off` is the scale off the diagonal over that on it, √½ or more: with √½ the guarantee is
+    exact, and more noise keeps it.
     """
     sigma = multiplier * eigenvalue_sensitivity(facts.adjacency, 2) * lattice.radius**2 * ROUND_UP
     half = multiplier * math.sqrt(2) * ROUND_UP

@@ -1,30 +1,26 @@
 """Independent equal Gaussian noise on and above the diagonal, as published.
 
 Theorem
-    The release is (ε, δ)-differentially private with the exact trade-off of
-    the Gaussian mechanism at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for
-    either adjacency. The noise on and above the diagonal is independent and
-    of one scale σ; the entries below it are copies.
+    The release is (ε, δ)-differentially private with the exact trade-off of the Gaussian mechanism
+    at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for either adjacency. The noise on and above
+    the diagonal is independent and of one scale σ; the entries below it are copies.
 Sensitivity
-    The upper triangle of a symmetric matrix has an L2 norm of at most the
-    Frobenius norm, so Δ of :func:`dpmodels.statistics.moment_sensitivity`
-    holds. It is attained: rows ``(a, b)`` and ``(b, a)`` differ in the
-    diagonal alone, and their inner product 2ab may be any number in [-1, 1];
-    ``e₁`` and ``e₂`` give √2.
+    The upper triangle of a symmetric matrix has an L2 norm of at most the Frobenius norm, so Δ of
+    :func:`dpmodels.statistics.moment_sensitivity` holds. It is attained: rows ``(a, b)`` and
+    ``(b, a)`` differ in the diagonal alone, and their inner product 2ab may be any number in [-1,
+    1]; ``e₁`` and ``e₂`` give √2.
 Noise
-    Independent discrete Gaussians of scale σ times the squared lattice radius
-    on and above the diagonal, σ/w₀ and σ/w₁ for the count and the sum of the
-    rows, with the weights of ``moment_weights``; every scale is at least 2²⁰
-    steps. The paper has n known and no mean; both ride along here within the
-    same guarantee, and σ is the least that the guarantee allows where the
-    paper has a sufficient one. Off the diagonal the variance is twice that of
-    isometric noise, which is all that isometric coordinates change.
+    Independent discrete Gaussians of scale σ times the squared lattice radius on and above the
+    diagonal, σ/w₀ and σ/w₁ for the count and the sum of the rows, with the weights of
+    ``moment_weights``; every scale is at least 2²⁰ steps. The paper has n known and no mean; both
+    ride along here within the same guarantee, and σ is the least that the guarantee allows where
+    the paper has a sufficient one. Off the diagonal the variance is twice that of isometric noise,
+    which is all that isometric coordinates change.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss: optimal bounds for
-    privacy-preserving principal component analysis", STOC. Balle, Wang (2018) for the
-    calibration.
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss: optimal bounds for privacy-preserving
+    principal component analysis", STOC. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations

@@ -1,35 +1,31 @@
 """Gaussian noise on rows clipped to an ellipsoid that is made tighter round by round.
 
 Theorem
-    Every round is a Gaussian mechanism, given what the rounds before released;
-    together they satisfy (ε, δ) with the exact trade-off of one Gaussian
-    mechanism, or ρ-zCDP: the multipliers compose, ``1/m² = Σ 1/m_j²``. The
-    matrix of a round is a function of released values and public facts, and
-    so are the square roots and the way back.
+    Every round is a Gaussian mechanism, given what the rounds before released; together they
+    satisfy (ε, δ) with the exact trade-off of one Gaussian mechanism, or ρ-zCDP: the multipliers
+    compose, ``1/m² = Σ 1/m_j²``. The matrix of a round is a function of released values and public
+    facts, and so are the square roots and the way back.
 Sensitivity
-    In round j a row ``x`` becomes ``T_j x``, held in the unit ball: an integer
-    vector of norm at most ``2**bits`` that depends on that row and T_j alone.
-    So the first round, of the augmented moments, has the sensitivity of
-    :func:`dpmodels.statistics.moment_sensitivity`, and every further one, of
-    the second moment alone, √2 (two orthogonal rows) or 1 (a row more).
+    In round j a row ``x`` becomes ``T_j x``, held in the unit ball: an integer vector of norm at
+    most ``2**bits`` that depends on that row and T_j alone. So the first round, of the augmented
+    moments, has the sensitivity of :func:`dpmodels.statistics.moment_sensitivity`, and every
+    further one, of the second moment alone, √2 (two orthogonal rows) or 1 (a row more).
 Noise
-    Independent discrete Gaussians on those integers, in isometric
-    coordinates: σ on the diagonal, σ/√2 off it, at least 2²⁰ steps. The last
-    round has three quarters of the budget, the others share a quarter. The
-    matrix is the last round's, nearest positive semidefinite and transformed
+    Independent discrete Gaussians on those integers, in isometric coordinates: σ on the diagonal,
+    σ/√2 off it, at least 2²⁰ steps. The last round has three quarters of the budget, the others
+    share a quarter. The matrix is the last round's, nearest positive semidefinite and transformed
     back; rows were clipped, so its error has no known law.
 Numerics
-    exact: in every round an integer statistic and integer noise of exact law;
-    what happens in floating point in between happens to released values.
+    exact: in every round an integer statistic and integer noise of exact law; what happens in
+    floating point in between happens to released values.
 Source
-    Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical private mean and
-    covariance estimation", NeurIPS, the zero-mean form. As there, the rows are
-    clipped to the radius ``γ² = d + 2√(d log 1/β) + 2 log 1/β`` that a normal
-    row exceeds with probability β, and the next ellipsoid is that of
-    ``Z + (η + ν) I``. Their code has β = 0.1, η = √(d/n) + d/2n and ν = 0.
-    Here β = 0.001, ν is the edge of the noise's spectrum, ``σ√(2d)``, without
-    which directions below the noise are blown up, and no round clips wider
-    than rows of the unit ball reach, which is what the noise is paid for.
+    Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical private mean and covariance
+    estimation", NeurIPS, the zero-mean form. As there, the rows are clipped to the radius
+    ``γ² = d + 2√(d log 1/β) + 2 log 1/β`` that a normal row exceeds with probability β, and the
+    next ellipsoid is that of ``Z + (η + ν) I``. Their code has β = 0.1, η = √(d/n) + d/2n and ν =
+    0. Here β = 0.001, ν is the edge of the noise's spectrum, ``σ√(2d)``, without which directions
+    below the noise are blown up, and no round clips wider than rows of the unit ball reach, which
+    is what the noise is paid for.
 """
 
 from __future__ import annotations
@@ -104,17 +100,17 @@ class Ellipsoid(NamedTuple):
 class CoinPress:
     """Rounds of clipping to an ellipsoid, each learnt from the round before.
 
-    Made for few columns of normal-like rows about the public centre; reads
-    the rows once for each round.
+    Made for few columns of normal-like rows about the public centre; reads the rows once for each
+    round.
 
     Parameters
     ----------
     rounds : int
         Public number of rounds, 1 to 20.
     largest : float
-        Public bound on the largest eigenvalue of the second moment of a row in
-        the unit ball, above 0 and at most 1, which always holds. A smaller one
-        clips in the first round already, the sum of the rows too.
+        Public bound on the largest eigenvalue of the second moment of a row in the unit ball,
+        above 0 and at most 1, which always holds. A smaller one clips in the first round already,
+        the sum of the rows too.
 
     Raises
     ------
@@ -206,8 +202,8 @@ class CoinPress:
 def normal_radius(columns: int) -> float:
     """Return a radius that a standard normal row exceeds with probability 0.001 at most.
 
-    Source: Laurent, B. and Massart, P. (2000). "Adaptive estimation of a quadratic functional
-    by model selection." Annals of Statistics 28(5), 1302-1338.
+    Source: Laurent, B. and Massart, P. (2000). "Adaptive estimation of a quadratic functional by
+    model selection." Annals of Statistics 28(5), 1302-1338.
     """
     tail = -math.log(TAIL)
     return math.sqrt(columns + 2 * math.sqrt(columns * tail) + 2 * tail)

@@ -1,30 +1,26 @@
 """Gaussian noise on the augmented moments, in isometric coordinates.
 
 Theorem
-    The release is (ε, δ)-differentially private with the exact trade-off of
-    the Gaussian mechanism at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for
-    either adjacency. A matrix is written as ``svec(S) = (S_ii, √2 S_ij)``, so
-    that ``‖svec(S)‖₂ = ‖S‖_F`` and noise of scale σ in every coordinate has
-    variance σ² on the diagonal and σ²/2 off it.
+    The release is (ε, δ)-differentially private with the exact trade-off of the Gaussian mechanism
+    at multiplier σ/Δ, or ρ-zCDP with ρ = Δ²/(2σ²), for either adjacency. A matrix is written as
+    ``svec(S) = (S_ii, √2 S_ij)``, so that ``‖svec(S)‖₂ = ‖S‖_F`` and noise of scale σ in every
+    coordinate has variance σ² on the diagonal and σ²/2 off it.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.moment_sensitivity`, an inequality between
-    integers: rows are integer vectors of norm at most ``2**bits``, and their
-    moments are summed exactly.
+    Δ of :func:`dpmodels.statistics.moment_sensitivity`, an inequality between integers: rows are
+    integer vectors of norm at most ``2**bits``, and their moments are summed exactly.
 Noise
-    Independent discrete Gaussians on the same integers, of scale σ times the
-    squared lattice radius for the diagonal, σ/√2 off it, σ/w₀ and σ/w₁ for
-    the count and the sum of the rows. Every scale is at least 2²⁰ steps,
-    where the discrete law's δ(ε) exceeds the continuous one's by less than
-    10⁻¹¹ of itself (the error of a Riemann sum, of order σ⁻²), which the
+    Independent discrete Gaussians on the same integers, of scale σ times the squared lattice
+    radius for the diagonal, σ/√2 off it, σ/w₀ and σ/w₁ for the count and the sum of the rows.
+    Every scale is at least 2²⁰ steps, where the discrete law's δ(ε) exceeds the continuous one's
+    by less than 10⁻¹¹ of itself (the error of a Riemann sum, of order σ⁻²), which the
     calibration's margin covers; the zCDP guarantee needs no such step.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, for Gaussian
-    noise on the second moment; the isometric coordinates halve the variance
-    off the diagonal at the same guarantee. Balle, Wang (2018) for the calibration.
-    Canonne, Kamath, Steinke (2020), "The discrete Gaussian for differential
-    privacy", NeurIPS, for the noise.
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, for Gaussian noise on the second
+    moment; the isometric coordinates halve the variance off the diagonal at the same guarantee.
+    Balle, Wang (2018) for the calibration. Canonne, Kamath, Steinke (2020), "The discrete Gaussian
+    for differential privacy", NeurIPS, for the noise.
 """
 
 from __future__ import annotations

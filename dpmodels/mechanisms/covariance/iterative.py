@@ -1,40 +1,34 @@
 """Laplace-noised eigenvalues, and eigenvectors drawn one at a time by the exponential mechanism.
 
 Theorem
-    ε-differentially private, and ρ-zCDP: the Laplace releases cost their ε or
-    ε²/2. Drawing u on the unit sphere of the complement of the directions
-    drawn before, with density proportional to ``exp(c uᵀSu)`` and S the sum
-    of ``x xᵀ``, has privacy losses in an interval of length ε_i: it costs ε_i
-    or ε_i²/8. The directions share their part equally, and the last of all
-    ``columns`` is determined. An (ε, δ) guarantee takes the larger ε_i of two
-    divisions, that of pure privacy and that of zCDP, each enlarged as far as
-    the composition of all events at δ allows.
+    ε-differentially private, and ρ-zCDP: the Laplace releases cost their ε or ε²/2. Drawing u on
+    the unit sphere of the complement of the directions drawn before, with density proportional to
+    ``exp(c uᵀSu)`` and S the sum of ``x xᵀ``, has privacy losses in an interval of length ε_i: it
+    costs ε_i or ε_i²/8. The directions share their part equally, and the last of all ``columns``
+    is determined. An (ε, δ) guarantee takes the larger ε_i of two divisions, that of pure privacy
+    and that of zCDP, each enlarged as far as the composition of all events at δ allows.
 Sensitivity
-    Of the falling eigenvalues the L1 norm 2, or 1 under ``add-remove``, where
-    a row more raises them by its squared norm in sum. Of ``uᵀSu``: it moves
-    between -1 and 1 for a replaced row, so c = ε_i/2; a row more only raises
-    it, by at most 1, so c = ε_i under ``add-remove``. Count and sum: a row's
-    L1 norm is at most √d.
+    Of the falling eigenvalues the L1 norm 2, or 1 under ``add-remove``, where a row more raises
+    them by its squared norm in sum. Of ``uᵀSu``: it moves between -1 and 1 for a replaced row, so
+    c = ε_i/2; a row more only raises it, by at most 1, so c = ε_i under ``add-remove``. Count and
+    sum: a row's L1 norm is at most √d.
 Noise
-    Discrete Laplace noise of at least 2¹⁰ steps on the squared lattice for
-    the count, the sum and the eigenvalues, which are sorted and brought to
-    the nearest that are not negative, with a sum of at most the number of
-    rows where that is public. Directions are exact rejection draws from the
-    vector Bingham law; those that are not drawn share the mean of the
-    eigenvalues left over. The error of the matrix has no known law.
+    Discrete Laplace noise of at least 2¹⁰ steps on the squared lattice for the count, the sum and
+    the eigenvalues, which are sorted and brought to the nearest that are not negative, with a sum
+    of at most the number of rows where that is public. Directions are exact rejection draws from
+    the vector Bingham law; those that are not drawn share the mean of the eigenvalues left over.
+    The error of the matrix has no known law.
 Numerics
-    idealised: eigenvalues of the exact integers and the rejection draws are
-    computed in floating point; rounding the eigenvalues to integers, d steps,
-    is covered.
+    idealised: eigenvalues of the exact integers and the rejection draws are computed in floating
+    point; rounding the eigenvalues to integers, d steps, is covered.
 Source
-    Amin, Dick, Kulesza, Muñoz Medina, Vassilvitskii (2019), "Differentially
-    private covariance estimation", NeurIPS. Their sampler has ε_i/4 where
-    ε_i/2 suffices; their code adds Laplace noise of scale 1/ε₀ to the
-    eigenvalues, right for a row more or less, half of what a replaced row
-    needs; it divides the budget by a bound that the number of rows enters
-    (1 to 9 % for the eigenvalues at ε = 0.1 to 1, 10⁴ to 10⁵ rows and 10 to
-    50 columns), and between directions by the noisy eigenvalues. Cesar, Rogers
-    (2021), "Bounding, concentrating, and truncating", ALT, for ε²/8.
+    Amin, Dick, Kulesza, Muñoz Medina, Vassilvitskii (2019), "Differentially private covariance
+    estimation", NeurIPS. Their sampler has ε_i/4 where ε_i/2 suffices; their code adds Laplace
+    noise of scale 1/ε₀ to the eigenvalues, right for a row more or less, half of what a replaced
+    row needs; it divides the budget by a bound that the number of rows enters (1 to 9 % for the
+    eigenvalues at ε = 0.1 to 1, 10⁴ to 10⁵ rows and 10 to 50 columns), and between directions by
+    the noisy eigenvalues. Cesar, Rogers (2021), "Bounding, concentrating, and truncating", ALT,
+    for ε²/8.
 """
 
 from __future__ import annotations
@@ -105,11 +99,11 @@ class Iterative:
     Parameters
     ----------
     share : float
-        The eigenvalues' part of eps (of rho for a zCDP guarantee) that the
-        count and the sum leave, between 0 and 1.
+        The eigenvalues' part of eps (of rho for a zCDP guarantee) that the count and the sum
+        leave, between 0 and 1.
     directions : int or None
-        Public number of directions to draw, at least 1; None draws as many
-        as components are wanted.
+        Public number of directions to draw, at least 1; None draws as many as components are
+        wanted.
 
     Raises
     ------

@@ -1,30 +1,26 @@
 """Laplace noise on the augmented moments, the second moment on and above the diagonal.
 
 Theorem
-    The release is ε-differentially private with ε = Δ/b, for either
-    adjacency, and so ε²/2-zCDP (Bun and Steinke 2016). An (ε, δ) guarantee
-    leaves its δ unused.
+    The release is ε-differentially private with ε = Δ/b, for either adjacency, and so ε²/2-zCDP
+    (Bun and Steinke 2016). An (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.sensitivity.absolute_sensitivity`, proved
-    there: with d columns and the upper triangle alone a row adds at most
-    (d + 1)/2, and two complete rows differ by at most the smaller of
-    d/√2 + 1 and √(d(d + 3)/2), where d + 1 is twice a row's own. Reached to
-    5 % by four clusters of coordinates, ``√(2/d) (cos t, sin t)`` at t = π/8
-    and quarter turns from it, which give (d + 1)/√2. It is an inequality
-    between reals, hence holds for the integers that stand for them.
+    Δ of :func:`dpmodels.statistics.sensitivity.absolute_sensitivity`, proved there: with d columns
+    and the upper triangle alone a row adds at most (d + 1)/2, and two complete rows differ by at
+    most the smaller of d/√2 + 1 and √(d(d + 3)/2), where d + 1 is twice a row's own. Reached to 5
+    % by four clusters of coordinates, ``√(2/d) (cos t, sin t)`` at t = π/8 and quarter turns from
+    it, which give (d + 1)/√2. It is an inequality between reals, hence holds for the integers that
+    stand for them.
 Noise
-    Independent discrete Laplace noise of scale b times the squared lattice
-    radius on and above the diagonal, b/w₀ and b/w₁ for the count and the sum
-    of the rows, with the weights of ``absolute_weights``. Every scale is at
-    least 2¹⁰ steps, where the standard deviation is √2 times the scale to
-    10⁻⁷.
+    Independent discrete Laplace noise of scale b times the squared lattice radius on and above the
+    diagonal, b/w₀ and b/w₁ for the count and the sum of the rows, with the weights of
+    ``absolute_weights``. Every scale is at least 2¹⁰ steps, where the standard deviation is √2
+    times the scale to 10⁻⁷.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity
-    in private data analysis", TCC. Ghosh, Roughgarden, Sundararajan (2009),
-    "Universally utility-maximizing privacy mechanisms", STOC, for the
-    discrete law.
+    Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data
+    analysis", TCC. Ghosh, Roughgarden, Sundararajan (2009), "Universally utility-maximizing
+    privacy mechanisms", STOC, for the discrete law.
 """
 
 from __future__ import annotations

@@ -1,32 +1,27 @@
 """Gaussian noise on and above the diagonal with the calibration of MOD-SULQ.
 
 Theorem
-    The release is (ε, δ)-differentially private. The second moment's noise
-    scale is the published one, with α = ε and d columns, for the sum over
-    the rows, in which n cancels:
+    The release is (ε, δ)-differentially private. The second moment's noise scale is the published
+    one, with α = ε and d columns, for the sum over the rows, in which n cancels:
 
         nβ = (d + 1)/α · √(2 ln((d² + d)/(δ 2√(2π)))) + 1/√α.
 
-    The number of rows and, where a mean is wanted, their sum are released
-    along with it. The exact trade-off of the Gaussian mechanism at the joint
-    multiplier of all three holds, and is what is charged: it is below what
-    was asked, as the published scale is larger than it needs to be.
+    The number of rows and, where a mean is wanted, their sum are released along with it. The exact
+    trade-off of the Gaussian mechanism at the joint multiplier of all three holds, and is what is
+    charged: it is below what was asked, as the published scale is larger than it needs to be.
 Sensitivity
-    ``1/m² = max (‖Δ upper triangle‖²/σ² + Δcount²/σ₀² + ‖Δsum‖²/σ₁²)`` is at
-    most ``Δ²/σ²`` of :func:`dpmodels.statistics.moment_sensitivity` at the
-    weights ``σ/σ₀`` and ``σ/σ₁``.
+    ``1/m² = max (‖Δ upper triangle‖²/σ² + Δcount²/σ₀² + ‖Δsum‖²/σ₁²)`` is at most ``Δ²/σ²`` of
+    :func:`dpmodels.statistics.moment_sensitivity` at the weights ``σ/σ₀`` and ``σ/σ₁``.
 Noise
-    Independent discrete Gaussians. σ is the larger of nβ and what the exact
-    trade-off asks of a joint release; σ₀ and σ₁ are what it asks. At ε = 1
-    and δ = 10⁻⁶ the published scale is 6 (5 columns), 54 (50) and 111 (100)
-    times what the second moment alone needs, and more for larger δ. Only for
-    ε of 10⁴ and more is nothing left in it for the count and the mean.
+    Independent discrete Gaussians. σ is the larger of nβ and what the exact trade-off asks of a
+    joint release; σ₀ and σ₁ are what it asks. At ε = 1 and δ = 10⁻⁶ the published scale is 6 (5
+    columns), 54 (50) and 111 (100) times what the second moment alone needs, and more for larger
+    δ. Only for ε of 10⁴ and more is nothing left in it for the count and the mean.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Chaudhuri, Sarwate, Sinha (2012), "Near-optimal differentially private
-    principal components", NeurIPS, algorithm MOD-SULQ. Balle, Wang (2018) for
-    what is charged.
+    Chaudhuri, Sarwate, Sinha (2012), "Near-optimal differentially private principal components",
+    NeurIPS, algorithm MOD-SULQ. Balle, Wang (2018) for what is charged.
 """
 
 from __future__ import annotations
@@ -83,8 +78,8 @@ class ModSulq:
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Calibrate the noise to a guarantee.
 
-        BudgetError for other guarantees than (eps, delta), which the published scale is a
-        function of; if the noise leaves no useful lattice.
+        BudgetError for other guarantees than (eps, delta), which the published scale is a function
+        of; if the noise leaves no useful lattice.
         """
         if not isinstance(guarantee, ApproxDP):
             raise BudgetError(

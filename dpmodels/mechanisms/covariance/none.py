@@ -1,8 +1,8 @@
 """The exact moments, without noise and without privacy: simulations only.
 
 Theorem
-    None: the release is not private. It is refused outside ``dp.simulation``,
-    where nothing is private anyway, and nothing is charged.
+    None: the release is not private. It is refused outside ``dp.simulation``, where nothing is
+    private anyway, and nothing is charged.
 Sensitivity
     As large as the data; no noise is measured by it.
 Noise

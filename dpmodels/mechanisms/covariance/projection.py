@@ -1,26 +1,22 @@
 """Isometric Gaussian noise, and the nearest matrix that a second moment can be.
 
 Theorem
-    As for `Gauss`: the exact trade-off of the Gaussian mechanism at
-    multiplier σ/Δ. The projection is post-processing.
+    As for `Gauss`: the exact trade-off of the Gaussian mechanism at multiplier σ/Δ. The projection
+    is post-processing.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.moment_sensitivity`, an inequality between
-    integers.
+    Δ of :func:`dpmodels.statistics.moment_sensitivity`, an inequality between integers.
 Noise
-    Independent discrete Gaussians in isometric coordinates, at least 2²⁰
-    steps: variance σ² on the diagonal of the second moment and σ²/2 off it.
-    The noisy matrix is released with that law, and next to it the nearest
-    positive semidefinite matrix, whose trace is at most the number of rows
-    where that is public. The matrix before noise lies in that convex set, so
-    the projection is never farther from it than the noisy matrix is.
+    Independent discrete Gaussians in isometric coordinates, at least 2²⁰ steps: variance σ² on the
+    diagonal of the second moment and σ²/2 off it. The noisy matrix is released with that law, and
+    next to it the nearest positive semidefinite matrix, whose trace is at most the number of rows
+    where that is public. The matrix before noise lies in that convex set, so the projection is
+    never farther from it than the noisy matrix is.
 Numerics
-    exact: integer statistic, integer noise of exact law; everything else
-    comes after the release.
+    exact: integer statistic, integer noise of exact law; everything else comes after the release.
 Source
-    Nikolov, Talwar, Zhang (2013), "The geometry of differential privacy: the
-    sparse and approximate cases", STOC, for the projection. Dwork, Talwar,
-    Thakurta, Zhang (2014), "Analyze Gauss", STOC, for Gaussian noise on the
-    second moment.
+    Nikolov, Talwar, Zhang (2013), "The geometry of differential privacy: the sparse and
+    approximate cases", STOC, for the projection. Dwork, Talwar, Thakurta, Zhang (2014), "Analyze
+    Gauss", STOC, for Gaussian noise on the second moment.
 """
 
 from __future__ import annotations

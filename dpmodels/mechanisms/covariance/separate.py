@@ -1,30 +1,25 @@
 """Noisy eigenvalues put together with the eigenvectors of a noisy matrix.
 
 Theorem
-    Two Gaussian releases of multipliers m₁ and m₂ compose to the exact
-    trade-off of one of multiplier m, ``1/m² = 1/m₁² + 1/m₂²``, hence to
-    (ε, δ)-differential privacy or 1/(2m²)-zCDP. The first is of the
-    eigenvalues, the second of the augmented moments in isometric coordinates,
+    Two Gaussian releases of multipliers m₁ and m₂ compose to the exact trade-off of one of
+    multiplier m, ``1/m² = 1/m₁² + 1/m₂²``, hence to (ε, δ)-differential privacy or 1/(2m²)-zCDP.
+    The first is of the eigenvalues, the second of the augmented moments in isometric coordinates,
     whose eigenvectors are kept; putting them together is post-processing.
 Sensitivity
-    Of the falling eigenvalues the L2 norm √2, or 1 under ``add-remove``
-    (Hoffman, Wielandt 1953), attained by ``x ⊥ y``; rounding them to integers
-    adds √d steps. Of the moments as for `Gauss`.
+    Of the falling eigenvalues the L2 norm √2, or 1 under ``add-remove`` (Hoffman, Wielandt 1953),
+    attained by ``x ⊥ y``; rounding them to integers adds √d steps. Of the moments as for `Gauss`.
 Noise
-    Independent discrete Gaussians on the squared lattice, for the eigenvalues
-    and for the moments, at least 2²⁰ steps. The noisy matrix is released too,
-    with its law. The noisy eigenvalues are sorted and brought to the nearest
-    that are not negative, with a sum of at most the number of rows where that
-    is public.
+    Independent discrete Gaussians on the squared lattice, for the eigenvalues and for the moments,
+    at least 2²⁰ steps. The noisy matrix is released too, with its law. The noisy eigenvalues are
+    sorted and brought to the nearest that are not negative, with a sum of at most the number of
+    rows where that is public.
 Numerics
-    idealised: the eigenvalues of the exact integers are computed in floating
-    point, and the sensitivity is that of the real numbers they approximate.
-    The error, some 10⁻¹⁶ of the number of rows where one row moves them by 1,
-    is not accounted for. The moments are exact.
+    idealised: the eigenvalues of the exact integers are computed in floating point, and the
+    sensitivity is that of the real numbers they approximate. The error, some 10⁻¹⁶ of the number
+    of rows where one row moves them by 1, is not accounted for. The moments are exact.
 Source
-    Dong, Liang, Yi (2022), "Differentially private covariance revisited",
-    NeurIPS, SeparateCov; the isometric coordinates halve the variance of the
-    noise off the diagonal.
+    Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, SeparateCov;
+    the isometric coordinates halve the variance of the noise off the diagonal.
 """
 
 from __future__ import annotations

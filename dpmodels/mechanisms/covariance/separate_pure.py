@@ -1,30 +1,26 @@
 """Laplace-noised eigenvalues put together with the eigenvectors of a Laplace-noised matrix.
 
 Theorem
-    Two Laplace releases add their ε, and their ε²/2 of zCDP. The first is of
-    the eigenvalues, the second of the augmented moments, whose eigenvectors
-    are kept; putting them together is post-processing. An (ε, δ) guarantee
-    leaves its δ unused.
+    Two Laplace releases add their ε, and their ε²/2 of zCDP. The first is of the eigenvalues, the
+    second of the augmented moments, whose eigenvectors are kept; putting them together is
+    post-processing. An (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    Of the falling eigenvalues the L1 norm 2, or 1 under ``add-remove``: a row
-    more raises all of them, by its squared norm in sum. Rounding them to
-    integers adds d steps. Of the moments as for `Laplace`.
+    Of the falling eigenvalues the L1 norm 2, or 1 under ``add-remove``: a row more raises all of
+    them, by its squared norm in sum. Rounding them to integers adds d steps. Of the moments as for
+    `Laplace`.
 Noise
-    Independent discrete Laplace noise on the squared lattice, for the
-    eigenvalues and for the moments, at least 2¹⁰ steps. The noisy matrix is
-    released too, with its law. The noisy eigenvalues are sorted and brought
-    to the nearest that are not negative, with a sum of at most the number of
-    rows where that is public.
+    Independent discrete Laplace noise on the squared lattice, for the eigenvalues and for the
+    moments, at least 2¹⁰ steps. The noisy matrix is released too, with its law. The noisy
+    eigenvalues are sorted and brought to the nearest that are not negative, with a sum of at most
+    the number of rows where that is public.
 Numerics
-    idealised: the eigenvalues of the exact integers are computed in floating
-    point, and the sensitivity is that of the real numbers they approximate.
-    The error, some 10⁻¹⁶ of the number of rows where one row moves them by 1,
-    is not accounted for. The moments are exact.
+    idealised: the eigenvalues of the exact integers are computed in floating point, and the
+    sensitivity is that of the real numbers they approximate. The error, some 10⁻¹⁶ of the number
+    of rows where one row moves them by 1, is not accounted for. The moments are exact.
 Source
-    Dong, Liang, Yi (2022), "Differentially private covariance revisited",
-    NeurIPS, for the two parts. Amin, Dick, Kulesza, Muñoz Medina,
-    Vassilvitskii (2019), "Differentially private covariance estimation",
-    NeurIPS, for Laplace noise on the eigenvalues.
+    Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, for the two
+    parts. Amin, Dick, Kulesza, Muñoz Medina, Vassilvitskii (2019), "Differentially private
+    covariance estimation", NeurIPS, for Laplace noise on the eigenvalues.
 """
 
 from __future__ import annotations
@@ -64,8 +60,7 @@ class SeparatePure:
     Parameters
     ----------
     share : float
-        The eigenvalues' part of eps (of rho for a zCDP guarantee), between 0
-        and 1.
+        The eigenvalues' part of eps (of rho for a zCDP guarantee), between 0 and 1.
 
     Raises
     ------

@@ -1,36 +1,30 @@
 """Gaussian noise on the increments between public clipping radii, in proportion to each.
 
 Theorem
-    The release is (ε, δ)-differentially private with the exact trade-off of
-    the Gaussian mechanism, or ρ-zCDP, for either adjacency. The parts, each
-    in units of its own noise, are one vector of L2 sensitivity 1/multiplier;
-    the estimate is post-processing.
+    The release is (ε, δ)-differentially private with the exact trade-off of the Gaussian
+    mechanism, or ρ-zCDP, for either adjacency. The parts, each in units of its own noise, are one
+    vector of L2 sensitivity 1/multiplier; the estimate is post-processing.
 Sensitivity
-    With S_r the second moment of the rows clipped to radius r, the increments
-    are S_1 - S_½, S_½ - S_¼ and S_¼, or with ⅛ for ¼ beyond 16 columns: what
-    one row adds has norm 1 - ¼, ¼ - 1/16 and 1/16 at most. Each has its trace as
-    one more coordinate. The bound, and what rounding adds to it, is proved at
-    :func:`dpmodels.statistics.increments.increment_sensitivity`, that of the
-    count and the sum of the rows at
-    :func:`dpmodels.mechanisms.counted.gaussian_count`.
+    With S_r the second moment of the rows clipped to radius r, the increments are S_1 - S_½, S_½ -
+    S_¼ and S_¼, or with ⅛ for ¼ beyond 16 columns: what one row adds has norm 1 - ¼, ¼ - 1/16 and
+    1/16 at most. Each has its trace as one more coordinate. The bound, and what rounding adds to
+    it, is proved at :func:`dpmodels.statistics.increments.increment_sensitivity`, that of the
+    count and the sum of the rows at :func:`dpmodels.mechanisms.counted.gaussian_count`.
 Noise
-    Independent discrete Gaussians on the integers of each increment, of scale
-    σ on the diagonal, σ/√2 off it, σ/w for the trace of weight w, in proportion
-    to its sensitivity. The increments take 0.5, 0.3 and 0.2 of the budget from
-    the outside in, after 2 % for the count, or 15 % for the count and the sum.
-    No scale is below 2²⁰ steps. The released second moment is the sum of the
-    increments: its variance on the diagonal is the sum of theirs, half of that
-    off it.
+    Independent discrete Gaussians on the integers of each increment, of scale σ on the diagonal,
+    σ/√2 off it, σ/w for the trace of weight w, in proportion to its sensitivity. The increments
+    take 0.5, 0.3 and 0.2 of the budget from the outside in, after 2 % for the count, or 15 % for
+    the count and the sum. No scale is below 2²⁰ steps. The released second moment is the sum of
+    the increments: its variance on the diagonal is the sum of theirs, half of that off it.
 Numerics
-    exact: integer statistic, integer noise of exact law; the division to real
-    numbers and the estimate come after the release.
+    exact: integer statistic, integer noise of exact law; the division to real numbers and the
+    estimate come after the release.
 Source
-    This package. Where rows are shorter than the public bound, the inner
-    increments have little noise, and hold the shape of the outer ones, which
-    is predicted from them; only the remainder is denoised. Clipping to a
-    smaller radius for less noise is of Dong, Liang, Yi (2022), "Differentially
-    private covariance revisited", NeurIPS. Canonne, Kamath, Steinke (2020),
-    "The discrete Gaussian for differential privacy", NeurIPS, for the noise.
+    This package. Where rows are shorter than the public bound, the inner increments have little
+    noise, and hold the shape of the outer ones, which is predicted from them; only the remainder
+    is denoised. Clipping to a smaller radius for less noise is of Dong, Liang, Yi (2022),
+    "Differentially private covariance revisited", NeurIPS. Canonne, Kamath, Steinke (2020), "The
+    discrete Gaussian for differential privacy", NeurIPS, for the noise.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """The zero matrix: what is known without spending anything.
 
 Theorem
-    The release is a function of public facts and 0-differentially private.
-    It satisfies every guarantee and is charged nothing.
+    The release is a function of public facts and 0-differentially private. It satisfies every
+    guarantee and is charged nothing.
 Sensitivity
-    0: no row enters. The number of rows is public under ``replace`` and
-    stands for the number of complete ones; under ``add-remove`` 0 does.
+    0: no row enters. The number of rows is public under ``replace`` and stands for the number of
+    complete ones; under ``add-remove`` 0 does.
 Noise
     None, and none is stated: a constant has no law of error.
 Numerics
     exact: no computation with rows is released.
 Source
-    The baseline of Dong, Liang, Yi (2022), "Differentially private covariance
-    revisited", NeurIPS: a release farther from the truth than zero is worse
-    than none.
+    The baseline of Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS:
+    a release farther from the truth than zero is worse than none.
 """
 
 from __future__ import annotations

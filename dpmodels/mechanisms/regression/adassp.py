@@ -1,30 +1,26 @@
 """Noisy moments of rows (1, x, y), and a ridge by a private smallest eigenvalue.
 
 Theorem
-    (ε, δ)-differentially private with the exact trade-off of two Gaussian
-    releases composed, or ρ-zCDP: the smallest eigenvalue of X'X, and the
-    moments of ``gauss``.
+    (ε, δ)-differentially private with the exact trade-off of two Gaussian releases composed, or
+    ρ-zCDP: the smallest eigenvalue of X'X, and the moments of ``gauss``.
 Sensitivity
-    X'X of rows ``(1, x)`` of squared norm at most 2 gains one such row or
-    loses one or both: its smallest eigenvalue moves by at most 2, for either
-    adjacency (Weyl), and by one lattice step more for the rounding. The
-    moments: Δ of :func:`dpmodels.statistics.moment_sensitivity`. Rows with
-    weights are no longer.
+    X'X of rows ``(1, x)`` of squared norm at most 2 gains one such row or loses one or both: its
+    smallest eigenvalue moves by at most 2, for either adjacency (Weyl), and by one lattice step
+    more for the rounding. The moments: Δ of :func:`dpmodels.statistics.moment_sensitivity`. Rows
+    with weights are no longer.
 Noise
-    Independent discrete Gaussians on the squared lattice, at least 2²⁰ steps.
-    The noisy moments are released with their law, and with them an estimate
-    that has the ridge ``λ = max(0, s √(d log(2d²/0.05)) - λ_min)`` on the d
-    terms: s the noise of an entry, λ_min the noisy eigenvalue less 1.64 of
-    its noise sds.
+    Independent discrete Gaussians on the squared lattice, at least 2²⁰ steps. The noisy moments
+    are released with their law, and with them an estimate that has the ridge
+    ``λ = max(0, s √(d log(2d²/0.05)) - λ_min)`` on the d terms: s the noise of an entry, λ_min the
+    noisy eigenvalue less 1.64 of its noise sds.
 Numerics
-    idealised: the eigenvalue of the exact integers is computed in floating
-    point; the error, some 10⁻¹⁶ of the number of rows where one row moves it
-    by 2, is not accounted for. The moments are exact.
+    idealised: the eigenvalue of the exact integers is computed in floating point; the error, some
+    10⁻¹⁶ of the number of rows where one row moves it by 2, is not accounted for. The moments are
+    exact.
 Source
-    Wang (2018), "Revisiting differentially private linear regression: optimal
-    and adaptive prediction and estimation in unbounded domain", UAI, AdaSSP;
-    X'X and X'y together in isometric coordinates in place of a third of the
-    budget each, and no ridge on the constant.
+    Wang (2018), "Revisiting differentially private linear regression: optimal and adaptive
+    prediction and estimation in unbounded domain", UAI, AdaSSP; X'X and X'y together in isometric
+    coordinates in place of a third of the budget each, and no ridge on the constant.
 """
 
 from __future__ import annotations

@@ -1,34 +1,30 @@
 """Noisy clipped gradients: a public number of steps, each a sum over all rows.
 
 Theorem
-    Every step releases the sum of the rows' gradients at a released parameter
-    with Gaussian noise; before them the augmented moments of (1, x, y) are
-    released once, for a start and for the shape of the steps. Gaussian
-    releases of multipliers m_i compose to one of multiplier m,
+    Every step releases the sum of the rows' gradients at a released parameter with Gaussian noise;
+    before them the augmented moments of (1, x, y) are released once, for a start and for the shape
+    of the steps. Gaussian releases of multipliers m_i compose to one of multiplier m,
     ``1/m² = Σ 1/m_i²``, with its exact (ε, δ) trade-off, or ``1/(2m²)``-zCDP.
 Sensitivity
-    A row's gradient is rounded to an integer vector of length at most
-    ``2**bits`` whatever the row and the parameter, and summed exactly. The
-    vector follows from that row and the parameter alone, wherever it stands
-    (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a row more
-    or fewer, 2 for a row replaced, in units of that length. Residuals of a
-    Poisson regression are held within a public bound first. Curvature and
-    squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
+    A row's gradient is rounded to an integer vector of length at most ``2**bits`` whatever the row
+    and the parameter, and summed exactly. The vector follows from that row and the parameter
+    alone, wherever it stands (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a
+    row more or fewer, 2 for a row replaced, in units of that length. Residuals of a Poisson
+    regression are held within a public bound first. Curvature and squared gradients: as they stand
+    in :mod:`dpmodels.mechanisms.curvature`.
 Noise
-    Independent discrete Gaussians on the same integers. A step is the noisy
-    gradient divided by the released second moment; the answer is the mean of
-    the parameters after the second half of the steps. With ``inference`` it is
-    the last, and half the budget goes to one more gradient there, and to its
-    curvature and squared gradients (:mod:`dpmodels.mechanisms.curvature`).
+    Independent discrete Gaussians on the same integers. A step is the noisy gradient divided by
+    the released second moment; the answer is the mean of the parameters after the second half of
+    the steps. With ``inference`` it is the last, and half the budget goes to one more gradient
+    there, and to its curvature and squared gradients (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
-    exact: integer statistics, integer noise of exact law. Parameters are rounded
-    to integers before they meet a row. Scales are 1e-12 larger than computed, for
-    the rounding of the plan; nothing is left to cover in the statistics.
+    exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
+    before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
+    nothing is left to cover in the statistics.
 Source
-    Song, Chaudhuri, Sarwate (2013), "Stochastic gradient descent with
-    differentially private updates", GlobalSIP; Bassily, Smith, Thakurta
-    (2014), "Private empirical risk minimization: efficient algorithms and
-    tight error bounds", FOCS. Balle, Wang (2018) for the calibration.
+    Song, Chaudhuri, Sarwate (2013), "Stochastic gradient descent with differentially private
+    updates", GlobalSIP; Bassily, Smith, Thakurta (2014), "Private empirical risk minimization:
+    efficient algorithms and tight error bounds", FOCS. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations
@@ -107,8 +103,8 @@ class NoisyGradients:
     share : float
         The part of the budget that the moments take, between 0 and 1.
     inference : bool
-        Whether :data:`LAST_SHARE` of the budget goes to a last gradient at the
-        answer, and :data:`MATRICES_SHARE` to its curvature and squared gradients.
+        Whether :data:`LAST_SHARE` of the budget goes to a last gradient at the answer, and
+        :data:`MATRICES_SHARE` to its curvature and squared gradients.
 
     Raises
     ------

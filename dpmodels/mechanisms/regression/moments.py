@@ -1,27 +1,25 @@
 """One release of the exact moments of rows (1, x, y), for least squares.
 
 Theorem
-    For an (ε, δ) or zCDP guarantee as for ``gauss``, for a pure one as for
-    ``laplace``: the moments of the coded rows, the response among them, are
-    released once, and the model is post-processing. So is every other model
-    on the same columns.
+    For an (ε, δ) or zCDP guarantee as for ``gauss``, for a pure one as for ``laplace``: the
+    moments of the coded rows, the response among them, are released once, and the model is
+    post-processing. So is every other model on the same columns.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.moment_sensitivity` in isometric
-    coordinates, or of ``absolute_sensitivity`` in L1. A row of weight q adds
-    q times what it adds without, 0 ≤ q ≤ 1; the norm of the difference of two
-    rows is convex in both weights, so largest at weights 0 and 1, where it is
-    that of complete and incomplete rows.
+    Δ of :func:`dpmodels.statistics.moment_sensitivity` in isometric coordinates, or of
+    ``absolute_sensitivity`` in L1. A row of weight q adds q times what it adds without, 0 ≤ q ≤ 1;
+    the norm of the difference of two rows is convex in both weights, so largest at weights 0 and
+    1, where it is that of complete and incomplete rows.
 Noise
-    Independent discrete Gaussians, of variance s² on the diagonal and s²/2
-    off it, or discrete Laplace noise of one scale; in the number of rows and
-    their sum by the weights of the sensitivity.
+    Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
+    Laplace noise of one scale; in the number of rows and their sum by the weights of the
+    sensitivity.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, and Wang
-    (2018), "Revisiting differentially private linear regression", UAI, for
-    sufficient statistics; the isometric coordinates and the joint release of
-    X'X, X'y and y'y replace a split of the budget between them.
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", STOC, and Wang (2018), "Revisiting
+    differentially private linear regression", UAI, for sufficient statistics; the isometric
+    coordinates and the joint release of X'X, X'y and y'y replace a split of the budget between
+    them.
 """
 
 from __future__ import annotations

@@ -1,42 +1,37 @@
 """Objective perturbation: minimise a sum of losses with a random linear term.
 
 Theorem
-    Pure noise: ε-differentially private. Gaussian noise, logistic loss: as
-    private at every (ε, δ) as one Gaussian release of the planned multiplier,
-    with its exact trade-off, or ρ-zCDP with ρ of that multiplier. Both for the
-    minimum as it is computed, not the true one: given the true one, the
-    computed one plus noise of its own is a release too, and is charged.
+    Pure noise: ε-differentially private. Gaussian noise, logistic loss: as private at every (ε, δ)
+    as one Gaussian release of the planned multiplier, with its exact trade-off, or ρ-zCDP with ρ
+    of that multiplier. Both for the minimum as it is computed, not the true one: given the true
+    one, the computed one plus noise of its own is a release too, and is charged.
 Sensitivity
-    A row's gradient, at most 1 long, of a fixed sign along its z, and its
-    curvature together (:mod:`dpmodels.mechanisms.tilt`): a row that pulls with
-    its whole weight does not bend the logistic loss, so with a ridge of the
-    noise's own size the curvature costs pure noise nothing and Gaussian noise
-    16 % of its scale. Two rows replaced are one taken off and one added; a
-    Gaussian release is twice as far from the second neighbour, as Gaussian
-    differential privacy composes along chains of neighbours.
+    A row's gradient, at most 1 long, of a fixed sign along its z, and its curvature together
+    (:mod:`dpmodels.mechanisms.tilt`): a row that pulls with its whole weight does not bend the
+    logistic loss, so with a ridge of the noise's own size the curvature costs pure noise nothing
+    and Gaussian noise 16 % of its scale. Two rows replaced are one taken off and one added; a
+    Gaussian release is twice as far from the second neighbour, as Gaussian differential privacy
+    composes along chains of neighbours.
 Noise
-    b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every
-    coordinate, in the term ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian
-    noise on the coefficients, for their distance from the true minimum
-    (:func:`dpmodels.mechanisms.minimum.furthest`): 1 % of the budget, and below
-    a hundredth of the other noise up to some 10⁶ rows. With ``inference`` a share goes to the
-    curvature and the squared gradients at the released point
+    b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every coordinate, in the term
+    ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
+    from the true minimum (:func:`dpmodels.mechanisms.minimum.furthest`): 1 % of the budget, and
+    below a hundredth of the other noise up to some 10⁶ rows. With ``inference`` a share goes to
+    the curvature and the squared gradients at the released point
     (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
-    idealised: b is drawn in floating point. The minimiser reaches its
-    tolerance whatever the rows, and the noise on the coefficients allows for
-    as much again: rounding in the gradient of 10⁶ rows at worst, of far more
-    as a rule. How many passes over the rows it takes, and so its time, depends
-    on them, and is not part of the guarantee; no bar counts them.
+    idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
+    and the noise on the coefficients allows for as much again: rounding in the gradient of 10⁶
+    rows at worst, of far more as a rule. How many passes over the rows it takes, and so its time,
+    depends on them, and is not part of the guarantee; no bar counts them.
 Source
-    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical
-    risk minimization", JMLR, for the method with pure noise. Kifer, Smith,
-    Thakurta (2012), "Private convex empirical risk minimization and
-    high-dimensional regression", COLT, with Gaussian noise. Iyengar, Near,
-    Song, Thakkar, Thakurta, Wang (2019), "Towards practical differentially
-    private convex optimization", IEEE S&P, for approximate minima. Dong, Roth,
-    Su (2022), "Gaussian differential privacy", JRSS B, for chains of
-    neighbours. The constants are those of :mod:`dpmodels.mechanisms.tilt`.
+    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
+    JMLR, for the method with pure noise. Kifer, Smith, Thakurta (2012), "Private convex empirical
+    risk minimization and high-dimensional regression", COLT, with Gaussian noise. Iyengar, Near,
+    Song, Thakkar, Thakurta, Wang (2019), "Towards practical differentially private convex
+    optimization", IEEE S&P, for approximate minima. Dong, Roth, Su (2022), "Gaussian differential
+    privacy", JRSS B, for chains of neighbours. The constants are those of
+    :mod:`dpmodels.mechanisms.tilt`.
 """
 
 from __future__ import annotations
@@ -46,11 +41,11 @@ from typing import ClassVar
 
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
     as_gradients,
+    bounded_loss,
     hand_over,
     passes,
 )
@@ -83,7 +78,6 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
@@ -103,9 +97,8 @@ class Objective:
     share : float
         That part of the budget, between 0 and 1.
     ridge : float, optional
-        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the
-        ball: a public number. By default one at which curvature costs next to
-        nothing.
+        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the ball: a public number.
+        By default one at which curvature costs next to nothing.
 
     Raises
     ------
@@ -155,7 +148,7 @@ class Objective:
         ArgumentError if the loss has gradients without a bound. BudgetError if the ridge is too
         small for the budget.
         """
-        loss = _bounded(facts)
+        loss = bounded_loss(facts, self.card.name)
         if isinstance(guarantee, PureDP) or not loss.bell:
             return self._pure(facts, loss, guarantee)
         gaussian = self._gaussian(facts, guarantee)
@@ -180,7 +173,7 @@ class Objective:
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
         shortest = tolerance(scales["tilt"])
-        point = minimise(rows, _bounded(facts), scales["ridge"], tilt, shortest)
+        point = minimise(rows, bounded_loss(facts, self.card.name), scales["ridge"], tilt, shortest)
         own = Mask(scales["step"], scales["mask"])
         point = masked(point, own, entropy, law)
         curvature = None
@@ -242,16 +235,6 @@ class Objective:
 def _expected(plan: RegressionPlan) -> float:
     """Return the gradient's expected squared error, with the ridge's pull on the coefficients."""
     return plan.scales["sd"] ** 2 + (ASSUMED * plan.scales["ridge"]) ** 2
-
-
-def _bounded(facts: RegressionFacts) -> Loss:
-    """Return the loss, whose gradients are bounded, or say what to use instead."""
-    if isinstance(facts.loss, Poisson):
-        raise ArgumentError(
-            'mechanism="objective" needs a loss whose gradients are bounded, which that of '
-            'family="poisson" is not; write mechanism="gradients"'
-        )
-    return facts.loss
 
 
 def _masking(

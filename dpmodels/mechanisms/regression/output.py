@@ -1,24 +1,22 @@
 """Output perturbation: minimise a ridged sum of losses, add noise to the minimum.
 
 Theorem
-    ε-differentially private, or (ε, δ) with the exact trade-off of the
-    Gaussian mechanism, or ρ-zCDP, for the minimum as it is computed.
+    ε-differentially private, or (ε, δ) with the exact trade-off of the Gaussian mechanism, or
+    ρ-zCDP, for the minimum as it is computed.
 Sensitivity
-    The sum of losses plus ``(Λ/2)|θ|²`` is Λ-strongly convex and a row's
-    gradient at most 1 long: a row more or fewer moves the minimum by at most
-    ``1/Λ``, a row replaced by ``2/Λ``. The computed minimum is within r of the
-    true one (:func:`dpmodels.mechanisms.minimum.furthest`): ``2r`` more.
+    The sum of losses plus ``(Λ/2)|θ|²`` is Λ-strongly convex and a row's gradient at most 1 long:
+    a row more or fewer moves the minimum by at most ``1/Λ``, a row replaced by ``2/Λ``. The
+    computed minimum is within r of the true one (:func:`dpmodels.mechanisms.minimum.furthest`):
+    ``2r`` more.
 Noise
-    Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the
-    coefficients. The default ridge makes its length about 1 in units of the
-    ball.
+    Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the coefficients. The default ridge
+    makes its length about 1 in units of the ball.
 Numerics
     idealised: the noise is drawn in floating point.
 Source
-    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical
-    risk minimization", JMLR, Algorithm 1, whose Λ is divided by the number of
-    rows; Gaussian noise calibrated by Balle, Wang (2018), "Improving the
-    Gaussian mechanism for differential privacy", ICML.
+    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
+    JMLR, Algorithm 1, whose Λ is divided by the number of rows; Gaussian noise calibrated by
+    Balle, Wang (2018), "Improving the Gaussian mechanism for differential privacy", ICML.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ import numpy as np
 
 from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
     as_gradients,
+    bounded_loss,
     hand_over,
     passes,
 )
@@ -53,7 +51,6 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.losses import Poisson
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,7 @@ class Output:
     Parameters
     ----------
     ridge : float, optional
-        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the
-        ball: a public number.
+        Weight of ``|θ|²/2`` beside the sum of the losses, θ in units of the ball: a public number.
 
     Raises
     ------
@@ -107,11 +103,7 @@ class Output:
 
         ArgumentError if the loss has gradients without a bound.
         """
-        if isinstance(facts.loss, Poisson):
-            raise ArgumentError(
-                'mechanism="output" needs a loss whose gradients are bounded, which that of '
-                'family="poisson" is not; write mechanism="gradients"'
-            )
+        bounded_loss(facts, self.card.name)
         columns = facts.columns
         pure = isinstance(guarantee, PureDP)
         multiplier = laplace_multipliers(guarantee)[0] if pure else gaussian_multiplier(guarantee)
@@ -138,14 +130,8 @@ class Output:
     ) -> CoefficientsRelease:
         """Minimise, and add the planned noise."""
         facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
-        assert not isinstance(facts.loss, Poisson)
-        point = minimise(
-            as_gradients(statistic),
-            facts.loss,
-            scales["ridge"],
-            np.zeros(columns),
-            tolerance(0.0),
-        )
+        loss, start = bounded_loss(facts, self.card.name), np.zeros(columns)
+        point = minimise(as_gradients(statistic), loss, scales["ridge"], start, tolerance(0.0))
         if scales["gaussian"]:
             noise = normals(columns, entropy) * scales["noise"]
         else:

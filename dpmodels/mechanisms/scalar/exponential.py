@@ -1,36 +1,31 @@
 """The exponential mechanism for quantiles, by groups or not.
 
 Theorem
-    Each draw has density proportional to ``exp(-c u)`` on the cells of a
-    public grid over the declared range; the privacy loss of all groups' draws
-    for one quantile lies in an interval of length ε, so they are
-    ε-differentially private and ε²/8-zCDP. Counts of complete rows have
-    discrete Laplace noise. An (ε, δ) guarantee is met by the sum of the ε or
-    by zCDP, whichever leaves less noise.
+    Each draw has density proportional to ``exp(-c u)`` on the cells of a public grid over the
+    declared range; the privacy loss of all groups' draws for one quantile lies in an interval of
+    length ε, so they are ε-differentially private and ε²/8-zCDP. Counts of complete rows have
+    discrete Laplace noise. An (ε, δ) guarantee is met by the sum of the ε or by zCDP, whichever
+    leaves less noise.
 Sensitivity
-    u is how many rows the rank p N is away from the ranks of the rows in a
-    cell, 0 inside. A row more or fewer moves u by -p or 1 - p above the
-    quantile and by p or -(1 - p) below it, so by a function of the cell in an
-    interval of length ``r = max(1, 2p, 2 - 2p)``. A row replaced inside a
-    group moves u by -1, 0 or 1, an interval of length 2; one that leaves a
-    group and enters another moves two of them, 2r. So c = ε/r under
-    ``add-remove``, however many groups; under ``replace`` ε/2 without groups,
-    ε/(2r) with: for the median groups are free of charge. A p that goes by
-    the released counts lies nearer 1/2 than the one asked, where r is no
-    wider; the ends of intervals are paid for at the widest r there is, 2.
+    u is how many rows the rank p N is away from the ranks of the rows in a cell, 0 inside. A row
+    more or fewer moves u by -p or 1 - p above the quantile and by p or -(1 - p) below it, so by a
+    function of the cell in an interval of length ``r = max(1, 2p, 2 - 2p)``. A row replaced inside
+    a group moves u by -1, 0 or 1, an interval of length 2; one that leaves a group and enters
+    another moves two of them, 2r. So c = ε/r under ``add-remove``, however many groups; under
+    ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p that
+    goes by the released counts lies nearer 1/2 than the one asked, where r is no wider; the ends
+    of intervals are paid for at the widest r there is, 2.
 Noise
-    Rank errors have two tails of e^-c a row. For an interval two further
-    quantiles are drawn, at ranks ``w`` below and above, w the quantile of a
-    Laplace error of scale 1/c together with the sampling error
-    ``√(N p (1 - p))``, N the released count. Ranks that noise could take out
-    of the rows are moved inside: :class:`dpmodels.mechanisms.quantile_ranks.Drawing`.
+    Rank errors have two tails of e^-c a row. For an interval two further quantiles are drawn, at
+    ranks ``w`` below and above, w the quantile of a Laplace error of scale 1/c together with the
+    sampling error ``√(N p (1 - p))``, N the released count. Ranks that noise could take out of the
+    rows are moved inside: :class:`dpmodels.mechanisms.quantile_ranks.Drawing`.
 Numerics
     exact: integer ranks, and draws of the exact law on the grid.
 Source
-    McSherry, Talwar (2007), "Mechanism design via differential privacy",
-    FOCS. Smith (2011), "Privacy-preserving statistical estimation with optimal
-    convergence rates", STOC, for quantiles. Cesar, Rogers (2021), "Bounding,
-    concentrating, and truncating", ALT, for ε²/8.
+    McSherry, Talwar (2007), "Mechanism design via differential privacy", FOCS. Smith (2011),
+    "Privacy-preserving statistical estimation with optimal convergence rates", STOC, for
+    quantiles. Cesar, Rogers (2021), "Bounding, concentrating, and truncating", ALT, for ε²/8.
 """
 
 from __future__ import annotations
@@ -204,9 +199,8 @@ def count_changes(facts: QuantileFacts) -> int:
 def _paid_as(guarantee: Guarantee, share: float) -> Guarantee:
     """Return the guarantee by which the draws are paid for.
 
-    An (eps, delta) guarantee is met by rho-zCDP of the largest rho, to four
-    digits, where that lets a draw of the share given have a larger eps than
-    the sum of all eps does.
+    An (eps, delta) guarantee is met by rho-zCDP of the largest rho, to four digits, where that
+    lets a draw of the share given have a larger eps than the sum of all eps does.
     """
     if not isinstance(guarantee, ApproxDP):
         return guarantee

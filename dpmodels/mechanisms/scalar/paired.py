@@ -1,25 +1,23 @@
 """Discrete Laplace noise on the sum and the counts that one mean is made of.
 
 Theorem
-    The release is ε-differentially private with ε = Δ/b, and so ε²/2-zCDP (Bun
-    and Steinke 2016). An (ε, δ) guarantee leaves its δ unused.
+    The release is ε-differentially private with ε = Δ/b, and so ε²/2-zCDP (Bun and Steinke 2016).
+    An (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    Each row is divided between three Bernstein parts ``b0, b1, b2`` and the
-    incomplete rows, not below 0 and with the sum 1. Released are ``b2 - b0``,
-    ``b1`` and the incomplete rows; since ``|x - y| <= |x| + |y|``, a replaced
-    row moves them by an L1 norm of at most what it moves all four by: Δ = 2,
-    reached by a row that goes from one end of the range to the other. The
-    public number of rows gives ``b0 + b2`` free of charge.
+    Each row is divided between three Bernstein parts ``b0, b1, b2`` and the incomplete rows, not
+    below 0 and with the sum 1. Released are ``b2 - b0``, ``b1`` and the incomplete rows; since
+    ``|x - y| <= |x| + |y|``, a replaced row moves them by an L1 norm of at most what it moves all
+    four by: Δ = 2, reached by a row that goes from one end of the range to the other. The public
+    number of rows gives ``b0 + b2`` free of charge.
 Noise
-    Independent discrete Laplace noise of scale b on the three, in units of
-    which a row has up to 2⁴⁰. The sum of ``t - 1/2`` is half of ``b2 - b0``:
-    its noise has the scale 1/ε, as if it alone were released, √2 times less
-    than the difference of two noisy parts has.
+    Independent discrete Laplace noise of scale b on the three, in units of which a row has up to
+    2⁴⁰. The sum of ``t - 1/2`` is half of ``b2 - b0``: its noise has the scale 1/ε, as if it alone
+    were released, √2 times less than the difference of two noisy parts has.
 Numerics
     exact: integer statistic, integer noise of exact law, then a division.
 Source
-    Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in
-    private data analysis", TCC.
+    Dwork, McSherry, Nissim, Smith (2006), "Calibrating noise to sensitivity in private data
+    analysis", TCC.
 """
 
 from __future__ import annotations
@@ -74,8 +72,8 @@ class Paired:
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise to a guarantee.
 
-        ArgumentError if this is not one mean of a public number of rows. BudgetError if the
-        noise is beyond what is meaningful.
+        ArgumentError if this is not one mean of a public number of rows. BudgetError if the noise
+        is beyond what is meaningful.
         """
         if not fits(facts):
             raise ArgumentError(

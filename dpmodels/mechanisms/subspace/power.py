@@ -1,33 +1,27 @@
 """The private power method: a public number of noisy products with the scatter.
 
 Theorem
-    Every step multiplies a released frame by the scatter S of the rows of the
-    unit ball (their sum of squares; about the mean if centred) and adds
-    Gaussian noise. The steps, and the purchase of eigenvalues, are Gaussian
-    releases of multipliers m_i that compose to one of multiplier m,
+    Every step multiplies a released frame by the scatter S of the rows of the unit ball (their sum
+    of squares; about the mean if centred) and adds Gaussian noise. The steps, and the purchase of
+    eigenvalues, are Gaussian releases of multipliers m_i that compose to one of multiplier m,
     ``1/m² = Σ 1/m_i²``, with its exact (ε, δ) trade-off, or ``1/(2m²)``-zCDP.
 Sensitivity
-    ``‖Δ V‖_F ≤ ‖Δ‖_F`` for orthonormal V: √2 for a row replaced, 1 for a row
-    more or fewer, 4 about the mean for either, proved in
-    :mod:`dpmodels.mechanisms.scatter`. For one column ``‖Δ v‖ ≤ ‖Δ‖₂``, 1 or
-    about the mean 4.
+    ``‖Δ V‖_F ≤ ‖Δ‖_F`` for orthonormal V: √2 for a row replaced, 1 for a row more or fewer, 4
+    about the mean for either, proved in :mod:`dpmodels.mechanisms.scatter`. For one column
+    ``‖Δ v‖ ≤ ‖Δ‖₂``, 1 or about the mean 4.
 Noise
-    Independent discrete Gaussians on the products, rounded to the lattice,
-    whose rounding is part of the sensitivity. The first frame is uniform and
-    the number of steps is public: chosen from the spectrum of the rows it
-    would be a release of its own. The directions are read off all released
-    products together, which is free: on made-up spectra of 5, 10, 50 and 200
-    columns they lose 64, 43, 17 and 6 percent less energy, in the mean, than
-    the last product alone.
+    Independent discrete Gaussians on the products, rounded to the lattice, whose rounding is part
+    of the sensitivity. The first frame is uniform and the number of steps is public: chosen from
+    the spectrum of the rows it would be a release of its own. The directions are read off all
+    released products together, which is free: on made-up spectra of 5, 10, 50 and 200 columns they
+    lose 64, 43, 17 and 6 percent less energy, in the mean, than the last product alone.
     ``eigenvals="private"`` buys the scatter inside the space besides
     (:mod:`dpmodels.mechanisms.axes`).
 Numerics
-    idealised: the statistic is exact integers, its products with a frame are
-    floating point.
+    idealised: the statistic is exact integers, its products with a frame are floating point.
 Source
-    Hardt, Price (2014), "The noisy power method: a meta algorithm with
-    applications", NeurIPS, for the steps, of which the paper keeps the last.
-    Balle, Wang (2018) for the calibration.
+    Hardt, Price (2014), "The noisy power method: a meta algorithm with applications", NeurIPS, for
+    the steps, of which the paper keeps the last. Balle, Wang (2018) for the calibration.
 """
 
 from __future__ import annotations
@@ -68,8 +62,7 @@ class Power:
     Parameters
     ----------
     iterations : int
-        Products with the scatter, among which the budget is divided: a
-        public number, at least 1.
+        Products with the scatter, among which the budget is divided: a public number, at least 1.
     eigenvals : {None, "private"}
         Whether the variances along the principal axes of the space are bought.
     share : float
@@ -158,10 +151,9 @@ def _read_together(frames: Floats, products: Floats, noise: float) -> Floats:
     `frames` and `products` have shape (columns, steps x components), `noise` is the sd of an
     entry.
 
-    The mean of a symmetric matrix of normal entries, given the products. In
-    a basis U of all frames, of lengths s, an entry inside is seen twice, from
-    column i with precision ``s_i²`` and from column j with ``s_j²``; outside,
-    once. The prior's variance is read off the products.
+    The mean of a symmetric matrix of normal entries, given the products. In a basis U of all
+    frames, of lengths s, an entry inside is seen twice, from column i with precision ``s_i²`` and
+    from column j with ``s_j²``; outside, once. The prior's variance is read off the products.
     """
     basis, sizes, turn = np.linalg.svd(frames, full_matrices=False)
     square = float(np.mean(products**2))

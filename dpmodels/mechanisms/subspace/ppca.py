@@ -1,40 +1,35 @@
 """PPCA: the exponential mechanism on the energy that a space captures.
 
 Theorem
-    The frame V has density proportional to ``exp(c tr(Vᵀ S V))`` with respect
-    to the uniform measure on orthonormal frames, S the scatter of the rows of
-    the unit ball (their sum of squares; about the mean if centred). The
-    privacy loss of a draw lies in an interval of length ε, so the draw is
-    ε-differentially private and ε²/8-zCDP. Columns drawn one after another,
-    each on the complement of those before, are as many draws of ε/k each. The
-    last one of a full frame is given by the others but for its sign.
+    The frame V has density proportional to ``exp(c tr(Vᵀ S V))`` with respect to the uniform
+    measure on orthonormal frames, S the scatter of the rows of the unit ball (their sum of
+    squares; about the mean if centred). The privacy loss of a draw lies in an interval of length
+    ε, so the draw is ε-differentially private and ε²/8-zCDP. Columns drawn one after another, each
+    on the complement of those before, are as many draws of ε/k each. The last one of a full frame
+    is given by the others but for its sign.
 Sensitivity
-    ``tr(Vᵀ S V)`` and ``tr(Vᵀ S' V)`` of neighbours differ by a function of V
-    that lies in an interval of length r, and the loss in one of length
-    ``c r``: ``c = ε/r``. About the origin r = 2 for a row replaced, since the
-    energy of either row is in [0, 1], for any number of columns; r = 1 for a
-    row more or fewer, since the energy only rises: twice the concentration of
-    the textbook's ε/2. About the mean r = 3√3 and 4, proved in
-    :mod:`dpmodels.mechanisms.scatter`; no mean is released then.
+    ``tr(Vᵀ S V)`` and ``tr(Vᵀ S' V)`` of neighbours differ by a function of V that lies in an
+    interval of length r, and the loss in one of length ``c r``: ``c = ε/r``. About the origin r =
+    2 for a row replaced, since the energy of either row is in [0, 1], for any number of columns; r
+    = 1 for a row more or fewer, since the energy only rises: twice the concentration of the
+    textbook's ε/2. About the mean r = 3√3 and 4, proved in :mod:`dpmodels.mechanisms.scatter`; no
+    mean is released then.
 Noise
-    One column, and all but one, are drawn from the law itself. A full frame is
-    uniform. Any other number is the end of a Markov chain of a public number
-    of sweeps from a uniform start, and ε holds in the limit of that chain;
-    its diagnostics on the private matrix are not reported, as they would be a
-    second release. Columns one after another are exact draws.
-    ``eigenvals="private"`` buys the scatter inside the space, k × k, and the
-    number of rows with a share of the budget, by discrete Laplace noise for a
-    pure guarantee and discrete Gaussian noise otherwise
-    (:mod:`dpmodels.mechanisms.axes`); the columns become its eigenvectors.
+    One column, and all but one, are drawn from the law itself. A full frame is uniform. Any other
+    number is the end of a Markov chain of a public number of sweeps from a uniform start, and ε
+    holds in the limit of that chain; its diagnostics on the private matrix are not reported, as
+    they would be a second release. Columns one after another are exact draws.
+    ``eigenvals="private"`` buys the scatter inside the space, k × k, and the number of rows with a
+    share of the budget, by discrete Laplace noise for a pure guarantee and discrete Gaussian noise
+    otherwise (:mod:`dpmodels.mechanisms.axes`); the columns become its eigenvectors.
 Numerics
-    idealised: the statistic is exact integers, but the law lives on a sphere
-    and is drawn in floating point.
+    idealised: the statistic is exact integers, but the law lives on a sphere and is drawn in
+    floating point.
 Source
-    Chaudhuri, Sarwate, Sinha (2012), "Near-optimal differentially private
-    principal components", NeurIPS, for the mechanism. McSherry, Talwar (2007),
-    "Mechanism design via differential privacy", FOCS. Cesar, Rogers (2021),
-    "Bounding, concentrating, and truncating", ALT, for ε²/8. Amin, Dick,
-    Kulesza, Munoz, Vassilvitskii (2019), "Differentially private covariance
+    Chaudhuri, Sarwate, Sinha (2012), "Near-optimal differentially private principal components",
+    NeurIPS, for the mechanism. McSherry, Talwar (2007), "Mechanism design via differential
+    privacy", FOCS. Cesar, Rogers (2021), "Bounding, concentrating, and truncating", ALT, for ε²/8.
+    Amin, Dick, Kulesza, Munoz, Vassilvitskii (2019), "Differentially private covariance
     estimation", NeurIPS, for one column after another.
 """
 
@@ -74,11 +69,11 @@ class PPCA:
     Parameters
     ----------
     sampler : {"joint", "sequential"}
-        All columns in one draw, or one after another with a k-th of the
-        budget each: an exact draw, at k times the error.
+        All columns in one draw, or one after another with a k-th of the budget each: an exact
+        draw, at k times the error.
     eigenvals : {None, "private"}
-        Whether the variances along the principal axes of the space are
-        bought. Without them the columns of a joint draw are any basis.
+        Whether the variances along the principal axes of the space are bought. Without them the
+        columns of a joint draw are any basis.
     share : float
         The part of the budget that they take, between 0 and 1.
 
@@ -89,10 +84,9 @@ class PPCA:
 
     Notes
     -----
-    The expected loss that a release states is ``k(d - k)/(2c)``: each of the
-    k(d - k) angles between a column kept and one left out is normal with
-    variance ``1/(2 c gap)`` where c times the gap of the two eigenvalues is
-    large, and loses the gap times its square.
+    The expected loss that a release states is ``k(d - k)/(2c)``: each of the k(d - k) angles
+    between a column kept and one left out is normal with variance ``1/(2 c gap)`` where c times
+    the gap of the two eigenvalues is large, and loses the gap times its square.
 
     Examples
     --------

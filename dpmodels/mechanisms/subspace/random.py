@@ -1,31 +1,31 @@
 """Uniformly distributed directions: what is known without spending anything.
 
 Theorem
-    The release is independent of the rows and 0-differentially private. It
-    satisfies every guarantee and is charged nothing.
+    The release is independent of the rows and 0-differentially private. It satisfies every
+    guarantee and is charged nothing.
 Sensitivity
     0: no row enters. The number of rows goes along where it is public.
 Noise
-    A frame from the uniform (Haar) measure: normal columns made orthonormal,
-    with the signs that make the result uniform. On average k directions of d
-    capture k/d of the energy.
+    A frame from the uniform (Haar) measure: normal columns made orthonormal, with the signs that
+    make the result uniform. On average k directions of d capture k/d of the energy.
 Numerics
-    exact: no computation with rows is released. The uniform law is that of
-    the real numbers for which floating-point normals stand.
+    exact: no computation with rows is released. The uniform law is that of the real numbers for
+    which floating-point normals stand.
 Source
-    A baseline. Mezzadri (2007), "How to generate random matrices from the
-    classical compact groups", Notices of the AMS 54(5), for the frame.
+    A baseline. Mezzadri (2007), "How to generate random matrices from the classical compact
+    groups", Notices of the AMS 54(5), for the frame.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.axes import hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.noise import Entropy, simulating
+from dpmodels.mechanisms.scatter import scatter, wanted
+from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.privacy import Guarantee
@@ -64,22 +64,7 @@ class Random:
         return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
-        """Draw the directions and hand over."""
-        _, rows = statistic.cross()
-        facts = plan.facts
-        frames = uniform_frames(facts.columns, 1, facts.components or facts.columns, entropy)
-        return SubspaceRelease(
-            frame=frames[:, 0],
-            variances=None,
-            variance_sd=math.nan,
-            count=math.nan,
-            ordered=False,
-            limit="",
-            expected_loss=math.nan,
-            rows=rows if facts.adjacency.n_public else None,
-            card=self.card,
-            guarantee=plan.guarantee,
-            adjacency=facts.adjacency,
-            events=plan.events,
-            simulated=simulating(),
-        )
+        """Draw the directions; of the moments only the number of rows goes along."""
+        exact = scatter(statistic, plan.lattice, centred=plan.facts.centred)
+        frame = uniform_frames(plan.facts.columns, 1, wanted(plan.facts), entropy)[:, 0]
+        return hand_over_frame(self.card, plan, frame, exact, entropy, ordered=False)
