@@ -36,6 +36,7 @@ from dpmodels.typing import Floats
 
 # Rows longer than this leave nothing to be clipped.
 LONG = 0.9
+# What gauss and laplace may cost, and how much more ppca has to capture: choices.
 SMALL = 0.05
 BETTER = 1.15
 # What adaptive_pure, whose radius may be up to twice too long, leaves of the noise of laplace.

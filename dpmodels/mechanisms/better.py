@@ -28,10 +28,11 @@ from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
-# Of what the count leaves: the trace, the search, the matrix; measured on simulated rows.
+# Of what the count leaves, for the trace, the search and the matrix: a choice.
 OWN_SHARES = (0.05, 0.1, 0.85)
-# As published.
+# The same, of Dong, Liang, Yi (2022).
 PUBLISHED_SHARES = (0.125, 0.125, 0.75)
+# Names of scales in a plan.
 DIAGONAL, OFF = "diagonal", "off"
 HALF_DIAGONAL, HALF_OFF = "half diagonal", "half off"
 

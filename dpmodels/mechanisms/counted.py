@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dpmodels.mechanisms.protocol import Facts
 
-# Of the budget, without and with the sum of the rows.
+# Of the budget, without and with the sum of the rows: choices.
 COUNT_SHARE = {False: 0.02, True: 0.15}
 
 

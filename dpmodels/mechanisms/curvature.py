@@ -19,7 +19,7 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic
 from dpmodels.typing import Floats
 
-# Of the share, what goes to a first look at the curvature, and to both matrices.
+# Of the share, what goes to a first look at the curvature, and to both matrices: a choice.
 LOOKS = (0.3, 0.7)
 
 
@@ -30,7 +30,7 @@ class Longest(NamedTuple):
     absolute: float  # In sums of absolute values
 
 
-# A row of slope q adds 4q(1-q) zzᵀ and q² zzᵀ.
+# A row of slope q adds 4q(1-q) zzᵀ and q² zzᵀ: their largest norms, proved below.
 LOGISTIC = Longest(1.0358, 4 / 3)
 # A row may add all of either.
 APART = Longest(math.sqrt(2), 2.0)

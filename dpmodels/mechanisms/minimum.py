@@ -21,14 +21,17 @@ from dpmodels.typing import Floats
 # Scale in steps before rounding is allowed for: far above 2^20, where the discrete laws are as
 # private as the continuous ones, and far below what the samplers take.
 FINE = 2.0**40
+# Half of what the Laplace sampler takes.
 LARGEST_SCALE = 2.0**55
 # Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
 SHORTEST = 2.0**-27
+# Eight times what the hardest rows tried have taken.
 MOST_PASSES = 500
+# A choice: from here on a step of the gradient method goes further.
 SHORTEST_STEP = 2.0**-20
 # Of a sum of losses: smaller differences say nothing.
 ROUNDING = 2.0**-40
-# How much longer a gradient may be at the minimum of an easier loss.
+# How much longer a gradient may be at the minimum of an easier loss: a choice.
 ROUGH = 2.0**10
 
 

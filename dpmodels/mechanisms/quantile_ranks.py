@@ -16,10 +16,10 @@ from dpmodels.noise.sums import half_width
 
 # Products of ranks below are machine integers.
 MACHINE = 2**62
-# A number of rows is told from none where it exceeds so many of its noise sds.
+# A number of rows is told from none where it exceeds so many of its noise sds: a choice.
 TOLD = 4.0
 # Weight of the empty range in cells at the quantile, at most: where a rank is moved to, since
-# rows are in many cells as a rule; and where there is a quantile at all, were they in one.
+# rows are in many cells as a rule; and where there is a quantile at all, were they in one. Choices.
 NEAR, MISSED = 16.0, 0.05
 
 

@@ -8,9 +8,9 @@ zero. For a frame ``V`` of orthonormal columns ``tr(Vᵀ Δ V)`` lies in ``[λ�
 *About the origin.* A row more: ``Δ = x xᵀ``, ``λ₊ ≤ 1``. A row replaced: ``Δ = x xᵀ - y yᵀ``,
 ``λ₊ ≤ 1``, ``λ₋ ≥ -1``, ``‖Δ‖_F ≤ √2``.
 
-*About the mean.* Let ``m`` be the mean of the ``n - 1`` other rows. A row ``x`` adds ``(1 - 1/n)(x
-- m)(x - m)ᵀ`` to their scatter, at most 4 along one direction. A row replaced therefore makes ``Δ
-= (1 - 1/n)(a aᵀ - b bᵀ)`` with ``a = x - m``, ``b = y - m``.
+*About the mean.* Let ``m`` be the mean of the ``n - 1`` other rows. A row ``x`` adds
+``(1 - 1/n)(x - m)(x - m)ᵀ`` to their scatter, at most 4 along one direction. A row replaced
+therefore makes ``Δ = (1 - 1/n)(a aᵀ - b bᵀ)`` with ``a = x - m``, ``b = y - m``.
 
 1.  ``λ₊ - λ₋ ≤ 3√3``. The two eigenvalues of ``a aᵀ - b bᵀ`` have the sum
     ``|a|² - |b|²`` and the product ``⟨a, b⟩² - |a|²|b|²``, so the square of their difference is

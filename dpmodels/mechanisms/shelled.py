@@ -22,13 +22,13 @@ from dpmodels.statistics.increments import (
     trace_weight,
 )
 
-# Of the budget, from the outside in.
+# Of the budget, from the outside in: a choice.
 SHARES = (0.5, 0.3, 0.2)
 # The names of their scales in a plan.
 INCREMENTS = ("increment 0", "increment 1", "increment 2")
 # Rounding at 2**-16 is far below the noise, and the sums fit 64 bits.
 MOST_BITS = 16
-# Up to so many columns the noise is small enough for closer radii.
+# Up to so many columns the noise is small enough for closer radii: see `shells`.
 FEW = 16
 
 

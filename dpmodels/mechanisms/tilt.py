@@ -35,7 +35,7 @@ from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
-# Of eps, what the curvature of a loss without a bell may take.
+# Of eps, what the curvature of a loss without a bell may take: a choice.
 BENT_SHARE = 0.2
 # Ridge in units of the Gaussian scale: 16 % more noise than without curvature. On simulated
 # rows and on Adult the log-loss is least about there, and for pure noise about the larger of
@@ -46,8 +46,11 @@ PURE_RIDGE = 0.7
 LEAST_RIDGE = 1e-6
 # Curves further out differ by less than float64 can tell: noise of so many rows is no use anyway.
 LARGEST_MULTIPLIER = 1e9
+# Covers the rounding of a curve.
 _ROUND_UP = 1 + 1e-10
+# Of an integral of a smooth function: a choice.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+# Of the comparison of two curves, which holds for any number: with more the noise is less.
 _STEPS = 400
 
 

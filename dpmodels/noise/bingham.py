@@ -10,7 +10,9 @@ from dpmodels.noise.normals import normals, uniforms
 from dpmodels.noise.protocol import Entropy
 from dpmodels.typing import Floats
 
+# Differences of eigenvalues stay finite.
 _LARGEST = 1e300
+# Numbers drawn at a time, 8 MB: a choice.
 _LARGEST_BATCH = 2**20
 
 

@@ -26,7 +26,9 @@ from dpmodels.noise.proposal import exact_proposal
 from dpmodels.noise.protocol import Entropy
 from dpmodels.typing import Floats, Integers
 
+# 2^7 times the bound proved above.
 MARGIN = 2.0**-40
+# Proposals at a time, and how many more than are wanted, as a few per cent are refused: choices.
 _BATCH = 2**15
 _OVERSAMPLING = 1.08
 

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from dpmodels.errors import ArgumentError, PrivacyError
 from dpmodels.noise.protocol import Entropy
 
+# So that a seed is a key of nothing else.
 _SEED_DOMAIN = b"dpmodels.noise.entropy.seeded/1:"
+# Bytes encrypted at a time: a choice.
 _ZEROS = memoryview(bytes(2**18))
 # update_into asks for one cipher block, less a byte, beyond what it writes.
 _SLACK_WORDS = 2

@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 from dpmodels.noise.uniform import ceil_divide, ceil_shift, exp_enclosure
 from dpmodels.typing import Floats, Integers
 
+# Of the leading bits, those that look a block up: a choice, 32 kB.
 _GUIDE_BITS = 14
+# Beyond the leading bits, so that few blocks are left open: a choice.
 _SPARE_BITS = 32
+# No block has this number.
 UNDECIDED = -1
+# More than the precision asked for: a choice, which only sums of a few hundred terms use up.
 _GUARD_BITS = 96
+# Half a word for each of two uniforms.
 LEADING_BITS = 32
 # Tail mass of the order exp(-32): rare enough to draw one by one.
 _CUT_EXPONENT = 32

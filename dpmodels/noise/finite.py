@@ -15,6 +15,7 @@ from dpmodels.noise.uniform import Uniform, ceil_divide, exp_enclosure, uniform_
 # Cumulative probabilities in float64 are this close to the true ones: for up to 2**20 terms
 # sums err by less than 2**-33 of themselves, exponentials of what counts by far less.
 _MARGIN = 2.0**-30
+# Bits of a word of the source.
 _WORD = 64
 # Whole numbers below are sorted as machine integers, which is faster.
 _LARGEST = 2**63

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from dpmodels.errors import BudgetError
 from dpmodels.typing import Floats
 
+# So that 8192 rows are a block of exact sums.
 MAX_BITS = 20
+# A choice: on a coarser lattice rounding would show beside any row.
 MIN_BITS = 8
 
 

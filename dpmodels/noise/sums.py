@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.typing import Floats
 
-# Nodes of the inversion: step and end, where the sum has variance 1.
+# Nodes of the inversion: step and end, where the sum has variance 1. Choices.
 STEP, END = 0.15, 300.0
 # So many standard deviations away the inversion has no digits left.
 FAR = 15.0

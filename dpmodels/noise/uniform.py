@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from dpmodels.noise.protocol import Entropy
 
-_GUARD_BITS = 32
+# More than the precision asked for: a choice; with fewer more enclosures leave a bit open.
 _GUARD_BITS = 32
 
 

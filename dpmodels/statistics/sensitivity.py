@@ -82,13 +82,13 @@ def absolute_sensitivity(adjacency: Adjacency, columns: int, weights: MomentWeig
 
     *Between complete rows* let ``t = ⟨x, y⟩`` and ``D = x xᵀ - y yᵀ``. For fixed t the three
     bounds below increase in both norms, so take unit rows:
-    ``‖x - y‖₁ ≤ √d ‖x - y‖₂ = √(2d(1 - t))``; ``‖D‖_F² = 2(1 - t²)``; and ``Σ|D_ii| = Σ|x_i +
-    y_i||x_i - y_i| ≤ ‖x + y‖‖x - y‖ = 2√(1
-    - t²)``. Hence ``u(D) ≤ k√(1 - t²)`` with the smaller of two constants: ``u(D) = (Σ_ij|D_ij| +
-    Σ|D_ii|)/2`` gives ``k = d/√2 + 1``, and Cauchy's inequality for ``Σ|D_ii| + Σ_{i<j} √½ ·
-    √2|D_ij|`` gives ``k = √(d(d + 3)/2)``; ``k = 1`` for one column, where ``|x² - y²| ≤ √(1 -
-    x²y²)``. With ``a = w₁√d`` and t = cos 2φ the sum of both parts is at most ``2 sin φ (a + k cos
-    φ)``, largest at ``cos φ = (√(a² + 8k²) - a)/4k``.
+    ``‖x - y‖₁ ≤ √d ‖x - y‖₂ = √(2d(1 - t))``; ``‖D‖_F² = 2(1 - t²)``; and
+    ``Σ|D_ii| = Σ|x_i + y_i||x_i - y_i| ≤ ‖x + y‖‖x - y‖ = 2√(1 - t²)``. Hence
+    ``u(D) ≤ k√(1 - t²)`` with the smaller of two constants: ``u(D) = (Σ_ij|D_ij| + Σ|D_ii|)/2``
+    gives ``k = d/√2 + 1``, and Cauchy's inequality for ``Σ|D_ii| + Σ_{i<j} √½ · √2|D_ij|`` gives
+    ``k = √(d(d + 3)/2)``; ``k = 1`` for one column, where ``|x² - y²| ≤ √(1 - x²y²)``. With
+    ``a = w₁√d`` and t = cos 2φ the sum of both parts is at most ``2 sin φ (a + k cos φ)``, largest
+    at ``cos φ = (√(a² + 8k²) - a)/4k``.
 
     Of the second moment alone the search over all sign patterns finds k to be exact for d = 1 and
     2, and 2 to 5 % above the truth for 3 to 16. ``d + 1``, twice a row's own norm, is up to 41 %

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.privacy import Adjacency
 
+# Characters of a statement that an error shows: a choice.
 WIDTH = 200
 
 

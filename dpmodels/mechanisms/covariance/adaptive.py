@@ -94,7 +94,7 @@ from dpmodels.typing import Floats
 
 # The search stops at a relative width of 2**-30.
 STEPS = 36
-# Increments forgive a radius too large: the search's noise is kept on that side.
+# A choice: increments forgive a radius too large, so the search's noise is kept on that side.
 CAUTION = 1.0
 
 

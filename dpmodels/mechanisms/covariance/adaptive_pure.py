@@ -5,20 +5,16 @@ Theorem
     radius is pure; each may depend on the answers before it. Their ε add up, and their ε²/2 of
     zCDP. An (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    The trace changes by at most 1. What clipping to 2⁻ᵗ takes off the sum of squares changes by at
-    most 1, for every t, an inequality between integers: :func:`dpmodels.mechanisms.reach.lost`.
-    Rows magnified by 2ᵗ and held in the ball are rows of the ball: the moments inside the radius
-    found are those of `Laplace`, the eigenvalues those of `SeparatePure`.
+    As told in ``adaptive.py``: the moments inside the radius found are those of `Laplace`, the
+    eigenvalues those of `SeparatePure`.
 Noise
     Discrete Laplace, at least 2¹⁰ steps: 2 % of the budget for the count, or 15 % for the count
     and the sum of the rows; of the rest 5 % for the trace, 10 % for the search, 85 % for the
-    matrix on and above the diagonal. With ``denoise=None``, the published method, an eighth goes
-    to the trace and to the search each; what is left to the matrix alone, or in halves to a matrix
-    for the eigenvectors and to the eigenvalues, whichever has the smaller expected error by the
-    released trace; no eigenvalue is negative and their sum is at most what clipped rows can have.
+    matrix on and above the diagonal. With ``denoise=None``, the published method, the parts of
+    ``adaptive.py``.
 Numerics
-    exact: integer statistic, integer noise of exact law. With ``denoise=None`` idealised, as the
-    eigenvalues are computed in floating point, and the release's card says so.
+    exact: integer statistic, integer noise of exact law. With ``denoise=None`` idealised, and the
+    release's card says so.
 Source
     Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, for the radius
     and the choice of the two. Lyu, Su, Li (2017), "Understanding the sparse vector technique for

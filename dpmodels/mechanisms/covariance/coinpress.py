@@ -56,8 +56,10 @@ from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Passes, Statistic, moment_sensitivity
 from dpmodels.typing import Floats
 
+# The last round's share of the budget, and the chance beta of a longer row: choices.
 LAST = 0.75
 TAIL = 1e-3
+# Choices: further rounds, or a smaller bound, only leave less budget or digits.
 MOST_ROUNDS = 20
 SMALLEST_BOUND = 1e-9
 

@@ -71,7 +71,9 @@ from dpmodels.statistics import Statistic, moments
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
 from dpmodels.typing import Floats
 
+# Of the budget, without and with the sum of the rows: choices.
 COUNT, COUNT_AND_SUM = 0.05, 0.25
+# More than the bits of a float64.
 _HALVINGS = 60
 
 

@@ -10,13 +10,9 @@ Sensitivity
     `Laplace`.
 Noise
     Independent discrete Laplace noise on the squared lattice, for the eigenvalues and for the
-    moments, at least 2¹⁰ steps. The noisy matrix is released too, with its law. The noisy
-    eigenvalues are sorted and brought to the nearest that are not negative, with a sum of at most
-    the number of rows where that is public.
+    moments, at least 2¹⁰ steps; what is made of both is told in ``separate.py``.
 Numerics
-    idealised: the eigenvalues of the exact integers are computed in floating point, and the
-    sensitivity is that of the real numbers they approximate. The error, some 10⁻¹⁶ of the number
-    of rows where one row moves them by 1, is not accounted for. The moments are exact.
+    idealised, as told in ``separate.py``. The moments are exact.
 Source
     Dong, Liang, Yi (2022), "Differentially private covariance revisited", NeurIPS, for the two
     parts. Amin, Dick, Kulesza, Muñoz Medina, Vassilvitskii (2019), "Differentially private

@@ -46,7 +46,7 @@ from dpmodels.typing import Floats
 SMALLEST = "smallest eigenvalue"
 # Of the smallest eigenvalue of X'X of rows (1, x), x in the unit ball.
 SENSITIVITY = 2.0
-# Chance that the noise exceeds the ridge, and quantile of the eigenvalue's noise.
+# Chance that the noise exceeds the ridge (Wang 2018), and the 95 % quantile of a normal.
 CHANCE = 0.05
 QUANTILE = 1.6449
 

@@ -59,12 +59,13 @@ from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
 from dpmodels.typing import Floats
 
+# Choices: the number of steps, and of the budget what the moments take.
 STEPS = 10
 START_SHARE = 0.25
-# Of the whole budget, with inference.
+# Of the whole budget, with inference: choices.
 LAST_SHARE = 0.35
 MATRICES_SHARE = 0.15
-# In units of the noise that one sum of gradients would have with the whole budget.
+# In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
 # In steps: the discrete law is as private as the continuous one.
 SMALLEST_SCALE = 2.0**10

@@ -81,8 +81,9 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
+# Of the budget, for the distance from the true minimum: a choice.
 MASK_SHARE = 0.01
-# Size of a coefficient in units of the ball, for the choice between two kinds of noise.
+# Size of a coefficient in units of the ball, for the choice between two kinds of noise: a guess.
 ASSUMED = 4.0
 
 

@@ -64,10 +64,11 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats
 
-# Of the budget: the counts, and where intervals are bought both ends of them.
+# Of the budget: the counts, and where intervals are bought both ends of them. Choices.
 COUNT_SHARE, ENDS_SHARE = 0.05, 0.5
+# A choice, within what the sampler takes: no table has so many rows.
 LARGEST_SCALE = 2.0**50
-# Ranks that go by counts are rounded to this part of the rows.
+# Ranks that go by counts are rounded to this part of the rows: a choice, finer than any noise.
 RANK_STEPS = 2**30
 # Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
 HALVINGS = 40
