@@ -39,9 +39,9 @@ from dpmodels.design import row_coder
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms.coefficients import RegressionFacts, passes
-from dpmodels.mechanisms.minimum import minimise
+from dpmodels.mechanisms.minimise import minimise
+from dpmodels.mechanisms.objective_noise import spherical
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
-from dpmodels.mechanisms.tilt import spherical
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.linear import Asked, bind
 from dpmodels.noise import source

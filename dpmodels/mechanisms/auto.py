@@ -24,11 +24,11 @@ import math
 
 import numpy as np
 
+from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.protocol import CountMechanism, Facts
 from dpmodels.mechanisms.scalar.paired import Paired, fits
-from dpmodels.mechanisms.scatter import scatter_range
-from dpmodels.mechanisms.tallied import CountFacts
+from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
 from dpmodels.statistics import moment_sensitivity, moment_weights
 from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights

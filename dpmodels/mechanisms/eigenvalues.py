@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels import arguments
-from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
+from dpmodels.mechanisms.add_noise import GAUSSIAN, Law, add_noise
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP
 from dpmodels.noise import Entropy
@@ -52,7 +52,7 @@ def noised_eigenvalues(
     """
     values = np.linalg.eigvalsh(exact[1:, 1:].astype(np.float64))[::-1]
     whole = np.array([round(value) for value in values.tolist()], dtype=object)
-    released = noised(whole, plan.scales[EIGENVALUES], entropy, law)
+    released = add_noise(whole, plan.scales[EIGENVALUES], entropy, law)
     return np.sort(released)[::-1] / plan.lattice.steps**2
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, TypeVar
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
-from dpmodels.mechanisms.tallied import CountFacts, CountPlan
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee

@@ -69,7 +69,7 @@ def in_steps(lattice: Lattice, scales: Sequence[float], smallest: float) -> Mome
     return MomentNoise(*(max(scale * lattice.radius**2, smallest) for scale in scales))
 
 
-def coarser(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: float) -> Scaled:
+def lattice_for(lattice: Lattice, steps: MomentNoise, sigma: float, smallest: float) -> Scaled:
     """Return the same noise on the finest lattice that holds noise of scale `sigma` too.
 
     `sigma` is in units of the squared unit length, `steps` and `smallest` in lattice steps.

@@ -11,7 +11,7 @@ from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS, choose
 from dpmodels.mechanisms.auto import auto_counts
-from dpmodels.mechanisms.tallied import CountFacts
+from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.asked import about
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours

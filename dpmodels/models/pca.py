@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
-from dpmodels.mechanisms.axes import checked_eigenvals
+from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
 from dpmodels.models.crossing import Asked, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.released import SubspaceRelease

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, PrivacyError
 from dpmodels.mechanisms import Gauss
+from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
+from dpmodels.mechanisms.count_plan import CountPlan, counts_released
 from dpmodels.mechanisms.counts import Gaussian
-from dpmodels.mechanisms.noised import Law, hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.mechanisms.regression import Moments
-from dpmodels.mechanisms.tallied import CountPlan, counts_released
 from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent
 from dpmodels.released import CountsRelease, MomentsRelease

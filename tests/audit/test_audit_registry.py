@@ -12,7 +12,7 @@ from dpmodels import mechanisms
 from dpmodels.audit.outcome import Outcome
 from dpmodels.audit.registry import LEFT_OUT, REGISTRY, Audited
 from dpmodels.audit.run_all import FULL, SMALL, AuditTable, run_all
-from dpmodels.mechanisms import noised
+from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.counts import geometric
 
 TABLES = [
@@ -76,14 +76,14 @@ def test_a_full_audit_flags_no_mechanism(line):
 
 def halve_the_noise(patch):
     """Of all moments, and of counts with discrete Laplace noise."""
-    own = noised.noised
+    own = add_noise.add_noise
 
     def halved(exact, scale, *rest):
         return own(exact, scale / 2, *rest)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("dpmodels.mechanisms") and vars(module).get("noised") is own:
-            patch.setattr(module, "noised", halved)
+        if name.startswith("dpmodels.mechanisms") and vars(module).get("add_noise") is own:
+            patch.setattr(module, "add_noise", halved)
     draw = geometric.discrete_laplace
     patch.setattr(geometric, "discrete_laplace", lambda scale, *rest: draw(scale / 2, *rest))
 

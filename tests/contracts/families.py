@@ -26,8 +26,8 @@ from dpmodels.mechanisms import (
     subspace,
 )
 from dpmodels.mechanisms.coefficients import RegressionFacts
+from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.scalar import QuantileFacts
-from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
 from dpmodels.statistics.losses import Huber, Logistic

@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.mechanisms import minimum
-from dpmodels.mechanisms.minimum import minimise, tolerance
+from dpmodels.mechanisms import minimise as minimum
+from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.noise import source
@@ -117,7 +117,7 @@ def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
     """Keep what a module adds to the integers it is given."""
     kept: list[np.ndarray] = []
-    own = module.noised
+    own = module.add_noise
 
     def kept_too(exact: np.ndarray, *words: Any) -> np.ndarray:
         sums = own(exact, *words)
@@ -125,7 +125,7 @@ def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
         return sums
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "noised", kept_too)
+        patch.setattr(module, "add_noise", kept_too)
         yield kept
 
 

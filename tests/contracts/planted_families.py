@@ -74,12 +74,12 @@ def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_gradient_has_no_noise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(gradients, "noised", lambda exact, *more: exact.astype(float))
+    patch.setattr(gradients, "add_noise", lambda exact, *more: exact.astype(float))
 
 
 def the_noise_of_gradients_is_halved(patch: pytest.MonkeyPatch) -> None:
-    own = gradients.noised
-    patch.setattr(gradients, "noised", lambda exact, scale, *more: own(exact, scale / 2, *more))
+    own = gradients.add_noise
+    patch.setattr(gradients, "add_noise", lambda exact, scale, *more: own(exact, scale / 2, *more))
 
 
 def the_minimum_is_not_masked(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms import noised, scales, shelled
+from dpmodels.mechanisms import add_noise, clipping_shells, scales
 from dpmodels.mechanisms.covariance import gauss, none, projection, separate, separate_pure
 from dpmodels.mechanisms.subspace import ppca
 from dpmodels.noise import seeded
@@ -73,9 +73,9 @@ def _everywhere(patch: pytest.MonkeyPatch, own: Callable[..., object], other: ob
 
 def _drawn_by(patch: pytest.MonkeyPatch, draw: Draw) -> None:
     """Put another draw, given the right one, in its place."""
-    own = noised.noised
+    own = add_noise.add_noise
 
-    def drawn(exact, scale, entropy, law=noised.GAUSSIAN):
+    def drawn(exact, scale, entropy, law=add_noise.GAUSSIAN):
         return own(exact, scale, entropy, law._replace(draw=partial(draw, law.draw)))
 
     _everywhere(patch, own, drawn)
@@ -99,39 +99,39 @@ def the_noise_is_uniform(patch: pytest.MonkeyPatch) -> None:
 
 def the_laplace_noise_is_gaussian(patch: pytest.MonkeyPatch) -> None:
     def other(draw, scale, size, entropy):
-        return noised.GAUSSIAN.draw(np.sqrt(2) * scale, size, entropy)
+        return add_noise.GAUSSIAN.draw(np.sqrt(2) * scale, size, entropy)
 
     _drawn_by(patch, other)
 
 
 def no_noise_off_the_diagonal(patch: pytest.MonkeyPatch) -> None:
-    symmetric = noised.noised_symmetric
+    symmetric = add_noise.noised_symmetric
 
     def bare(exact, *words):
         sums = exact.astype(float)
         np.fill_diagonal(sums, np.diagonal(symmetric(exact, *words)))
         return sums
 
-    patch.setattr(noised, "noised_symmetric", bare)
+    patch.setattr(add_noise, "noised_symmetric", bare)
 
 
 def the_diagonal_has_the_noise_of_the_rest(patch: pytest.MonkeyPatch) -> None:
-    symmetric = noised.noised_symmetric
+    symmetric = add_noise.noised_symmetric
 
     def flat(exact, diagonal, off, *words):
         return symmetric(exact, off, off, *words)
 
-    patch.setattr(noised, "noised_symmetric", flat)
+    patch.setattr(add_noise, "noised_symmetric", flat)
 
 
 def both_triangles_have_noise_of_their_own(patch: pytest.MonkeyPatch) -> None:
-    symmetric = noised.noised_symmetric
+    symmetric = add_noise.noised_symmetric
 
     def twice(*words):
         one, other = (symmetric(*words) for _ in range(2))
         return np.triu(one) + np.tril(other, -1)
 
-    patch.setattr(noised, "noised_symmetric", twice)
+    patch.setattr(add_noise, "noised_symmetric", twice)
 
 
 def one_draw_serves_the_whole_matrix(patch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def the_noise_is_used_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_noise_is_larger_for_more_rows(patch: pytest.MonkeyPatch) -> None:
-    own = noised.noised
+    own = add_noise.add_noise
 
     def adaptive(exact, scale, *words):
         return own(exact, scale * (1 + float(abs(exact).max()) * 2.0**-50), *words)
@@ -158,7 +158,7 @@ def the_release_states_half_its_noise(patch: pytest.MonkeyPatch) -> None:
     def half(count, mean, diagonal, off):
         return MomentNoise(count / 2, mean / 2, diagonal / 2, off / 2)
 
-    patch.setattr(noised, "MomentNoise", half)
+    patch.setattr(add_noise, "MomentNoise", half)
 
 
 def the_laplace_sensitivity_is_halved(patch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def the_laplace_sensitivity_is_halved(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_increment_has_no_noise(patch: pytest.MonkeyPatch) -> None:
-    own = shelled.noised_symmetric
+    own = clipping_shells.noised_symmetric
 
     def missing(exact, diagonal, off, entropy):
         # The middle one of three, by its scale.
@@ -180,7 +180,7 @@ def an_increment_has_no_noise(patch: pytest.MonkeyPatch) -> None:
         seen.append(diagonal)
         return diagonal if len(seen) % 3 == 2 else None
 
-    patch.setattr(shelled, "noised_symmetric", missing)
+    patch.setattr(clipping_shells, "noised_symmetric", missing)
 
 
 def delta_is_spent_twice(patch: pytest.MonkeyPatch) -> None:

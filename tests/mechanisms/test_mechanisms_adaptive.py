@@ -9,11 +9,11 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
-from dpmodels.mechanisms.counted import gaussian_count, laplace_count
+from dpmodels.mechanisms.clipping_radius import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
+from dpmodels.mechanisms.clipping_shells import INCREMENTS, shells
 from dpmodels.mechanisms.covariance.adaptive import Adaptive, largest_rho
 from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure
-from dpmodels.mechanisms.reach import HALVINGS, NUMBER, THRESHOLD, TRACE, lost
-from dpmodels.mechanisms.shelled import INCREMENTS, shells
+from dpmodels.mechanisms.noisy_count import gaussian_count, laplace_count
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (

@@ -15,8 +15,8 @@ from dpmodels.formula.sides import grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.auto import auto_counts
 from dpmodels.mechanisms.choose import choose
+from dpmodels.mechanisms.count_plan import CountFacts, units_of
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
-from dpmodels.mechanisms.tallied import CountFacts, units_of
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 

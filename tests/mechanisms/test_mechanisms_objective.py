@@ -9,13 +9,13 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
-from dpmodels.mechanisms import minimum as minimum_module
+from dpmodels.mechanisms import minimise as minimum_module
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
 from dpmodels.mechanisms.coefficients import RegressionFacts, passes
 from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
-from dpmodels.mechanisms.minimum import furthest, mask, masked, minimise, tolerance
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.minimise import furthest, mask, masked, minimise, tolerance
+from dpmodels.mechanisms.objective_noise import spherical, spherical_sd
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
-from dpmodels.mechanisms.tilt import spherical, spherical_sd
 from dpmodels.models.linear import Asked, bind
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

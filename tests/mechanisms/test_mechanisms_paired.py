@@ -16,8 +16,8 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
 from dpmodels.mechanisms.auto import auto_counts
 from dpmodels.mechanisms.choose import choose
+from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.scalar.paired import Paired, fits
-from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic

@@ -9,7 +9,7 @@ from subspace_rows import ADD_REMOVE, RELATIONS, REPLACE, ball, facts, nothing, 
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.scatter import scatter
+from dpmodels.mechanisms.second_moment import second_moment
 from dpmodels.mechanisms.subspace.power import ITERATIONS, Power, _noisy_product, _read_together
 from dpmodels.noise import seeded
 from dpmodels.privacy import (
@@ -98,7 +98,9 @@ def test_rounded_products_of_neighbours_are_no_farther_apart_than_planned(relati
         frame = frame if rng.random() < 0.5 else np.eye(3)[:, :kept]
         products = [
             np.rint(
-                scatter(statistic(rows, times=base + more), plan.lattice, centred=centred).matrix
+                second_moment(
+                    statistic(rows, times=base + more), plan.lattice, centred=centred
+                ).matrix
                 @ frame
                 * unit
             )

@@ -25,7 +25,7 @@ from subspace_rows import (
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.scatter import scatter
+from dpmodels.mechanisms.second_moment import second_moment
 from dpmodels.mechanisms.subspace.ppca import PPCA
 from dpmodels.noise import bingham_frames, seeded
 from dpmodels.privacy import (
@@ -126,7 +126,7 @@ def test_the_loss_on_neighbours_is_within_eps(columns, relation, centred, eps):
     def loss(times, more, less):
         one, other = (
             slope
-            * scatter(
+            * second_moment(
                 statistic(rows, times=np.add(times, row)), plan.lattice, centred=centred
             ).matrix
             for row in (more, less)
@@ -197,7 +197,8 @@ UPPER = np.triu_indices(3)
 def test_the_law_on_the_sphere_is_the_integral():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA()
     plan = mechanism.plan(facts(3, 1), PureDP(0.6))
-    matrix = plan.scales["concentration"] * scatter(given, plan.lattice, centred=False).matrix
+    exact = second_moment(given, plan.lattice, centred=False)
+    matrix = plan.scales["concentration"] * exact.matrix
     points = sphere()
     weights = np.exp(log_density(matrix, points)) / points.shape[1]
     expected = (points * weights @ points.T)[UPPER]
@@ -218,7 +219,8 @@ def test_the_law_on_the_sphere_is_the_integral():
 def test_one_column_after_another_has_its_law_exactly():
     given, mechanism = statistic(SPACE, times=TIMES), PPCA(sampler="sequential")
     plan = mechanism.plan(facts(3, 2), PureDP(1.2))
-    matrix = plan.scales["concentration"] * scatter(given, plan.lattice, centred=False).matrix
+    exact = second_moment(given, plan.lattice, centred=False)
+    matrix = plan.scales["concentration"] * exact.matrix
     first = sphere(200)
     weights = np.exp(log_density(matrix, first)) / first.shape[1]
     # On the circle orthogonal to the first column the second's law is known in closed form.
@@ -294,7 +296,7 @@ def test_the_bought_variances_have_the_noise_that_is_stated(guarantee, centred):
     given = statistic([[0.9], [-0.5]], times=[300, 100])
     mechanism = PPCA(eigenvals="private")
     plan = mechanism.plan(facts(1, 1, centred=centred), guarantee)
-    exact = scatter(given, plan.lattice, centred=centred).matrix[0, 0]
+    exact = second_moment(given, plan.lattice, centred=centred).matrix[0, 0]
     entropy = seeded(15)
     releases = [mechanism.release(given, plan, entropy) for _ in range(2_000)]
     sd = releases[0].variance_sd

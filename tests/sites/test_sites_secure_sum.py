@@ -9,8 +9,8 @@ from scipy.stats import kstest
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.mechanisms import Facts, Gauss
+from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian
-from dpmodels.mechanisms.tallied import CountFacts
 from dpmodels.noise import secure, seeded
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.sites import Cape, SecureSum

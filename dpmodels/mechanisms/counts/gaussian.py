@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan, counts_released, units_of
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.tallied import CountFacts, CountPlan, counts_released, units_of
 from dpmodels.noise import Entropy, discrete_gaussian
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease
@@ -40,7 +40,7 @@ class Gaussian:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.tallied import CountFacts
+    >>> from dpmodels.mechanisms.count_plan import CountFacts
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Gaussian().plan(CountFacts(1, 7, False, adjacency("replace")), ZCDP(0.5))
     >>> round(plan.noise_sd, 6)

@@ -29,14 +29,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.scales import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.tallied import (
+from dpmodels.mechanisms.count_plan import (
     LEAST_SCALE,
     CountFacts,
     CountPlan,
     counts_released,
     units_of,
 )
+from dpmodels.mechanisms.scales import ROUND_UP, laplace_multipliers
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, CountsRelease
@@ -50,7 +50,7 @@ class Geometric:
 
     Examples
     --------
-    >>> from dpmodels.mechanisms.tallied import CountFacts
+    >>> from dpmodels.mechanisms.count_plan import CountFacts
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> plan = Geometric().plan(CountFacts(1, 7, False, adjacency("replace")), PureDP(1.0))
     >>> round(plan.scale, 6), plan.whole

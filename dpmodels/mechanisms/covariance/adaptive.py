@@ -7,10 +7,10 @@ Theorem
     privacy by the exact curve of their composition.
 Sensitivity
     The trace changes by at most 1. What clipping to 2⁻ᵗ takes off the sum of squares changes by at
-    most 1, for every t, an inequality between integers: :func:`dpmodels.mechanisms.reach.lost`.
-    Rows magnified by 2ᵗ and held in the ball are rows of the ball: the increments between radii
-    inside the one found are those of `Shells`, the moments those of `Gauss`, the eigenvalues those
-    of `Separate`.
+    most 1, for every t, an inequality between integers:
+    :func:`dpmodels.mechanisms.clipping_radius.lost`. Rows magnified by 2ᵗ and held in the ball are
+    rows of the ball: the increments between radii inside the one found are those of `Shells`, the
+    moments those of `Gauss`, the eigenvalues those of `Separate`.
 Noise
     Discrete Gaussian, at least 2²⁰ steps: 2 % of ρ for the count, or 15 % for the count and the
     sum of the rows; of the rest 5 % for the trace, 10 % for the search by discrete Laplace noise,
@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.better import (
+from dpmodels.mechanisms.clipped_candidates import (
     DIAGONAL,
     HALF_DIAGONAL,
     HALF_OFF,
@@ -52,19 +52,15 @@ from dpmodels.mechanisms.better import (
     denoised_error,
     released_inside,
 )
-from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
-from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.reach import (
+from dpmodels.mechanisms.clipping_radius import (
     HALVINGS,
     TRACE,
+    clipping_radius,
     likely_cap,
-    reach,
     reach_scales,
     sparse_scales,
 )
-from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, in_steps
-from dpmodels.mechanisms.shelled import (
+from dpmodels.mechanisms.clipping_shells import (
     FEW,
     SHARES,
     noised_shells,
@@ -72,6 +68,10 @@ from dpmodels.mechanisms.shelled import (
     shell_scales,
     shells,
 )
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
+from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise_values
@@ -168,7 +168,9 @@ class Adaptive:
         """Find the radius, add the planned noise inside it, and estimate the moments."""
 
         def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
-            level = reach(exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION)
+            level = clipping_radius(
+                exact, partial(denoised_error, plan, trace), plan, entropy, CAUTION
+            )
             noisy = noised_shells(exact, level, plan, entropy)
             return accumulate(noisy, self.denoise, likely_cap(trace, cap, level, plan))
 

@@ -32,7 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.better import (
+from dpmodels.mechanisms.add_noise import (
+    LAPLACE,
+    noised_symmetric,
+)
+from dpmodels.mechanisms.clipped_candidates import (
     DIAGONAL,
     HALF_DIAGONAL,
     HALF_OFF,
@@ -42,23 +46,19 @@ from dpmodels.mechanisms.better import (
     denoised_error,
     released_inside,
 )
-from dpmodels.mechanisms.counted import COUNT_SHARE, CountNoise, laplace_count
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
-from dpmodels.mechanisms.noised import (
-    LAPLACE,
-    noised_symmetric,
-)
-from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.reach import (
+from dpmodels.mechanisms.clipping_radius import (
     HALVINGS,
     TRACE,
+    clipping_radius,
     likely_cap,
-    reach,
     reach_scales,
     sparse_scales,
 )
+from dpmodels.mechanisms.clipping_shells import MOST_BITS
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
+from dpmodels.mechanisms.noisy_count import COUNT_SHARE, CountNoise, laplace_count
+from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_LAPLACE, laplace_multipliers
-from dpmodels.mechanisms.shelled import MOST_BITS
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import denoise, denoise_values
@@ -131,7 +131,7 @@ class AdaptivePure:
 
         def inside(exact: NDArray[Any], trace: float, cap: float | None) -> Floats:
             error = partial(denoised_error, plan, trace, law=LAPLACE)
-            level = reach(exact, error, plan, entropy)
+            level = clipping_radius(exact, error, plan, entropy)
             unit, scale = 4.0**level * plan.lattice.steps**2, plan.scales[OFF]
             noisy = noised_symmetric(exact[level, 1:, 1:], scale, scale, entropy, LAPLACE) / unit
             most = likely_cap(trace, cap, level, plan, LAPLACE)

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.noised import (
+from dpmodels.mechanisms.add_noise import (
     NoisyMoments,
     hand_over,
     noise_of,

@@ -42,7 +42,7 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.counted import laplace_count
+from dpmodels.mechanisms.add_noise import LAPLACE, NoisyMoments, hand_over, noise_of, noised_count
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -50,7 +50,7 @@ from dpmodels.mechanisms.eigenvalues import (
     noised_eigenvalues,
     trace_cap,
 )
-from dpmodels.mechanisms.noised import LAPLACE, NoisyMoments, hand_over, noise_of, noised_count
+from dpmodels.mechanisms.noisy_count import laplace_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_LAPLACE
 from dpmodels.noise import Entropy

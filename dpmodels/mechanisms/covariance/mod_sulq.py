@@ -32,9 +32,9 @@ from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.noised import hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, coarser, gaussian_scales
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier
@@ -90,7 +90,7 @@ class ModSulq:
         least = fine.steps.diagonal / fine.lattice.radius**2
         # One part in 10^12 covers the rounding of every product here.
         sigma = max(published_scale(facts.columns, guarantee) * ROUND_UP, least)
-        lattice, riders = coarser(*fine, sigma, SMALLEST_SCALE)
+        lattice, riders = lattice_for(*fine, sigma, SMALLEST_SCALE)
         own = max(sigma * lattice.radius**2, SMALLEST_SCALE)
         steps = replace(riders, diagonal=own, off=own)
         event = GaussianEvent(_joint(facts, lattice, steps))

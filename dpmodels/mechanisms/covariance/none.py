@@ -23,7 +23,7 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over
+from dpmodels.mechanisms.add_noise import NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import choose_lattice

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import hand_over, noised_moments
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -36,9 +37,8 @@ from dpmodels.mechanisms.eigenvalues import (
     recombined,
     trace_cap,
 )
-from dpmodels.mechanisms.noised import hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import SMALLEST_SCALE, coarser, gaussian_scales
+from dpmodels.mechanisms.scales import SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease
@@ -89,7 +89,7 @@ class Separate:
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
         values, vectors = split_gaussian(multiplier, (self.share, 1 - self.share))
         sigma = values * eigenvalue_sensitivity(facts.adjacency, 2)
-        lattice, steps = coarser(*gaussian_scales(facts, vectors), sigma, SMALLEST_SCALE)
+        lattice, steps = lattice_for(*gaussian_scales(facts, vectors), sigma, SMALLEST_SCALE)
         scale = eigenvalue_scale(facts.adjacency, lattice, values, 2, SMALLEST_SCALE)
         events = (GaussianEvent(values), GaussianEvent(vectors))
         return Plan(guarantee, events, lattice, facts, steps, {EIGENVALUES: scale})

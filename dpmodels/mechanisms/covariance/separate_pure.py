@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import LAPLACE, hand_over, noised_moments
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -33,14 +34,13 @@ from dpmodels.mechanisms.eigenvalues import (
     recombined,
     trace_cap,
 )
-from dpmodels.mechanisms.noised import LAPLACE, hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import (
     ROOM,
     SMALLEST_LAPLACE,
-    coarser,
     laplace_multipliers,
     laplace_scales,
+    lattice_for,
 )
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee, LaplaceEvent
@@ -91,7 +91,7 @@ class SeparatePure:
         values, vectors = laplace_multipliers(guarantee, (self.share, 1 - self.share))
         scale = values * eigenvalue_sensitivity(facts.adjacency, 1)
         fine = laplace_scales(facts, vectors)
-        lattice, steps = coarser(*fine, ROOM * scale, SMALLEST_LAPLACE)
+        lattice, steps = lattice_for(*fine, ROOM * scale, SMALLEST_LAPLACE)
         scale = eigenvalue_scale(facts.adjacency, lattice, values, 1, SMALLEST_LAPLACE)
         events = (LaplaceEvent(values), LaplaceEvent(vectors))
         return Plan(guarantee, events, lattice, facts, steps, {EIGENVALUES: scale})

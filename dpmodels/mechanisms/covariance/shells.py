@@ -9,7 +9,7 @@ Sensitivity
     S_¼ and S_¼, or with ⅛ for ¼ beyond 16 columns: what one row adds has norm 1 - ¼, ¼ - 1/16 and
     1/16 at most. Each has its trace as one more coordinate. The bound, and what rounding adds to
     it, is proved at :func:`dpmodels.statistics.increments.increment_sensitivity`, that of the
-    count and the sum of the rows at :func:`dpmodels.mechanisms.counted.gaussian_count`.
+    count and the sum of the rows at :func:`dpmodels.mechanisms.noisy_count.gaussian_count`.
 Noise
     Independent discrete Gaussians on the integers of each increment, of scale σ on the diagonal,
     σ/√2 off it, σ/w for the trace of weight w, in proportion to its sensitivity. The increments
@@ -36,18 +36,18 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.counted import COUNT_SHARE, gaussian_count
-from dpmodels.mechanisms.eigenvalues import trace_cap
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noise_of, noised_count
-from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, in_steps
-from dpmodels.mechanisms.shelled import (
+from dpmodels.mechanisms.add_noise import NoisyMoments, hand_over, noise_of, noised_count
+from dpmodels.mechanisms.clipping_shells import (
     SHARES,
     noised_shells,
     shell_lattice,
     shell_scales,
     shells,
 )
+from dpmodels.mechanisms.eigenvalues import trace_cap
+from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
+from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import denoise_values
 from dpmodels.postprocess.shells import accumulate

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over
+from dpmodels.mechanisms.add_noise import NoisyMoments, hand_over
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import choose_lattice

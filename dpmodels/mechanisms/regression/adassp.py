@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import NoisyMoments, add_noise, hand_over, noised_moments
 from dpmodels.mechanisms.eigenvalues import checked_share
-from dpmodels.mechanisms.noised import NoisyMoments, hand_over, noised, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, coarser, gaussian_scales
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease
@@ -94,7 +94,7 @@ class AdaSSP:
         multiplier = gaussian_multiplier(guarantee) * (1 + 1e-14)
         smallest, rest = split_gaussian(multiplier, (self.share, 1 - self.share))
         scaled = gaussian_scales(facts, rest)
-        lattice, steps = coarser(*scaled, smallest * SENSITIVITY, SMALLEST_SCALE)
+        lattice, steps = lattice_for(*scaled, smallest * SENSITIVITY, SMALLEST_SCALE)
         scale = smallest * (SENSITIVITY * lattice.radius**2 + 1) * ROUND_UP
         events = (GaussianEvent(smallest), GaussianEvent(rest))
         scales = {SMALLEST: max(scale, SMALLEST_SCALE)}
@@ -116,7 +116,7 @@ def _noised_smallest(exact: NDArray[Any], plan: Plan, entropy: Entropy) -> float
     """Release the smallest eigenvalue of the moments of the constant and the terms."""
     value = float(np.linalg.eigvalsh(exact[:-1, :-1].astype(np.float64))[0])
     whole = np.array([round(value)], dtype=object)
-    released = noised(whole, plan.scales[SMALLEST], entropy)
+    released = add_noise(whole, plan.scales[SMALLEST], entropy)
     return float(released[0]) / plan.lattice.radius**2
 
 

@@ -37,6 +37,7 @@ import numpy as np
 
 from dpmodels.arguments import between, truth, whole
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import GAUSSIAN, NoisyMoments, add_noise, noised_moments
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -45,7 +46,6 @@ from dpmodels.mechanisms.coefficients import (
     passes,
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
-from dpmodels.mechanisms.noised import GAUSSIAN, NoisyMoments, noised, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, gaussian_scales
 from dpmodels.noise import Entropy
@@ -220,7 +220,7 @@ def _noisy(
     lattice = _lattice(facts, noise)
     exact, _ = rows.gradient(point, lattice).cross()
     scale = max(noise * lattice.radius, SMALLEST_SCALE)
-    return Noisy(noised(exact, scale, entropy) / lattice.steps, scale / lattice.steps)
+    return Noisy(add_noise(exact, scale, entropy) / lattice.steps, scale / lattice.steps)
 
 
 def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Start:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import gaussian_scales, laplace_multipliers, laplace_scales
 from dpmodels.noise import Entropy

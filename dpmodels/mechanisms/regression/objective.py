@@ -7,15 +7,15 @@ Theorem
     one, the computed one plus noise of its own is a release too, and is charged.
 Sensitivity
     A row's gradient, at most 1 long, of a fixed sign along its z, and its curvature together
-    (:mod:`dpmodels.mechanisms.tilt`): a row that pulls with its whole weight does not bend the
-    logistic loss, so with a ridge of the noise's own size the curvature costs pure noise nothing
-    and Gaussian noise 16 % of its scale. Two rows replaced are one taken off and one added; a
-    Gaussian release is twice as far from the second neighbour, as Gaussian differential privacy
-    composes along chains of neighbours.
+    (:mod:`dpmodels.mechanisms.objective_noise`): a row that pulls with its whole weight does not
+    bend the logistic loss, so with a ridge of the noise's own size the curvature costs pure noise
+    nothing and Gaussian noise 16 % of its scale. Two rows replaced are one taken off and one
+    added; a Gaussian release is twice as far from the second neighbour, as Gaussian differential
+    privacy composes along chains of neighbours.
 Noise
     b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every coordinate, in the term
     ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
-    from the true minimum (:func:`dpmodels.mechanisms.minimum.furthest`): 1 % of the budget, and
+    from the true minimum (:func:`dpmodels.mechanisms.minimise.furthest`): 1 % of the budget, and
     below a hundredth of the other noise up to some 10⁶ rows. With ``inference`` a share goes to
     the curvature and the squared gradients at the released point
     (:mod:`dpmodels.mechanisms.curvature`).
@@ -31,7 +31,7 @@ Source
     Song, Thakkar, Thakurta, Wang (2019), "Towards practical differentially private convex
     optimization", IEEE S&P, for approximate minima. Dong, Roth, Su (2022), "Gaussian differential
     privacy", JRSS B, for chains of neighbours. The constants are those of
-    :mod:`dpmodels.mechanisms.tilt`.
+    :mod:`dpmodels.mechanisms.objective_noise`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from typing import ClassVar
 
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, Law
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -50,10 +51,8 @@ from dpmodels.mechanisms.coefficients import (
     passes,
 )
 from dpmodels.mechanisms.curvature import LOOKS, Looks, bought_scales, buy_curvature
-from dpmodels.mechanisms.minimum import Mask, furthest, mask, masked, minimise, tolerance
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, Law
-from dpmodels.mechanisms.scales import laplace_multipliers
-from dpmodels.mechanisms.tilt import (
+from dpmodels.mechanisms.minimise import Mask, furthest, mask, masked, minimise, tolerance
+from dpmodels.mechanisms.objective_noise import (
     LEAST_RIDGE,
     RIDGE,
     gaussian_scale,
@@ -62,6 +61,7 @@ from dpmodels.mechanisms.tilt import (
     spherical,
     spherical_sd,
 )
+from dpmodels.mechanisms.scales import laplace_multipliers
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (

@@ -6,7 +6,7 @@ Theorem
 Sensitivity
     The sum of losses plus ``(Λ/2)|θ|²`` is Λ-strongly convex and a row's gradient at most 1 long:
     a row more or fewer moves the minimum by at most ``1/Λ``, a row replaced by ``2/Λ``. The
-    computed minimum is within r of the true one (:func:`dpmodels.mechanisms.minimum.furthest`):
+    computed minimum is within r of the true one (:func:`dpmodels.mechanisms.minimise.furthest`):
     ``2r`` more.
 Noise
     Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the coefficients. The default ridge
@@ -37,9 +37,9 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.minimum import furthest, minimise, tolerance
+from dpmodels.mechanisms.minimise import furthest, minimise, tolerance
+from dpmodels.mechanisms.objective_noise import LEAST_RIDGE, spherical, spherical_sd
 from dpmodels.mechanisms.scales import laplace_multipliers
-from dpmodels.mechanisms.tilt import LEAST_RIDGE, spherical, spherical_sd
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (

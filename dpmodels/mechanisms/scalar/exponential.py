@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.count_plan import LEAST_SCALE
 from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
 from dpmodels.mechanisms.scales import ROUND_DOWN
-from dpmodels.mechanisms.tallied import LEAST_SCALE
 from dpmodels.noise import (
     Entropy,
     discrete_laplace,

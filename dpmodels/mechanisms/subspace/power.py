@@ -7,7 +7,7 @@ Theorem
     ``1/m² = Σ 1/m_i²``, with its exact (ε, δ) trade-off, or ``1/(2m²)``-zCDP.
 Sensitivity
     ``‖Δ V‖_F ≤ ‖Δ‖_F`` for orthonormal V: √2 for a row replaced, 1 for a row more or fewer, 4
-    about the mean for either, proved in :mod:`dpmodels.mechanisms.scatter`. For one column
+    about the mean for either, proved in :mod:`dpmodels.mechanisms.second_moment`. For one column
     ``‖Δ v‖ ≤ ‖Δ‖₂``, 1 or about the mean 4.
 Noise
     Independent discrete Gaussians on the products, rounded to the lattice, whose rounding is part
@@ -16,7 +16,7 @@ Noise
     released products together, which is free: on made-up spectra of 5, 10, 50 and 200 columns they
     lose 64, 43, 17 and 6 percent less energy, in the mean, than the last product alone.
     ``eigenvals="private"`` buys the scatter inside the space besides
-    (:mod:`dpmodels.mechanisms.axes`).
+    (:mod:`dpmodels.mechanisms.eigenvectors_within`).
 Numerics
     idealised: the statistic is exact integers, its products with a frame are floating point.
 Source
@@ -34,15 +34,15 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.axes import (
+from dpmodels.mechanisms.add_noise import add_noise
+from dpmodels.mechanisms.eigenvectors_within import (
     axes_noise,
     checked_purchase,
     hand_over_frame,
 )
-from dpmodels.mechanisms.noised import noised
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.scatter import largest_row, scatter, scatter_norm, wanted
+from dpmodels.mechanisms.second_moment import largest_row, scatter_norm, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -131,7 +131,7 @@ class Power:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Make the noisy products, and buy the axes where they are planned."""
-        exact = scatter(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
         columns, kept = plan.facts.columns, wanted(plan.facts)
         frame = uniform_frames(columns, 1, kept, entropy)[:, 0]
         frames, products = [], []
@@ -183,5 +183,5 @@ def _noisy_product(product: Floats, plan: Plan, entropy: Entropy) -> Floats:
     """Round a product, in units of the ball, to the lattice and add the planned noise."""
     unit = plan.lattice.radius**2
     whole = [round(value) for value in (product * unit).ravel().tolist()]
-    noisy = noised(np.array(whole, dtype=object), plan.scales["product"], entropy)
+    noisy = add_noise(np.array(whole, dtype=object), plan.scales["product"], entropy)
     return noisy.reshape(product.shape) / unit

@@ -12,8 +12,8 @@ Sensitivity
     interval of length r, and the loss in one of length ``c r``: ``c = ε/r``. About the origin r =
     2 for a row replaced, since the energy of either row is in [0, 1], for any number of columns; r
     = 1 for a row more or fewer, since the energy only rises: twice the concentration of the
-    textbook's ε/2. About the mean r = 3√3 and 4, proved in :mod:`dpmodels.mechanisms.scatter`; no
-    mean is released then.
+    textbook's ε/2. About the mean r = 3√3 and 4, proved in
+    :mod:`dpmodels.mechanisms.second_moment`; no mean is released then.
 Noise
     One column, and all but one, are drawn from the law itself. A full frame is uniform. Any other
     number is the end of a Markov chain of a public number of sweeps from a uniform start, and ε
@@ -21,7 +21,8 @@ Noise
     they would be a second release. Columns one after another are exact draws.
     ``eigenvals="private"`` buys the scatter inside the space, k × k, and the number of rows with a
     share of the budget, by discrete Laplace noise for a pure guarantee and discrete Gaussian noise
-    otherwise (:mod:`dpmodels.mechanisms.axes`); the columns become its eigenvectors.
+    otherwise (:mod:`dpmodels.mechanisms.eigenvectors_within`); the columns become its
+    eigenvectors.
 Numerics
     idealised: the statistic is exact integers, but the law lives on a sphere and is drawn in
     floating point.
@@ -41,10 +42,10 @@ from typing import ClassVar
 
 from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.axes import axes_noise, checked_purchase, hand_over_frame
+from dpmodels.mechanisms.eigenvectors_within import axes_noise, checked_purchase, hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_DOWN
-from dpmodels.mechanisms.scatter import scatter, scatter_range, wanted
+from dpmodels.mechanisms.second_moment import scatter_range, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import matrix_bingham, sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
@@ -140,7 +141,7 @@ class PPCA:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the frame, and buy its axes where they are planned."""
-        exact = scatter(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
         kept, slope = wanted(plan.facts), plan.scales["concentration"]
         limit = ""
         if self._sequential:

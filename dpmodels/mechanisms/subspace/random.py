@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.axes import hand_over_frame
+from dpmodels.mechanisms.eigenvectors_within import hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scatter import scatter, wanted
+from dpmodels.mechanisms.second_moment import second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames
 from dpmodels.noise.lattice import choose_lattice
@@ -65,6 +65,6 @@ class Random:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> SubspaceRelease:
         """Draw the directions; of the moments only the number of rows goes along."""
-        exact = scatter(statistic, plan.lattice, centred=plan.facts.centred)
+        exact = second_moment(statistic, plan.lattice, centred=plan.facts.centred)
         frame = uniform_frames(plan.facts.columns, 1, wanted(plan.facts), entropy)[:, 0]
         return hand_over_frame(self.card, plan, frame, exact, entropy, ordered=False)

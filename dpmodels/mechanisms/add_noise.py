@@ -37,7 +37,7 @@ class NoisyMoments:
     noise: MomentNoise
 
 
-def noised(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
+def add_noise(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN) -> Floats:
     """Add noise to Python integers; float only after the sum."""
     sums: NDArray[Any] = exact + law.draw(scale, exact.size, entropy).astype(object)
     return sums.astype(np.float64)
@@ -50,9 +50,9 @@ def noised_symmetric(
     size = len(exact)
     sums = np.empty((size, size))
     upper = np.triu_indices(size, 1)
-    sums[upper] = noised(exact[upper], off, entropy, law)
+    sums[upper] = add_noise(exact[upper], off, entropy, law)
     sums.T[upper] = sums[upper]
-    np.fill_diagonal(sums, noised(np.diagonal(exact), diagonal, entropy, law))
+    np.fill_diagonal(sums, add_noise(np.diagonal(exact), diagonal, entropy, law))
     return sums
 
 
@@ -78,10 +78,10 @@ def noised_count(
     scale of its noise is nan.
     """
     lattice, steps = plan.lattice, plan.steps
-    count = noised(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
+    count = add_noise(exact[:1, 0], steps.count, entropy, law) / lattice.radius**2
     if math.isnan(steps.mean):
         return float(count[0]), None
-    total = noised(exact[0, 1:], steps.mean, entropy, law) / (lattice.radius * lattice.steps)
+    total = add_noise(exact[0, 1:], steps.mean, entropy, law) / (lattice.radius * lattice.steps)
     return float(count[0]), np.asarray(total)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.noised import noised, noised_symmetric
+from dpmodels.mechanisms.add_noise import add_noise, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
@@ -87,6 +87,6 @@ def noised_shells(
         off = sigma / math.sqrt(2)
         matrix = noised_symmetric(part, sigma, off, entropy) / unit
         trace: NDArray[Any] = np.array([sum(np.diagonal(part).tolist())], dtype=object)
-        noisy = noised(trace, sigma / weight, entropy) / unit
+        noisy = add_noise(trace, sigma / weight, entropy) / unit
         found.append(Increment(matrix, float(noisy[0]), off / unit))
     return found

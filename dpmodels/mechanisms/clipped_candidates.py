@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.eigenvalues import EIGENVALUES, noised_eigenvalues, recombined, trace_cap
-from dpmodels.mechanisms.noised import (
+from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     Law,
     NoisyMoments,
@@ -20,8 +19,9 @@ from dpmodels.mechanisms.noised import (
     noised_count,
     noised_symmetric,
 )
+from dpmodels.mechanisms.clipping_radius import clipping_radius, noised_trace
+from dpmodels.mechanisms.eigenvalues import EIGENVALUES, noised_eigenvalues, recombined, trace_cap
 from dpmodels.mechanisms.protocol import Plan
-from dpmodels.mechanisms.reach import noised_trace, reach
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import nearest_psd
 from dpmodels.released import Card, MomentsRelease
@@ -126,7 +126,7 @@ def released_inside(
     if inside is None:
         card = replace(card, numerics="idealised")
         error = partial(better_error, plan, trace, law=law)
-        level = reach(exact, error, plan, entropy)
+        level = clipping_radius(exact, error, plan, entropy)
         estimate = better_of_two(exact[level], level, trace, cap, plan, entropy, law)
     else:
         estimate = inside(exact, trace, cap)

@@ -1,9 +1,10 @@
 """The axes of a released space: the scatter inside it is bought, its eigenvectors order the space.
 
 With ``V`` released already, the k × k matrix ``Vᵀ Δ V`` is no larger than the difference ``Δ`` of
-the scatters of neighbours (:mod:`dpmodels.mechanisms.scatter`): bought whole, with Gaussian noise
-in isometric coordinates, it costs what its diagonal costs. The number of complete rows goes along
-with weight 1. Let ``r`` be the most that a row adds along a direction, 1 or 4 about the mean.
+the scatters of neighbours (:mod:`dpmodels.mechanisms.second_moment`): bought whole, with Gaussian
+noise in isometric coordinates, it costs what its diagonal costs. The number of complete rows goes
+along with weight 1. Let ``r`` be the most that a row adds along a direction, 1 or 4 about the
+mean.
 
 *L2.* Two complete rows: ``‖Δ‖_F``, √2, 1 or 4. A complete row against none: ``√(r² + 1)``, which
 is no more than √2 about the origin.
@@ -22,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels import arguments
-from dpmodels.mechanisms.noised import GAUSSIAN, LAPLACE, noised_moments
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.scatter import Scatter, largest_row, scatter_norm, wanted
+from dpmodels.mechanisms.second_moment import Scatter, largest_row, scatter_norm, wanted
 from dpmodels.noise import Entropy, simulating
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.tilt import (
+from dpmodels.mechanisms.objective_noise import (
     RIDGE,
     gaussian_scale,
     pure_ridge,

@@ -51,7 +51,7 @@ class Scatter(NamedTuple):
     rows: int  # Number of rows read
 
 
-def scatter(statistic: Statistic, lattice: Lattice, *, centred: bool) -> Scatter:
+def second_moment(statistic: Statistic, lattice: Lattice, *, centred: bool) -> Scatter:
     """Form the scatter of the rows, exactly up to one rounding of each entry.
 
     About the mean it is zero without rows.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.noised import LAPLACE, Law, noised
+from dpmodels.mechanisms.add_noise import LAPLACE, Law, add_noise
 from dpmodels.mechanisms.scales import ROUND_UP
 from dpmodels.noise import Entropy
 from dpmodels.statistics.gradient import Gradients, Slopes
@@ -166,4 +166,4 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
 def masked(point: Floats, own: Mask, entropy: Entropy, law: Law) -> Floats:
     """Round a point to the mask's lattice and add its noise."""
     whole: NDArray[Any] = np.array([round(x) for x in (point / own.step).tolist()], dtype=object)
-    return noised(whole, own.scale, entropy, law) * own.step
+    return add_noise(whole, own.scale, entropy, law) * own.step

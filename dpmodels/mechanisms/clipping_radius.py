@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.noised import GAUSSIAN, Law, noised
+from dpmodels.mechanisms.add_noise import GAUSSIAN, Law, add_noise
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_LAPLACE
 from dpmodels.noise import Entropy, discrete_laplace
@@ -104,7 +104,7 @@ def lost(exact: NDArray[Any]) -> list[int]:
     ]
 
 
-def reach(
+def clipping_radius(
     exact: NDArray[Any],
     error: Callable[[float], float],
     plan: Plan,
@@ -131,7 +131,7 @@ def noised_trace(exact: NDArray[Any], plan: Plan, entropy: Entropy, law: Law = G
     """
     trace: NDArray[Any] = np.array([sum(np.diagonal(exact)[1:].tolist())], dtype=object)
     scale = plan.scales[TRACE]
-    released = float(noised(trace, scale, entropy, law)[0])
+    released = float(add_noise(trace, scale, entropy, law)[0])
     return max(released, law.sd * scale) / plan.lattice.steps**2
 
 
