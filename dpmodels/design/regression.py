@@ -82,10 +82,8 @@ def private_regression(
     `row_norm` is that of the terms, beside which the response has room; `weights` names a number
     of the codebook that is not negative, in whose proportion rows count; `emphasis` is the length
     of the longest scaled response: above 1, less of the noise falls on it and more on the terms.
-    The names are those of the terms, then that of the response.
-
-    FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
-    arguments and the column names.
+    The names are those of the terms, then that of the response. FormulaError, CodebookError,
+    ArgumentError, FrameError from the formula, the codebook, the arguments and the column names.
     """
     if not isinstance(scale, str | None) or scale not in ("range", None):
         raise ArgumentError(f'scale={said(scale)}: expected "range" or None')

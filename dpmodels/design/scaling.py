@@ -45,9 +45,8 @@ def scaling(
     `scale` is "range" (each column by its public half-range; "sd" does the same before release) or
     None; with `center` each block of columns is moved to the public point from which its rows are
     nearest; `row_norm` is a smaller radius than the codebook's worst case, or "unit" to divide
-    each scaled row by its own norm, about the origin of the columns.
-
-    ArgumentError if ``scale``, ``center`` or ``row_norm`` is none of these.
+    each scaled row by its own norm, about the origin of the columns. ArgumentError if ``scale``,
+    ``center`` or ``row_norm`` is none of these.
     """
     word("scale", scale, SCALES)
     truth("center", center)

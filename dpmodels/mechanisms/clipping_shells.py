@@ -60,9 +60,8 @@ def shell_scales(facts: Facts, lattice: Lattice, multipliers: Sequence[float]) -
 def shell_lattice(facts: Facts, multipliers: Sequence[float], *others: float) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers.
 
-    `others` are scales of other noise, in units of the squared unit length.
-
-    BudgetError if the noise leaves no useful lattice.
+    `others` are scales of other noise, in units of the squared unit length. BudgetError if the
+    noise leaves no useful lattice.
     """
     finest = Lattice(MOST_BITS, facts.columns)
     widest = max(shell_scales(facts, finest, multipliers).values()) / trace_weight(facts.adjacency)

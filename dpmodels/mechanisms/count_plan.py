@@ -51,10 +51,7 @@ class CountPlan:
 
 
 def units_of(scale: float) -> int:
-    """Return how many units a row may have where noise has a scale, in rows.
-
-    BudgetError if the noise is so large that too few are left.
-    """
+    """Return how many units a row may have beside noise of a scale; BudgetError if too few."""
     spare = HELD_BITS - ROOM_BITS - math.log2(max(scale, 1.0))
     bits = min(MOST_BITS, math.floor(spare))
     if bits < LEAST_BITS:

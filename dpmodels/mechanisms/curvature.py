@@ -51,9 +51,8 @@ def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law
     ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the inner product of
     positive matrices is not negative. In absolute values on and above the diagonal it adds at most
     1 and ``w + q²`` times ``(d + 1)/2``, and two rows' are at most twice that apart. For the
-    logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``.
-
-    BudgetError if the noise leaves no useful lattice.
+    logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``. BudgetError if
+    the noise leaves no useful lattice.
     """
     first, both = multipliers
     longest = LOGISTIC if isinstance(facts.loss, Logistic) else APART

@@ -22,10 +22,7 @@ EIGENVALUES = "eigenvalues"
 
 
 def checked_share(share: object) -> None:
-    """Refuse a share of the budget that leaves nothing for one of two parts.
-
-    ArgumentError if it is not a number between 0 and 1.
-    """
+    """Refuse, with an ArgumentError, a share that leaves nothing for one of two parts."""
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.5")
 
 

@@ -59,9 +59,8 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
 
     `other` is a further scale that the lattice is to hold, in units of the ball.
 
-    Rounding to the lattice moves two neighbours' entries apart by one step.
-
-    BudgetError if the noise leaves no useful lattice.
+    Rounding to the lattice moves two neighbours' entries apart by one step. BudgetError if the
+    noise leaves no useful lattice.
     """
     size, laplace = wanted(facts), isinstance(event, LaplaceEvent)
     sensitivity = axes_sensitivity(facts, 1 if laplace else 2)
@@ -75,18 +74,12 @@ def axes_noise(facts: Facts, event: GaussianEvent | LaplaceEvent, other: float =
 
 
 def checked_eigenvals(eigenvals: object) -> None:
-    """Refuse a word that does not say whether eigenvalues are bought.
-
-    ArgumentError if `eigenvals` is neither None nor "private".
-    """
+    """Refuse, with an ArgumentError, what is neither None nor "private"."""
     arguments.word("eigenvals", eigenvals, ("private", None))
 
 
 def checked_purchase(eigenvals: object, share: object) -> None:
-    """Refuse options that do not say whether, and for how much, the axes are bought.
-
-    ArgumentError if `eigenvals` is neither None nor "private", or `share` not between 0 and 1.
-    """
+    """Refuse options that do not say whether, and for what share, the axes are bought."""
     checked_eigenvals(eigenvals)
     arguments.share("share", share, ", the eigenvalues' part of the budget; write share=0.2")
 

@@ -148,9 +148,7 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
 
     Given the true minimum, the error of the computed one is a function of the rows with values in
     a ball: neighbours' differ by twice its radius, and by up to a step in each coordinate after
-    rounding.
-
-    BudgetError if the noise is beyond what is meaningful.
+    rounding. BudgetError if the noise is beyond what is meaningful.
     """
     spread = math.sqrt(columns) if law is LAPLACE else 1.0
     step = 2 * distance * spread * multiplier / FINE

@@ -118,9 +118,7 @@ def gaussian_scale(multiplier: float, ridge: float | None) -> float:
     ``1/Λ - 1/2σ²``. Below, the curve ``E(1 - exp(ε - m(a)))₊`` is compared with that of the
     multiplier step by step; both fall, so a step's left end on the one and right end on the other
     decide it. For large σ and ``Λ = kσ`` the scale is close to ``1 + 1/(6k²)`` times the
-    multiplier.
-
-    BudgetError if the ridge is too small.
+    multiplier. BudgetError if the ridge is too small.
     """
     if multiplier > LARGEST_MULTIPLIER:
         raise BudgetError(

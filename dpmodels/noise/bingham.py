@@ -41,9 +41,8 @@ def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Flo
     """Draw as `bingham_vector` does, where the eigenvalues are known already.
 
     `values`, shape (d,), are in any order, `vectors`, shape (p, d), orthonormal, one per column;
-    with p > d the draw is a unit vector in their span.
-
-    ArgumentError if `values` are not numbers from -1e300 to 1e300.
+    with p > d the draw is a unit vector in their span. ArgumentError if `values` are not numbers
+    from -1e300 to 1e300.
     """
     direction: Floats = vectors @ bingham_coordinates(values, 1, entropy)[0]
     return direction
@@ -52,9 +51,8 @@ def bingham_from_eigen(values: Floats, vectors: Floats, entropy: Entropy) -> Flo
 def bingham_coordinates(values: Floats, draws: int, entropy: Entropy) -> Floats:
     """Draw independent vectors in the coordinates of the eigenvectors.
 
-    `values`, shape (d,), are in any order; shape (draws, d) comes back.
-
-    ArgumentError if `values` are not numbers from -1e300 to 1e300.
+    `values`, shape (d,), are in any order; shape (draws, d) comes back. ArgumentError if `values`
+    are not numbers from -1e300 to 1e300.
     """
     if not np.abs(values).max() <= _LARGEST:
         raise ArgumentError(

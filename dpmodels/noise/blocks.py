@@ -39,9 +39,8 @@ def draw(table: Table, size: int, entropy: Entropy, *, margin: float = MARGIN) -
     The number of rounds depends on the random words and the law only.
 
     `margin` bounds the absolute error of a computed acceptance probability: a larger one sends
-    more proposals to the exact routine, from 1 on all of them, and changes no draw.
-
-    ArgumentError if `size` is not an integer of at least 0.
+    more proposals to the exact routine, from 1 on all of them, and changes no draw. ArgumentError
+    if `size` is not an integer of at least 0.
     """
     whole("size", size, 0)
     draws = np.empty(size, dtype=np.int64)

@@ -73,9 +73,8 @@ def secure() -> Entropy:
 def seeded(seed: int) -> Entropy:
     """Make a repeatable source, for simulations only: nothing drawn from it is private.
 
-    Equal seeds give equal words: the key is the SHA-256 digest of the seed.
-
-    ArgumentError if `seed` is not an integer.
+    Equal seeds give equal words: the key is the SHA-256 digest of the seed. ArgumentError if
+    `seed` is not an integer.
     """
     if isinstance(seed, bool | np.bool_):
         raise ArgumentError("seed is a truth value; write an integer, as in seed=1.")

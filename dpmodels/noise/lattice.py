@@ -48,9 +48,8 @@ class Lattice:
 def choose_lattice(columns: int, sigma: float) -> Lattice:
     """Return the finest lattice on which noise of scale ``sigma`` fits 64-bit integers.
 
-    `sigma` is the largest noise scale, in units of the squared unit length.
-
-    BudgetError if the noise is so large that no useful lattice is left.
+    `sigma` is the largest noise scale, in units of the squared unit length. BudgetError if the
+    noise is so large that no useful lattice is left.
     """
     spare = 57 - math.log2(max(sigma, 1.0))
     bits = min(MAX_BITS, math.floor(spare / 2))

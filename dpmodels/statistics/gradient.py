@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import Lattice, to_lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.predictors import Predictors
@@ -55,10 +55,7 @@ class Gradients(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join the gradients of disjoint rows.
-
-        ArgumentError: rows or loss are not the same; the message names the first difference.
-        """
+        """Join the gradients of disjoint rows; an ArgumentError names what is not the same."""
         if not isinstance(other, Gradients):
             return NotImplemented
         self._require(other)
@@ -72,7 +69,8 @@ class Gradients(Statistic):
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand over the exact gradient at zero."""
-        return self.gradient(np.zeros(self._predictors.columns), self._out(20)).cross()
+        columns = self._predictors.columns
+        return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""
@@ -203,9 +201,6 @@ class Gradients(Statistic):
         public = self._count_public and counted
         for design in self._designs:
             yield from design.blocks(function, self._lattice, count_public=public)
-
-    def _out(self, bits: int) -> Lattice:
-        return Lattice(bits, self._predictors.columns)
 
 
 def _round(rows: Floats, lattice: Lattice) -> None:

@@ -38,10 +38,7 @@ class Passes(Statistic):
         self._count_public = count_public
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Join passes over disjoint rows.
-
-        ArgumentError: the rows are not bound alike; the message names the first difference.
-        """
+        """Join passes over disjoint rows; an ArgumentError names what is not bound alike."""
         if not isinstance(other, Passes):
             return NotImplemented
         self._require(other)

@@ -50,10 +50,7 @@ class Fingerprint:
         return ""
 
     def require(self, other: Fingerprint) -> None:
-        """Refuse to go on where two fingerprints differ.
-
-        ArgumentError: the message names the first difference.
-        """
+        """Refuse, with an ArgumentError that names it, the first difference of two."""
         found = self.difference(other)
         if found:
             raise ArgumentError(
@@ -109,11 +106,7 @@ class Statistic:
         raise PrivacyError("a statistic is not released and cannot be pickled or copied")
 
     def __add__(self, other: Statistic) -> Statistic:
-        """Add the same statistic of disjoint rows.
-
-        ArgumentError: the two are not the same statistic; the message names the first difference
-        in what is public about them.
-        """
+        """Add the same statistic of disjoint rows; else an ArgumentError names the difference."""
         self._require(other)
         exact = self._exact + other._exact
         return Statistic(self.name, exact, self._rows + other._rows, self.fingerprint)

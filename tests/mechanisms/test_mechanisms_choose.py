@@ -5,8 +5,19 @@ from functools import partial
 
 import pytest
 
+import dpmodels as dp
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose
+from dpmodels.mechanisms import (
+    COEFFICIENTS,
+    COUNTS,
+    COVARIANCE,
+    MEANS,
+    REGRESSION,
+    SUBSPACE,
+    Facts,
+    Gauss,
+    choose,
+)
 from dpmodels.mechanisms.auto import auto_moments
 from dpmodels.privacy import ApproxDP, PureDP, adjacency
 
@@ -70,3 +81,11 @@ def test_what_is_no_strategy_is_named_by_its_type(given):
         chosen(given)
     assert f"of type {type(given).__name__};" in str(raised.value)
     assert "73.25" not in str(raised.value)
+
+
+@pytest.mark.parametrize("table", [COVARIANCE, SUBSPACE, COUNTS, MEANS, REGRESSION, COEFFICIENTS])
+def test_the_example_in_the_error_can_be_written(table):
+    with pytest.raises(ArgumentError, match="such as") as raised:
+        choose(3, table, lambda: ("", ""))
+    written = str(raised.value).rpartition("such as ")[2]
+    assert eval(written, {"dp": dp}).card.name in table

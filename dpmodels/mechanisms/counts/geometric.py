@@ -67,10 +67,7 @@ class Geometric:
     )
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
-        """Calibrate the noise to a guarantee.
-
-        BudgetError if the noise is beyond what is meaningful.
-        """
+        """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
         changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
         multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
         rows = multiplier * ROUND_UP

@@ -182,7 +182,6 @@ def largest_rho(guarantee: Guarantee, events: Callable[[float], tuple[Event, ...
     """Return a rho, as large as can be, whose events satisfy a guarantee.
 
     `events` takes rho and returns events of `total_rho` rho, which cost more where rho is larger.
-
     BudgetError for a pure guarantee, which Gaussian noise does not give.
     """
     multiplier = gaussian_multiplier(guarantee)

@@ -144,10 +144,8 @@ class Objective:
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> RegressionPlan:
         """Divide the budget; the noise is pure where that is asked for, or is less.
 
-        Where curvature is bought, Gaussian noise is less in it by far.
-
-        ArgumentError if the loss has gradients without a bound. BudgetError if the ridge is too
-        small for the budget.
+        Where curvature is bought, Gaussian noise is less in it by far. ArgumentError if the loss
+        has gradients without a bound. BudgetError if the ridge is too small for the budget.
         """
         loss = bounded_loss(facts, self.card.name)
         if isinstance(guarantee, PureDP) or not loss.bell:
