@@ -30,5 +30,5 @@ from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
-from .results.register import ledger_report as ledger_report
+from .reports.ledger import ledger_report as ledger_report
 from .sites.key_file import site_key as site_key

@@ -13,7 +13,7 @@ from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.writing import require_target, write_whole
 
 if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
+    from dpmodels.report import Summary
 
 TABLES: Mapping[str, str] = {
     "text": "as plain text",

@@ -4,6 +4,7 @@
 `dpmodels.audit.verb.audit`. It stands beside the house: nothing imports it.
 """
 
+from dpmodels.audit import report as report
 from dpmodels.audit.coupled import Coupled as Coupled
 from dpmodels.audit.coupled import coupled as coupled
 from dpmodels.audit.door import Room as Room

@@ -1,11 +1,14 @@
-"""One line of a table of audits."""
+"""Many audits, and what each came to."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+import pandas as pd
 
 from dpmodels.audit.result import AuditResult
+from dpmodels.results.base import Printed
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,34 @@ class Outcome:
             seconds=seconds,
             verdict=found.verdict,
         )
+
+
+@dataclass(frozen=True, repr=False)
+class AuditTable(Printed):
+    """Many audits and what they were expected to say.
+
+    Attributes
+    ----------
+    title : str
+        What was audited.
+    confidence : float
+        Of each audit of something that keeps its claim.
+    outcomes : tuple of Outcome
+        One an audit.
+    """
+
+    title: str
+    confidence: float
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def expected(self) -> bool:
+        """Whether every line says what it should."""
+        return all(one.expected for one in self.outcomes)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row an audit."""
+        return pd.DataFrame([asdict(one) | {"expected": one.expected} for one in self.outcomes])
+
+    def __repr__(self) -> str:
+        return self.summary().as_text()

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpmodels.audit.claim import Claim
 from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.audit.result import AuditResult
+Pair = tuple[float, float]
 
 _SIZE = (4.8, 4.6)
 
 
-def trade_off(made: AuditResult, ax: Axes | None = None) -> Axes:
+def trade_off(
+    claim: Claim,
+    title: str,
+    *,
+    rates: Sequence[Pair],
+    boxes: Sequence[tuple[Pair, Pair]],
+    events: Sequence[Pair],
+    refuted: Sequence[bool],
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the claimed trade-off curve, the region below it, and the measured points.
 
     Parameters
     ----------
-    made : AuditResult
-        What to draw.
+    claim : Claim
+        Whose curve to draw.
+    title : str
+        Written above.
+    rates, boxes : sequence
+        Measured points, as false-positive and false-negative rate, and the
+        intervals of both.
+    events, refuted : sequence
+        Rates of the events that the verdict rests on, and whether they refute.
     ax : matplotlib Axes, optional
         Where; a new figure by default.
 
@@ -34,40 +52,44 @@ def trade_off(made: AuditResult, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, _SIZE)
     alarms = np.concatenate([np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]])
     alarms = np.concatenate([[0.0], alarms])
-    least = made.claim.misses(alarms)
+    least = claim.misses(alarms)
     ax.fill_between(alarms, 0, least, color=PALE, linewidth=0, zorder=0)
     ax.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     ax.plot(alarms, least, color=INK, linewidth=1.4, zorder=2)
-    _points(ax, made)
-    _events(ax, made)
+    _points(ax, rates, boxes)
+    _events(ax, events, refuted)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_aspect("equal")
     ax.set_xlabel("False-positive rate")
     ax.set_ylabel("False-negative rate")
-    ax.set_title(f"{made.claim.describe()}: {made.verdict}", fontsize=FONT + 1, color=INK, pad=8)
-    _legend(ax, made)
+    ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)
+    _legend(ax, any(refuted))
     return ax
 
 
-def _points(ax: Axes, made: AuditResult) -> None:
+def _points(ax: Axes, rates: Sequence[Pair], boxes: Sequence[tuple[Pair, Pair]]) -> None:
     """Draw the points of the best score with the boxes that hold together."""
     from matplotlib.patches import Rectangle
 
-    for point in made.points:
-        (left, right), (low, high) = point.alarms_int, point.misses_int
+    for (left, right), (low, high) in boxes:
         box = Rectangle((left, low), right - left, high - low, zorder=3)
         box.set(facecolor=BLUE, alpha=0.25, linewidth=0)
         ax.add_patch(box)
-    rates = np.array([(one.alarms, one.misses) for one in made.points]).reshape(-1, 2)
-    ax.plot(rates[:, 0], rates[:, 1], color=BLUE, marker="o", markersize=3, linewidth=0.8, zorder=4)
+    ax.plot(
+        *np.array(rates).reshape(-1, 2).T,
+        color=BLUE,
+        marker="o",
+        markersize=3,
+        linewidth=0.8,
+        zorder=4,
+    )
 
 
-def _events(ax: Axes, made: AuditResult) -> None:
+def _events(ax: Axes, events: Sequence[Pair], refuted: Sequence[bool]) -> None:
     """Mark the events that the verdict rests on."""
-    for event in made.events:
-        colour = VERMILION if event.refuted else BLUE
-        alarms, misses = event.counts.rates
+    for (alarms, misses), flagged in zip(events, refuted, strict=True):
+        colour = VERMILION if flagged else BLUE
         ax.plot(
             [alarms],
             [misses],
@@ -82,11 +104,10 @@ def _events(ax: Axes, made: AuditResult) -> None:
         )
 
 
-def _legend(ax: Axes, made: AuditResult) -> None:
+def _legend(ax: Axes, refuted: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    refuted = any(event.refuted for event in made.events)
     tested = Line2D([], [], linestyle="", marker="D", label="counted event")
     tested.set(markerfacecolor="white", markeredgecolor=VERMILION if refuted else BLUE)
     ax.legend(

@@ -1,19 +1,22 @@
-"""The printed report of an audit."""
+"""The printed reports of one audit and of many."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Final
 
+from dpmodels.audit.outcome import AuditTable, Outcome
+from dpmodels.audit.result import AuditResult, Event
 from dpmodels.privacy import adjacency
-from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.results.base import report_of
 
-if TYPE_CHECKING:
-    from dpmodels.audit.result import AuditResult, Event
-
-HEADS = ("claimed", "at least", "p-value", "test", "false alarms", "misses")
+MANY_HEADS: Final = ("claimed", "at least", "by mu", "detectable", "runs", "seconds", "verdict")
+HEADS: Final = ("claimed", "at least", "p-value", "test", "false alarms", "misses")
 
 
+@report_of.register
 def audit_report(made: AuditResult) -> Report:
     """Lay out an audit as tables of strings."""
     rows = tuple(Row(_unit(event), _cells(event)) for event in made.events)
@@ -43,7 +46,7 @@ def _cells(event: Event) -> tuple[str, ...]:
     )
 
 
-def _facts(made: AuditResult) -> tuple[tuple[str, str], ...]:
+def _facts(made: AuditResult) -> tuple[Fact, ...]:
     return (
         ("Claim", made.claim.describe()),
         ("Verdict", made.verdict),
@@ -98,3 +101,50 @@ def _reach(made: AuditResult) -> str:
         f"So many runs would flag a true {unit} of {signif(reach.smallest, 3)} four times in five, "
         f"under the attack that tells most, and show none above {signif(reach.largest, 3)}."
     )
+
+
+@report_of.register
+def rollcall_report(made: AuditTable) -> Report:
+    """Lay out many audits as a table of strings."""
+    lines = made.outcomes
+    rows = tuple(Row(line.name, _outcome_cells(line)) for line in lines)
+    return Report(
+        title=made.title,
+        facts=(
+            ("Audits", count(len(lines))),
+            ("As expected", count(sum(line.expected for line in lines))),
+            ("Seconds", signif(sum(line.seconds for line in lines), 3)),
+            ("False alarms", f"at rate {1 - made.confidence:.0e} at most, each"),
+        ),
+        sections=(Section("Audited (eps)", MANY_HEADS, rows),) if rows else (),
+        notes=_many_notes(lines),
+    )
+
+
+def _outcome_cells(line: Outcome) -> tuple[str, ...]:
+    return (
+        signif(line.eps, 3),
+        _bound(line.eps_lower),
+        "" if math.isnan(line.eps_gaussian) else _bound(line.eps_gaussian),
+        "-" if math.isinf(line.detectable) else signif(line.detectable, 3),
+        count(line.runs),
+        signif(line.seconds, 2),
+        line.verdict + ("" if line.expected else " *"),
+    )
+
+
+def _bound(value: float) -> str:
+    return signif(value, 3) if value > 0 else "-"
+
+
+def _many_notes(lines: Sequence[Outcome]) -> tuple[str, ...]:
+    notes = [
+        "at least: lower bound of the eps that is really lost, at the claim's delta, whatever the "
+        "law of the noise; by mu: the same by the bound of mu, where Gaussian noise is claimed. "
+        "A dash: the runs bound nothing.",
+        "detectable: the smallest eps that so many runs a side would flag four times in five, "
+        "under the attack that tells most; a dash where none would be.",
+    ]
+    if not all(line.expected for line in lines):
+        notes.append("* not as expected: what keeps its claim was flagged, or what breaks it not.")
+    return tuple(notes)

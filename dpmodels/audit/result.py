@@ -13,11 +13,10 @@ from dpmodels.audit.finding import Finding
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import gaussian_eps
 from dpmodels.privacy.neighbours import AdjacencyName
+from dpmodels.results.base import Printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AuditResult:
+class AuditResult(Printed):
     """A verdict on a claim, and lower bounds of what is really lost.
 
     Attributes
@@ -217,13 +216,6 @@ class AuditResult:
         }
         return pd.DataFrame([line])
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.audit.report import audit_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(audit_report(self))
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the claimed trade-off curve and the measured points.
 
@@ -239,13 +231,18 @@ class AuditResult:
         """
         from dpmodels.audit.picture import trade_off
 
-        return trade_off(self, ax)
+        return trade_off(
+            self.claim,
+            f"{self.claim.describe()}: {self.verdict}",
+            rates=[(one.alarms, one.misses) for one in self.points],
+            boxes=[(one.alarms_int, one.misses_int) for one in self.points],
+            events=[event.counts.rates for event in self.events],
+            refuted=[event.refuted for event in self.events],
+            ax=ax,
+        )
 
     def __repr__(self) -> str:
         return (
             f"<AuditResult {self.verdict}: claimed {self.claim.describe()}; measured eps at least "
             f"{self.eps_lower:.3g}, {self.runs:,} runs a side>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()

@@ -4,52 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
-
-import pandas as pd
+from typing import Final
 
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS, Exhibit
 from dpmodels.audit.joint import JOINT, JointLine
-from dpmodels.audit.outcome import Outcome
+from dpmodels.audit.outcome import AuditTable, Outcome
 from dpmodels.audit.registry import REGISTRY, Audited
-from dpmodels.audit.rollcall_report import rollcall_report
 from dpmodels.audit.verb import audit
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
 
 # Of each audit of something that keeps its claim: of many none is to be flagged by chance.
 SMALL: Final = 1 - 1e-6
 FULL: Final = 1 - 2e-4
 EXHIBIT: Final = 0.95
-
-
-@dataclass(frozen=True, repr=False)
-class AuditTable:
-    """Many audits, and what they were expected to say."""
-
-    title: str
-    confidence: float  # of each audit of something that keeps its claim
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def expected(self) -> bool:
-        """Whether every line says what it should."""
-        return all(one.expected for one in self.outcomes)
-
-    def tidy(self) -> pd.DataFrame:
-        """Return one row an audit."""
-        return pd.DataFrame([asdict(one) | {"expected": one.expected} for one in self.outcomes])
-
-    def summary(self) -> Summary:
-        """Return the printed table."""
-        from dpmodels.results.summary import Summary
-
-        return Summary(rollcall_report(self.title, self.confidence, self.outcomes))
-
-    def __repr__(self) -> str:
-        return self.summary().as_text()
 
 
 def run_all(

@@ -16,7 +16,7 @@ from dpmodels.models.asked import about
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CountsRelease
-from dpmodels.results.described_call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableFacts
 from dpmodels.sites.parties import parties
 
 

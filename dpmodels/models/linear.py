@@ -22,7 +22,7 @@ from dpmodels.noise import source
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.released import CoefficientsRelease, digest
-from dpmodels.results.coefficients_call import CoefficientsCall
+from dpmodels.results.call import CoefficientsCall
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss

@@ -20,16 +20,15 @@ from dpmodels.models.loaded import (
 )
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.glm import GLMResult
+from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.mean import MeanResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
-from dpmodels.results.var import VarResult
 
 Described = (
     MeanResult

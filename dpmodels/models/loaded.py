@@ -22,9 +22,9 @@ from dpmodels.models.quantile import cells_of, checked_probs
 from dpmodels.models.table import counted
 from dpmodels.results import MomentsResult
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.call import MomentsCall
-from dpmodels.results.described_call import TableFacts
+from dpmodels.results.call import MomentsCall, TableFacts
 from dpmodels.results.glm import GLMResult
+from dpmodels.results.groups import VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.overview import OverviewResult
@@ -32,7 +32,6 @@ from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
-from dpmodels.results.var import VarResult
 
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR = 1e-9

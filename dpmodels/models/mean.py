@@ -10,7 +10,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.results.mean import MeanResult
+from dpmodels.results.groups import MeanResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 

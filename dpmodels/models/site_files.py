@@ -33,12 +33,11 @@ from dpmodels.privacy import (
 )
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult
+from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
-from dpmodels.results.mean import MeanResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
-from dpmodels.results.var import VarResult
 from dpmodels.sites import Parties, SecureSum
 from dpmodels.sites.incoming import Incoming
 from dpmodels.sites.key_file import Seat, take_seat

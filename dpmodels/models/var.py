@@ -10,7 +10,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.describing import Wanted, describe
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.results.var import VarResult
+from dpmodels.results.groups import VarResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 

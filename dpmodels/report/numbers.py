@@ -5,7 +5,7 @@ exist, ``Inf`` for what has no end.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from decimal import Decimal
 
 from dpmodels.errors import ArgumentError
@@ -128,48 +128,6 @@ def interval(low: float, high: float) -> str:
     return f"[{ends[0]}, {ends[1]}]"
 
 
-def aligned(values: Sequence[float], digits: int = 4) -> tuple[str, ...]:
-    """Print a row or column of numbers with equal decimals.
-
-    The largest number gets ``digits`` significant digits and the smallest at
-    least two where three more decimals suffice; a number that would still print
-    as zero, or lies outside fixed notation, prints by itself.
-
-    Parameters
-    ----------
-    values : sequence of float
-        The numbers, in any order.
-    digits : int
-        Significant digits of the largest, 1 to 17.
-
-    Returns
-    -------
-    tuple of str
-        One string a number.
-
-    Raises
-    ------
-    ArgumentError
-        If ``digits`` is not within 1 to 17.
-
-    Examples
-    --------
-    >>> aligned([0.61123, 0.176, 0.0951, float("nan")], digits=3)
-    ('0.611', '0.176', '0.095', '-')
-    >>> aligned([1.7379, -0.16954, 3.1e-9])
-    ('1.738', '-0.170', '3.100e-09')
-    """
-    alone = [signif(value, digits) for value in values]
-    sizes = [abs(v) for v in values if math.isfinite(v) and v != 0 and _is_fixed(v)]
-    if not sizes:
-        return tuple(alone)
-    decimals = max(0, digits - 1 - _exponent(max(sizes), digits))
-    decimals = max(decimals, min(1 - _exponent(min(sizes), 2), decimals + 3))
-    return tuple(
-        _with_decimals(value, decimals, single) for value, single in zip(values, alone, strict=True)
-    )
-
-
 def count(value: float) -> str:
     """Print a number of things, to the nearest one, with thousands marked.
 
@@ -181,6 +139,25 @@ def count(value: float) -> str:
     if not math.isfinite(value):
         return _special(value)
     return f"{round(value):,}" if abs(value) < 1e9 else signif(value)
+
+
+def uncertain(values: Iterable[float], sds: Iterable[float]) -> tuple[str, ...]:
+    """Print numbers to the digits their noise leaves, ``-`` where there is none."""
+    return tuple(
+        "-" if math.isnan(value) else signif_uncertain(value, sd)
+        for value, sd in zip(map(float, values), map(float, sds), strict=True)
+    )
+
+
+def hundredth(value: float) -> float:
+    """Return the power of ten that leaves a number four digits as its noise.
+
+    Examples
+    --------
+    >>> hundredth(512.0)
+    1.0
+    """
+    return float(10.0 ** math.floor(math.log10(value)) / 100) if value > 0 else 0.0
 
 
 def _special(value: float) -> str:
@@ -213,13 +190,3 @@ def _at_place(value: float, place: int, *, fixed: bool | None, signed: bool = Fa
         return f"{rounded:f}"
     power = rounded.adjusted()
     return f"{rounded.scaleb(-power):.{max(power - place, 0)}f}e{power:+03d}"
-
-
-def _with_decimals(value: float, decimals: int, alone: str) -> str:
-    """``value`` in fixed decimals, or ``alone`` where those cannot show it."""
-    if not math.isfinite(value) or value == 0:
-        return alone if value != 0 else f"{0:.{decimals}f}"
-    if not _is_fixed(value):
-        return alone
-    shown = f"{value:.{decimals}f}"
-    return shown if float(shown) != 0 else signif(value, 2)

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from dpmodels.errors import ArgumentError
 
+# A label and a value of the header.
+Fact = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -89,7 +92,7 @@ class Report:
     """
 
     title: str
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     stamp: str | None = None

@@ -6,4 +6,3 @@ from dpmodels.results.moments import MomentsResult as MomentsResult
 from dpmodels.results.netcdf import open_saved as open_saved
 from dpmodels.results.pca import PCAResult as PCAResult
 from dpmodels.results.subspace import SubspaceResult as SubspaceResult
-from dpmodels.results.summary import Summary as Summary

@@ -26,15 +26,7 @@ from dpmodels.typing import Floats
 
 @dataclass(frozen=True)
 class Analysis:
-    """A released matrix, read: all of it is post-processing.
-
-    Attributes
-    ----------
-    call : MomentsCall
-        What was asked.
-    release : MomentsRelease
-        What was released.
-    """
+    """A released matrix, read: all of it is post-processing."""
 
     call: MomentsCall
     release: MomentsRelease
@@ -117,3 +109,12 @@ class Analysis:
             sd = float(np.linalg.norm(self.plain.diagonal_sd))
             return self.spectrum.share_sd(total, sd)
         return np.full(len(self.eigen.values), np.nan)
+
+
+def root_sd(root: Floats, sd: Floats) -> Floats:
+    """Return the noise sd of the roots of variances that have the noise sd given.
+
+    To first order; where a root is near 0 its noise is no larger than ``sqrt(sd)``.
+    """
+    least = np.where(sd > 0, np.sqrt(sd), 1.0)
+    return np.asarray(sd / np.maximum(2 * root, least))

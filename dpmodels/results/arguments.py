@@ -1,4 +1,4 @@
-"""Words that methods of several results take."""
+"""Words that verbs and methods of several results take."""
 
 from __future__ import annotations
 

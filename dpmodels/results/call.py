@@ -1,15 +1,21 @@
-"""What was asked: the public facts of one fit."""
+"""What was asked: the public facts of one fit, by what was fitted."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+import pandas as pd
 
 from dpmodels.codebook import Codebook
-from dpmodels.outside import Amount, Bounded, one_of
+from dpmodels.errors import FrameError
+from dpmodels.levels import Level
+from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.typing import Floats
+
+LINKS = {"binomial": "logit link", "poisson": "log link"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,7 @@ class MomentsCall:
     @property
     def box(self) -> tuple[Floats, Floats]:
         """Public range of each scaled coordinate."""
-        ends = ((end - self.origin) / self.divisor for end in (self.lower, self.upper))
-        low, high = ends
+        low, high = ((end - self.origin) / self.divisor for end in (self.lower, self.upper))
         if self.unit_rows:
             low, high = np.where(low < 0, -1.0, 0.0), np.where(high > 0, 1.0, 0.0)
         return low, high
@@ -82,3 +87,145 @@ class MomentsCall:
             norms = np.linalg.norm(scaled, axis=0)
             scaled /= np.where(norms > 0, norms, 1.0)
         return scaled
+
+
+@dataclass(frozen=True)
+class CoefficientsCall:
+    """A linear predictor as it was asked for.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the coefficients; the intercept first, where there is one.
+    response : str
+        Name of the response's column.
+    levels : tuple of str
+        The two levels of the response, the modelled one last; empty where it
+        is a number.
+    family : str
+        The loss in a word.
+    matrix : ndarray, shape (coefficients, columns)
+        Turns released coefficients, in units of the ball, into those of the
+        coded columns in their own units.
+    row_norm, worst_case : float
+        The longest scaled row of the terms that is kept whole, and the
+        longest that the codebook allows.
+    clip : float
+        Bound on a residual in units of the response; nan where there is none.
+    formula, codebook, scale, ledger, reason
+        As in :class:`MomentsCall`; there is no scale "sd".
+    """
+
+    formula: str
+    codebook: Annotated[Codebook, Codebook.from_dict]
+    names: tuple[str, ...]
+    response: str
+    levels: tuple[str, ...]
+    family: Annotated[str, one_of(*LINKS, "svm")]
+    matrix: Annotated[Bounded, "coefficient", "column"]
+    row_norm: Amount
+    worst_case: Amount
+    scale: Annotated[str | None, one_of("range", None)]
+    clip: AmountOrNan
+    ledger: str = ""
+    reason: str = ""
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the first coefficient is the intercept."""
+        return self.names[:1] == ("Intercept",)
+
+    def linear(self, params: Floats, coded: Floats) -> Floats:
+        """Return the linear predictor of coded rows, shape (terms, rows)."""
+        own = int(self.intercept)
+        return np.asarray((params[0] if own else 0.0) + params[own:] @ coded)
+
+
+def level(plain: object) -> Level:
+    """Read a level of a category; of which kinds there are, the codebook says."""
+    if not isinstance(plain, Level):
+        raise FrameError("expected a text, a number or a truth value")
+    return require_text(plain, "a level") if isinstance(plain, str) else plain
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One table of declared levels.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        What rows are grouped by, as in the formula.
+    levels : tuple of tuple of Level
+        The levels of each.
+    measured : str
+        The number whose moments are asked; empty for counts.
+    lower, upper : float
+        Its public range.
+    degree : int
+        Highest power whose sums were released; 0 for counts.
+    """
+
+    factors: tuple[str, ...]
+    levels: tuple[tuple[Annotated[Level, level], ...], ...]
+    measured: str = ""
+    lower: float = 0.0
+    upper: float = 1.0
+    degree: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of levels of each factor."""
+        return tuple(map(len, self.levels))
+
+    @property
+    def cells(self) -> int:
+        """Number of combinations of levels; 1 without factors."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Counts released, the incomplete rows among them."""
+        return self.cells * (self.degree + 1) + 1
+
+    @property
+    def width(self) -> float:
+        """Length of the measured number's public range; 1 where it is a point."""
+        return self.upper - self.lower or 1.0
+
+    @property
+    def index(self) -> pd.Index:
+        """Labels of the cells: levels, or ``(all)`` without factors."""
+        if not self.factors:
+            return pd.Index(["(all)"], name="group")
+        if len(self.factors) == 1:
+            return pd.Index(self.levels[0], name=self.factors[0], dtype=object)
+        return pd.MultiIndex.from_product(self.levels, names=self.factors)
+
+    @property
+    def labels(self) -> list[str]:
+        """The same as text, one string a cell."""
+        return joined(self.index)
+
+
+def joined(index: pd.Index) -> list[str]:
+    """Return the keys of an index as text, with slashes between the levels of one."""
+    keys = index.to_list()
+    return [" / ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys]
+
+
+@dataclass(frozen=True)
+class DescribedCall:
+    """A description as it was asked for: `tables` say what rows are counted in.
+
+    The other fields are as in :class:`MomentsCall`.
+    """
+
+    formula: str
+    codebook: Annotated[Codebook, Codebook.from_dict]
+    tables: tuple[TableFacts, ...]
+    ledger: str = ""
+    reason: str = ""
+
+
+AnyCall = MomentsCall | CoefficientsCall | DescribedCall

@@ -10,11 +10,10 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Guarantee
+from dpmodels.results.base import Printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Question:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison:
+class Comparison(Printed):
     """Predicted errors of mechanisms: simulated, no data were read.
 
     Attributes
@@ -88,26 +87,19 @@ class Comparison:
         NotAvailable
             If no mechanism could be simulated.
         """
-        able = self.simulated[self.simulated["note"] != "baseline"]
+        able = self.predicted[self.predicted["note"] != "baseline"]
         if able.empty:
             raise NotAvailable(_NOTHING)
         return str(able["mechanism"].iloc[0])
 
     @property
-    def simulated(self) -> pd.DataFrame:
+    def predicted(self) -> pd.DataFrame:
         """The rows of the table that have predictions."""
         return self.table[self.table["energy"].notna()]
 
     def tidy(self) -> pd.DataFrame:
         """Return the table."""
         return self.table.copy()
-
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.comparison_report import comparison_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(comparison_report(self))
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw captured energy and error of each mechanism, with standard errors.
@@ -124,7 +116,7 @@ class Comparison:
         """
         from dpmodels.plots import Panel, bars
 
-        shown = self.simulated
+        shown = self.predicted
         if shown.empty:
             raise NotAvailable(_NOTHING)
         energy = Panel(
@@ -146,14 +138,11 @@ class Comparison:
         )
 
     def __repr__(self) -> str:
-        able = len(self.simulated)
+        able = len(self.predicted)
         return (
             f"<Comparison {self.question.formula!r}: {able} mechanisms simulated, "
             f"{self.question.guarantee.describe()}, nothing spent>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
 
 _NOTHING = "no mechanism was simulated with this budget: the column note of the table says why"

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference import entry_sd, mean_sd
 from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
-from dpmodels.released import MomentsRelease
-from dpmodels.results import cov_frames
-from dpmodels.results.analysis import Analysis
+from dpmodels.released import MomentsRelease, release_facts
+from dpmodels.results.analysis import Analysis, root_sd
 from dpmodels.results.arguments import checked_level, checked_ncomp
+from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.digits import root_sd
-from dpmodels.results.held import Held
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
@@ -29,11 +28,16 @@ from dpmodels.typing import Coder, Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.results.summary import Summary
+
+# What a dataset of the matrix holds.
+_PARTS = (
+    *("cov", "cov_released", "noise_sd", "cor", "cor_noise_sd", "weak", "sd", "sd_noise_sd"),
+    *("center", "center_noise_sd"),
+)
 
 
 @dataclass(frozen=True, repr=False)
-class CovResult(Held):
+class CovResult(Result):
     """A private covariance matrix: released values and public facts only.
 
     Parameters
@@ -195,7 +199,7 @@ class CovResult(Held):
             ``lower, upper``; nan without a law. Normal intervals: under
             Laplace noise those of 95 % cover at least 93 %.
         """
-        return cov_frames.intervals(self, self.noise_sd.to_numpy(), checked_level(level))
+        return self._intervals(self.noise_sd.to_numpy(), checked_level(level))
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's covariances: noise and sampling.
@@ -227,30 +231,47 @@ class CovResult(Held):
         variances = np.diagonal(own)
         sampling = (np.outer(variances, variances) + own**2) / self.ncomplete
         sd = np.sqrt(self.noise_sd.to_numpy() ** 2 + sampling)
-        return cov_frames.intervals(self, sd, checked_level(level))
+        return self._intervals(sd, checked_level(level))
+
+    def _intervals(self, sd: Floats, level: float) -> pd.DataFrame:
+        """Return normal intervals about the released entries; variances are not negative."""
+        released = self.cov_released.to_numpy()
+        width = float(ndtri((1 + level) / 2)) * sd
+        least = np.full_like(released, -np.inf)
+        np.fill_diagonal(least, 0.0)
+        lower, upper = np.maximum(released - width, least), np.maximum(released + width, least)
+        return self._pairs(cov=released, lower=lower, upper=upper)
+
+    def _pairs(self, **matrices: Floats) -> pd.DataFrame:
+        """Return the entries on and above the diagonal, one row a pair."""
+        names = np.array(self.call.names, dtype=object)
+        first, second = np.triu_indices(len(names))
+        entries = {name: matrix[first, second] for name, matrix in matrices.items()}
+        return pd.DataFrame({"column1": names[first], "column2": names[second], **entries})
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a pair: ``column1, column2, cov, cor, noise_sd``."""
-        return cov_frames.tidy(self)
+        cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
+        return self._pairs(cov=cov, cor=cor, noise_sd=noise)
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole matrix."""
-        return cov_frames.glance(self)
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncomplete": self.ncomplete,
+            "ncolumns": len(self.call.names),
+            "nweak": int(self.weak.sum()),
+        }
 
     def to_xarray(self) -> xr.Dataset:
         """Return the matrices with their noise, means and sds as one labelled dataset."""
-        return cov_frames.dataset(self)
+        parts = {name: getattr(self, name) for name in _PARTS}
+        facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
+        known = {name: part for name, part in parts.items() if part is not None}
+        return xr.Dataset(known, attrs={**facts, **release_facts(self.release)})
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.cov_report import cov_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(cov_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<CovResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
+    @property
+    def _size(self) -> str:
+        return f"{len(self.call.names)} columns"
 
     # ---- pictures and components -----------------------------------------------------
 
@@ -266,11 +287,10 @@ class CovResult(Held):
         """
         from dpmodels.plots import heat
 
-        stamp = "SIMULATION - NOT PRIVATE" if self.simulated else None
         if kind == "cor":
-            return heat(self.cor, label="Correlation", largest=1.0, ax=ax, stamp=stamp)
+            return heat(self.cor, label="Correlation", largest=1.0, ax=ax, stamp=self.stamp)
         if kind == "cov":
-            return heat(self.cov, label="Covariance", ax=ax, stamp=stamp)
+            return heat(self.cov, label="Covariance", ax=ax, stamp=self.stamp)
         raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
 
     def pca(self, ncomp: int | None = None, scale: str | None = "range") -> PCAResult:
@@ -298,22 +318,4 @@ class CovResult(Held):
         kept = checked_ncomp(ncomp, len(own.names))
         return PCAResult(replace(own, ncomp=kept, scale=scale), self.release, self.coder)
 
-    # ---- storage, refusals -----------------------------------------------------------
-
-    @property
-    def scores(self) -> NoReturn:
-        """Not available: scores are functions of single private rows."""
-        raise NotAvailable(per_row("scores", _INSTEAD))
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", _INSTEAD))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", _INSTEAD))
-
-
-_INSTEAD = "pca().transform(newdata)"
+    scores, fittedvalues, resid = per_row("pca().transform(newdata)")

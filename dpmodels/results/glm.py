@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,14 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.sandwich import Sandwich, sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.coefficients_call import LINKS, CoefficientsCall
-from dpmodels.results.header import release_row
-from dpmodels.results.held import Held
-from dpmodels.results.refusals import NO_SCORE, per_row
+from dpmodels.results.base import Result
+from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.described import interval_columns
+from dpmodels.results.refusals import NO_SCORE, Refused, per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from dpmodels.results.summary import Summary
 
 
 # Mechanisms that buy what intervals are made from.
@@ -32,7 +30,7 @@ BUYERS = ("objective", "gradients")
 
 
 @dataclass(frozen=True, repr=False)
-class GLMResult(Held):
+class GLMResult(Result):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Parameters
@@ -169,37 +167,24 @@ class GLMResult(Held):
             p_value, conf_low, conf_high, noise_sd, noise_low, noise_high``;
             95 % intervals.
         """
-        table = {"term": list(self.call.names), "estimate": self.params.to_numpy()}
+        table: dict[str, Any] = {"estimate": self.params}
         if self.sandwich is not None:
-            conf, own = self.conf_int(), self.noise_int()
             table |= {
-                "std_error": self.bse.to_numpy(),
-                "statistic": self.tvalues.to_numpy(),
-                "p_value": self.pvalues.to_numpy(),
-                "conf_low": conf["lower"].to_numpy(),
-                "conf_high": conf["upper"].to_numpy(),
-                "noise_sd": self.bse_noise.to_numpy(),
-                "noise_low": own["lower"].to_numpy(),
-                "noise_high": own["upper"].to_numpy(),
+                "std_error": self.bse,
+                "statistic": self.tvalues,
+                "p_value": self.pvalues,
+                "noise_sd": self.bse_noise,
+                **interval_columns(self.noise_int(), self.conf_int()),
             }
-        return pd.DataFrame(table)
+        return pd.DataFrame(table).reset_index()
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole fit."""
-        row = {
+    def _line(self) -> dict[str, Any]:
+        return {
             "nobs": self.nobs,
             "nterms": len(self.call.names),
             "family": self.call.family,
             "ridge": self.release.ridge,
         }
-        return pd.DataFrame([{**row, **release_row(self.release)}])
-
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.glm_report import glm_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(glm_report(self))
 
     def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
@@ -235,14 +220,12 @@ class GLMResult(Held):
             labels=shown,
             title=f"Coefficient ({of}, {LINKS[self.call.family]})",
             ax=ax,
-            stamp="SIMULATION - NOT PRIVATE" if self.simulated else None,
+            stamp=self.stamp,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"<GLMResult {self.call.formula!r}: {self.call.family}, "
-            f"{self.release.guarantee.describe()}>"
-        )
+    @property
+    def _size(self) -> str:
+        return self.call.family
 
     # ---- use on public rows ----------------------------------------------------------
 
@@ -290,30 +273,14 @@ class GLMResult(Held):
         binomial = self.call.family == "binomial"
         return np.asarray(expit(linear) if binomial else np.exp(np.minimum(linear, 700.0)))
 
-    # ---- storage, refusals -----------------------------------------------------------
+    # ---- refusals --------------------------------------------------------------------
 
-    @property
-    def score(self) -> NoReturn:
-        """Not available: accuracy on the private rows would be another release."""
-        raise NotAvailable(NO_SCORE)
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "predict(newdata)"))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "predict(newdata)"))
-
-    @property
-    def llf(self) -> NoReturn:
-        """Not available: the likelihood of the private rows was not released."""
-        raise NotAvailable(
-            "llf of the private rows was not released; for public rows compare predict(newdata) "
-            "with their response"
-        )
+    scores, fittedvalues, resid = per_row("predict(newdata)")
+    score = Refused(NO_SCORE)
+    llf = Refused(
+        "of the private rows was not released; for public rows compare predict(newdata) with "
+        "their response"
+    )
 
     # ---- inside ----------------------------------------------------------------------
 

@@ -17,9 +17,7 @@ from dpmodels.released import (
     QuantilesRelease,
     SubspaceRelease,
 )
-from dpmodels.results.call import MomentsCall
-from dpmodels.results.coefficients_call import CoefficientsCall
-from dpmodels.results.described_call import DescribedCall
+from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall
 
 
 def sizes(result: Any) -> dict[str, int]:

@@ -13,20 +13,17 @@ import xarray as xr
 from dpmodels.errors import ArgumentError
 from dpmodels.outside import array
 from dpmodels.released import CountsRelease
-from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.header import STAMP
-from dpmodels.results.held import Held
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableFacts
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.results.summary import Summary
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HistResult(Held):
+class HistResult(Result):
     """A private histogram: released values and public facts only.
 
     Parameters
@@ -77,11 +74,6 @@ class HistResult(Held):
         """Middles of the bins."""
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return self.table.nobs
-
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the counts of these rows: privacy noise only.
 
@@ -117,13 +109,6 @@ class HistResult(Held):
         """Return one row about the whole release."""
         return self.table.glance()
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.hist_report import hist_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(hist_report(self))
-
     def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
         """Draw the bins with their noise intervals.
 
@@ -153,7 +138,7 @@ class HistResult(Held):
             bars,
             name,
             ax=ax,
-            stamp=STAMP if self.simulated else None,
+            stamp=self.stamp,
         )
 
     def _place(self, group: object) -> int:
@@ -170,6 +155,6 @@ class HistResult(Held):
             )
         return int(index.get_loc(group))  # type: ignore[arg-type]
 
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<HistResult {self.call.formula!r}: {len(self.mids)} bins, {guarantee}>"
+    @property
+    def _size(self) -> str:
+        return f"{len(self.mids)} bins"

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.released import MomentsRelease
-from dpmodels.results import lm_frames
 from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.held import Held
+from dpmodels.results.described import interval_columns
 from dpmodels.results.lm_fit import LinearFit, LinearModel
+from dpmodels.results.lm_tests import t_test, wald_test
 from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.results.summary import Summary
-
 
 @dataclass(frozen=True, repr=False)
-class LMResult(Held):
+class LMResult(Result):
     """A private linear regression: released values and public facts only.
 
     Parameters
@@ -65,9 +65,7 @@ class LMResult(Held):
         return pd.Series(values, index=list(self.linear.names), name=name)
 
     def _ends(self, ends: Floats) -> pd.DataFrame:
-        return pd.DataFrame(ends, index=pd.Index(self.linear.names), columns=["lower", "upper"])
-
-    # ---- estimates -------------------------------------------------------------------
+        return pd.DataFrame(ends, index=list(self.linear.names), columns=["lower", "upper"])
 
     @property
     def params(self) -> pd.Series[float]:
@@ -133,13 +131,9 @@ class LMResult(Held):
         NotAvailable
             Where a coefficient is not identified: it has none.
         """
-        lm_frames.require_identified(self)
-        names = list(self.linear.names)
-        return pd.DataFrame(
-            self.linear.covariance(self.linear.full_law), index=names, columns=names
-        )
-
-    # ---- intervals and tests ---------------------------------------------------------
+        self._require_identified()
+        own, names = self.linear, list(self.linear.names)
+        return pd.DataFrame(own.covariance(own.full_law), index=names, columns=names)
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's coefficients: noise and sampling.
@@ -191,10 +185,10 @@ class LMResult(Held):
         Returns
         -------
         DataFrame
-            ``coef, value, std_err, z, pvalue, lower, upper``; `value` is what
+            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is what
             the combination is held against.
         """
-        return lm_frames.t_test(self.linear, constraints, checked_level(level))
+        return t_test(self.linear, constraints, checked_level(level))
 
     def wald_test(self, constraints: object) -> pd.Series[float]:
         """Test linear constraints together.
@@ -207,11 +201,9 @@ class LMResult(Held):
         Returns
         -------
         Series
-            ``statistic, df, pvalue``, against the χ² with `df` degrees of freedom.
+            ``statistic, df, p_value``, against the χ² with `df` degrees of freedom.
         """
-        return lm_frames.wald_test(self.linear, constraints)
-
-    # ---- the fit as a whole ----------------------------------------------------------
+        return wald_test(self.linear, constraints)
 
     @property
     def rsquared(self) -> float:
@@ -258,8 +250,6 @@ class LMResult(Held):
         """
         return self.linear.equations.strength
 
-    # ---- new rows --------------------------------------------------------------------
-
     def predict(self, newdata: object) -> pd.Series[float]:
         """Return the response expected of public rows; nan where a row is incomplete.
 
@@ -268,8 +258,7 @@ class LMResult(Held):
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side.
         """
-        rows = self._coded(newdata)
-        return pd.Series(self.linear.params @ rows, name=self.linear.response)
+        return pd.Series(self.linear.params @ self._coded(newdata), name=self.linear.response)
 
     def get_prediction(self, newdata: object, level: float = 0.95) -> pd.DataFrame:
         """Return the response expected of public rows with its intervals.
@@ -293,7 +282,27 @@ class LMResult(Held):
         NotAvailable
             Where a coefficient is not identified.
         """
-        return lm_frames.prediction(self, self._coded(newdata), checked_level(level))
+        rows, level, own = self._coded(newdata), checked_level(level), self.linear
+        self._require_identified()
+        mean, se = own.params @ rows, own.sds(own.full_law, rows.T)
+        width, spread = float(ndtri((1 + level) / 2)), np.hypot(se, math.sqrt(self.scale))
+        table = {
+            "mean": mean,
+            "mean_se": se,
+            "mean_ci_lower": mean - width * se,
+            "mean_ci_upper": mean + width * se,
+            "obs_ci_lower": mean - width * spread,
+            "obs_ci_upper": mean + width * spread,
+        }
+        return pd.DataFrame(table)
+
+    def _require_identified(self) -> None:
+        """Refuse what needs a standard error of every coefficient."""
+        if not self.identified.all():
+            raise NotAvailable(
+                "cov_params() and get_prediction() are not available: not all coefficients are "
+                "identified at this budget; conf_int() says which"
+            )
 
     def _coded(self, newdata: object) -> Floats:
         """Return the regressors of public rows, shape (parameters, rows)."""
@@ -305,19 +314,58 @@ class LMResult(Held):
         coded = self.coder(newdata)
         return np.vstack([np.ones((int(self.model.intercept), coded.shape[1])), coded])
 
-    # ---- tables and pictures ---------------------------------------------------------
+    @property
+    def sampled(self) -> bool:
+        """Whether the residuals' variance can be estimated, which takes the number of rows."""
+        return not math.isnan(self.df_resid)
 
     def noise(self) -> pd.DataFrame:
-        """Return the noise panel: ``coef, noise_sd, sampling_sd, lower, upper, identified``."""
-        return lm_frames.noise(self)
+        """Return the noise panel.
+
+        By coefficient ``estimate, noise_sd, sampling_sd, lower, upper, identified``.
+        """
+        table = {
+            "estimate": self.params,
+            "noise_sd": self.bse_noise,
+            "sampling_sd": self.bse_sampling if self.sampled else math.nan,
+            **self.noise_int(),
+            "identified": self.identified,
+        }
+        return pd.DataFrame(table)
 
     def tidy(self) -> pd.DataFrame:
-        """Return one row a coefficient, with the column names of R's broom."""
-        return lm_frames.tidy(self)
+        """Return one row a coefficient, with the column names of R's broom.
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole fit."""
-        return lm_frames.glance(self)
+        Those of tests, errors and confidence intervals are nan where there is
+        no number of rows to take them from.
+        """
+        known, own = self.sampled, self.noise_int()
+        table = {
+            "estimate": self.params,
+            "std_error": self.bse if known else math.nan,
+            "statistic": self.tvalues if known else math.nan,
+            "p_value": self.pvalues if known else math.nan,
+            "noise_sd": self.bse_noise,
+            **interval_columns(own, self.conf_int() if known else own * math.nan),
+            "identified": self.identified,
+        }
+        return pd.DataFrame(table).rename_axis("term").reset_index()
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "r_squared": self.rsquared,
+            "adj_r_squared": self.rsquared_adj,
+            "sigma": float(np.sqrt(self.scale)),
+            **dict(zip(("statistic", "df", "p_value"), self.linear.slopes_test(), strict=True)),
+            "nobs": self.nobs,
+            "df_residual": self.df_resid,
+            "strength": self.strength,
+            "nidentified": int(self.identified.sum()),
+        }
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.linear.names)} coefficients"
 
     def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
@@ -345,30 +393,7 @@ class LMResult(Held):
             labels=shown,
             title=f"Coefficient ({self.linear.response})",
             ax=ax,
-            stamp="SIMULATION - NOT PRIVATE" if self.simulated else None,
+            stamp=self.stamp,
         )
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.lm_report import lm_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(lm_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return (
-            f"<LMResult {self.call.formula!r}: {len(self.linear.names)} coefficients, {guarantee}>"
-        )
-
-    # ---- storage, refusals -----------------------------------------------------------
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "predict(newdata)"))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "predict(newdata)"))
+    scores, fittedvalues, resid = per_row("predict(newdata)")

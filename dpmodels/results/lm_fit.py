@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import chdtrc
 
 from dpmodels.codebook import Numeric
 from dpmodels.errors import NotAvailable
@@ -188,6 +189,15 @@ class LinearFit:
         """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
         matrix, shift = self.to_units
         return law.distance_to(conditions @ matrix, values - conditions @ shift)
+
+    def slopes_test(self) -> tuple[float, float, float]:
+        """Return χ², degrees of freedom and p-value of all slopes being 0; nan if unknown."""
+        slopes = len(self.call.names) - 1
+        if not slopes or math.isnan(self.freedom):
+            return math.nan, float(slopes), math.nan
+        conditions = np.eye(len(self.names))[-slopes:]
+        statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
+        return statistic, float(slopes), float(chdtrc(slopes, statistic))
 
     # ---- residuals -------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,30 +13,23 @@ import xarray as xr
 from scipy.special import ndtri
 
 from dpmodels.arguments import truth
-from dpmodels.errors import NotAvailable
 from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.released import MomentsRelease
 from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cov import CovResult
-from dpmodels.results.header import release_row
-from dpmodels.results.held import Held
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.parts import Part, check_variables, part, part_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.refusals import per_row
-from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
-
-Coder = Callable[[object], Floats]
+from dpmodels.typing import Coder
 
 
 @dataclass(frozen=True, repr=False)
-class MomentsResult(Held):
+class MomentsResult(Result):
     """Private moments of coded columns: released values and public facts only.
 
     Parameters
@@ -215,35 +208,12 @@ class MomentsResult(Held):
         values = {name: own.to_numpy() for name, own in parts.items() if own is not None}
         return pd.DataFrame({"column": list(self.call.names), **values})
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole release."""
-        row = {"nobs": self.nobs, "ncomplete": self.ncomplete, "ncolumns": len(self.call.names)}
-        return pd.DataFrame([{**row, **release_row(self.release)}])
-
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.moments_report import moments_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(moments_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<MomentsResult {self.call.formula!r}: {len(self.call.names)} columns, {guarantee}>"
-
-    # ---- storage, refusals -----------------------------------------------------------
+    def _line(self) -> dict[str, Any]:
+        columns = len(self.call.names)
+        return {"nobs": self.nobs, "ncomplete": self.ncomplete, "ncolumns": columns}
 
     @property
-    def scores(self) -> NoReturn:
-        """Not available: scores are functions of single private rows."""
-        raise NotAvailable(per_row("scores", "pca().transform(newdata)"))
+    def _size(self) -> str:
+        return f"{len(self.call.names)} columns"
 
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "pca().transform(newdata)"))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "pca().transform(newdata)"))
+    scores, fittedvalues, resid = per_row("pca().transform(newdata)")

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.released import CountsRelease
-from dpmodels.results.described import described_glance, taken
-from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.held import Held
-from dpmodels.results.mean import MeanResult
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableFacts, joined
+from dpmodels.results.described import described_line, taken
+from dpmodels.results.groups import MeanResult
 from dpmodels.results.table import TableResult
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OverviewResult(Held):
+class OverviewResult(Result):
     """Private descriptions of several variables: released values and public facts only.
 
     Parameters
@@ -108,23 +104,17 @@ class OverviewResult(Held):
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""
-        own = described_glance(self.call, self.release, np.nan, self.groups.cells)
-        return own.drop(columns="ncomplete").assign(nvariables=len(self.variables))
+        return super().glance().assign(nvariables=len(self.variables))
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.overview_report import overview_report
-        from dpmodels.results.summary import Summary
+    def _line(self) -> dict[str, Any]:
+        line = described_line(self.release, float("nan"), self.groups.cells)
+        return {name: own for name, own in line.items() if name != "ncomplete"}
 
-        return Summary(overview_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<OverviewResult {self.call.formula!r}: {len(self.variables)} vars, {guarantee}>"
+    @property
+    def _size(self) -> str:
+        return f"{len(self.variables)} vars"
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Join the levels of a cell, so that tables of all shapes stand in one index."""
-    keys = frame.index.to_list()
-    labels = [" / ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys]
-    return frame.set_axis(pd.Index(labels, name="cell"))
+    return frame.set_axis(pd.Index(joined(frame.index), name="cell"))

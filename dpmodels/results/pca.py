@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square
-from dpmodels.released import MomentsRelease
-from dpmodels.results import pca_frames
+from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
 from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.held import Held
 from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.results.summary import Summary
-
 
 @dataclass(frozen=True, repr=False)
-class PCAResult(Held):
+class PCAResult(Result):
     """Private principal components: released values and public facts only.
 
     Parameters
@@ -115,7 +112,7 @@ class PCAResult(Held):
         return float("nan") if total <= 2 * np.nan_to_num(noise) else total
 
     @property
-    def total_variance_sd(self) -> float:
+    def total_variance_noise_sd(self) -> float:
         """Noise sd of the released sum of all variances."""
         return self._analysis.best.trace[1]
 
@@ -131,10 +128,10 @@ class PCAResult(Held):
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
-    def explained_variance_ratio_sd(self) -> xr.DataArray:
+    def explained_variance_ratio_noise_sd(self) -> xr.DataArray:
         """Noise sd of each share, to first order."""
         values = self._analysis.share_sd(self.total_variance)
-        return self._by_component(values, "explained_variance_ratio_sd")
+        return self._by_component(values, "explained_variance_ratio_noise_sd")
 
     @property
     def center(self) -> xr.DataArray | None:
@@ -200,7 +197,20 @@ class PCAResult(Held):
             eigenvalue of these rows and the expected squared cosine ``cos2``
             with the non-private component.
         """
-        return pca_frames.noise(self)
+        spectrum = self.spectrum
+        lower, upper = spectrum.noise_interval()
+        table = {
+            "eigenvalue": self.all_eigenvals,
+            "noise_sd": spectrum.sd,
+            "floor": spectrum.floor,
+            "distinct": spectrum.distinct,
+            "debiased": spectrum.debiased(),
+            "lower": lower,
+            "upper": upper,
+            "cos2": spectrum.expected_cos2(),
+        }
+        index = pd.Index(component_names(len(spectrum.values)), name="component")
+        return pd.DataFrame(table, index=index).iloc[: self.ncomp]
 
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private eigenvalues of these rows: noise only.
@@ -255,35 +265,50 @@ class PCAResult(Held):
             One row per variable and component (``column, PC, value``), or
             one row per component (``PC, std_dev, percent, cumulative``).
         """
-        return pca_frames.tidy(self, matrix)
-
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole fit."""
-        return pca_frames.glance(self)
-
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.pca_report import pca_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(pca_report(self))
-
-    def __repr__(self) -> str:
-        kept, found = self.ncomp, int(self.spectrum.distinct[: self.ncomp].sum())
-        return (
-            f"<PCAResult {self.call.formula!r}: {kept} components, {found} above the noise floor, "
-            f"{self.release.guarantee.describe()}>"
+        if matrix == "loadings":
+            return long_loadings(self.loadings)
+        if matrix != "eigenvalues":
+            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
+        share = self.explained_variance_ratio.to_numpy()
+        return pd.DataFrame(
+            {
+                "PC": component_names(self.ncomp),
+                "std_dev": self.sdev.to_numpy(),
+                "percent": share,
+                "cumulative": np.cumsum(share),
+            }
         )
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncolumns": len(self.call.names),
+            "ncomp": self.ncomp,
+            "ndistinct": int(self.spectrum.distinct[: self.ncomp].sum()),
+            "total_variance": self.total_variance,
+            "noise_sd": self.noise_sd,
+            "noise_floor": self.noise_floor,
+        }
+
+    @property
+    def _size(self) -> str:
+        found = int(self.spectrum.distinct[: self.ncomp].sum())
+        return f"{self.ncomp} components, {found} above the noise floor"
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
-        return pca_frames.dataset(self)
+        parts: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("loadings", "eigenvals", "explained_variance_ratio")
+        }
+        for name, values in self.noise().drop(columns="eigenvalue").items():
+            parts[str(name)] = ("component", values.to_numpy())
+        if self.center is not None:
+            parts["center"] = self.center
+        facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
+        return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
 
     # ---- pictures --------------------------------------------------------------------
-
-    @property
-    def _stamp(self) -> str | None:
-        return "SIMULATION - NOT PRIVATE" if self.simulated else None
 
     def plot_scree(self, ax: Axes | None = None) -> Axes:
         """Draw eigenvalues with their noise intervals and the noise floor."""
@@ -299,7 +324,7 @@ class PCAResult(Held):
             floor=self.noise_floor,
             labels=starred.tolist(),
             ax=ax,
-            stamp=self._stamp,
+            stamp=self.stamp,
         )
 
     def plot_loadings(
@@ -308,7 +333,7 @@ class PCAResult(Held):
         """Draw the loadings as a heat map; ``components`` counts from 0."""
         from dpmodels.plots import loadings
 
-        return loadings(self.loadings, components=components, ax=ax, stamp=self._stamp)
+        return loadings(self.loadings, components=components, ax=ax, stamp=self.stamp)
 
     def biplot(self, components: tuple[int, int] = (0, 1), ax: Axes | None = None) -> Axes:
         """Draw the variables in the plane of two components; rows are never drawn."""
@@ -323,7 +348,7 @@ class PCAResult(Held):
             components=components,
             marked=marked,
             ax=ax,
-            stamp=self._stamp,
+            stamp=self.stamp,
         )
 
     # ---- use on public rows, storage, refusals ---------------------------------------
@@ -355,17 +380,13 @@ class PCAResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    @property
-    def scores(self) -> NoReturn:
-        """Not available: scores are functions of single private rows."""
-        raise NotAvailable(per_row("scores", "transform(newdata)"))
+    scores, fittedvalues, resid = per_row("transform(newdata)")
 
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "transform(newdata)"))
 
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "transform(newdata)"))
+UNKNOWN_MATRIX = 'matrix={!r}: expected "loadings" or "eigenvalues"'
+
+
+def long_loadings(loadings: xr.DataArray) -> pd.DataFrame:
+    """Return loadings as broom does: ``column, PC, value``."""
+    long = loadings.to_series().rename("value").reset_index()
+    return long.rename(columns={"variable": "column", "component": "PC"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,17 +12,15 @@ import pandas as pd
 from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.described import described_glance
-from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.held import Held
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.described import described_line
+from dpmodels.results.refusals import Refused
 from dpmodels.typing import Floats
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True, repr=False)
-class QuantileResult(Held):
+class QuantileResult(Result):
     """Private quantiles by group: released values and public facts only.
 
     Parameters
@@ -130,12 +128,10 @@ class QuantileResult(Held):
         ends = {"lower": _long(self._frame(lower)), "upper": _long(self._frame(upper))}
         return pd.DataFrame(ends)
 
-    def noise_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: how far a rank error moves a value depends on the rows around it."""
-        raise NotAvailable(
-            "the noise of a quantile is known in ranks (rank_noise_sd); what it means in values "
-            "depends on the private rows near by: see conf_int()"
-        )
+    noise_int = Refused(
+        "is not available: the noise of a quantile is known in ranks (rank_noise_sd); what it "
+        "means in values depends on the private rows near by: see conf_int()"
+    )
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a group and prob: estimate, and the interval where bought."""
@@ -145,21 +141,13 @@ class QuantileResult(Held):
             table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
         return table.reset_index()
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole release."""
+    def _line(self) -> dict[str, Any]:
         complete = float(self.release.counts.sum())
-        return described_glance(self.call, self.release, complete, self._facts.cells)
+        return described_line(self.release, complete, self._facts.cells)
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.quantile_report import quantile_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(quantile_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<QuantileResult {self.call.formula!r}: {len(self.probs)} probs, {guarantee}>"
+    @property
+    def _size(self) -> str:
+        return f"{len(self.probs)} probs"
 
 
 def _long(frame: pd.DataFrame) -> pd.Series[float]:

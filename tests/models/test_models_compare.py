@@ -41,7 +41,7 @@ def test_every_mechanism_but_the_reference_is_listed_once(usual):
 
 
 def test_predictions_are_sensible(usual):
-    shown = usual.simulated
+    shown = usual.predicted
     assert shown["energy"].between(0.2, 1.0 + 1e-9).all()
     assert (shown["energy_se"] >= 0).all()
     matrices = shown[shown["frobenius"].notna()].set_index("mechanism")
@@ -55,12 +55,12 @@ def test_predictions_are_sensible(usual):
 
 
 def test_best_first_by_energy_or_by_error(usual):
-    assert usual.simulated["energy"].is_monotonic_decreasing
+    assert usual.predicted["energy"].is_monotonic_decreasing
     whole = compared(repeats=1)
-    errors = whole.simulated["frobenius"].dropna()
+    errors = whole.predicted["frobenius"].dropna()
     assert errors.is_monotonic_increasing
-    assert whole.simulated["frobenius"].isna().sum() == len(whole.simulated) - len(errors)
-    assert whole.simulated["frobenius"].iloc[: len(errors)].notna().all()
+    assert whole.predicted["frobenius"].isna().sum() == len(whole.predicted) - len(errors)
+    assert whole.predicted["frobenius"].iloc[: len(errors)].notna().all()
     assert whole.best == whole.table["mechanism"].iloc[0]
 
 
@@ -138,10 +138,10 @@ def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):
     assert (unfit["note"].str.len() <= 90).all()
     if "eps" in budget:
         assert "gauss" in set(unfit["mechanism"])
-        assert "gauss" not in set(made.simulated["mechanism"])
+        assert "gauss" not in set(made.predicted["mechanism"])
         assert "Not listed: " in made.summary().as_text()
     else:
-        assert "gauss" in set(made.simulated["mechanism"])
+        assert "gauss" in set(made.predicted["mechanism"])
 
 
 def test_nothing_that_fits_is_still_a_report():
@@ -318,8 +318,8 @@ def test_the_picture_has_both_panels(usual):
     energy, error = usual.plot()
     try:
         names = [tick.get_text() for tick in energy.get_yticklabels()]
-        assert names == usual.simulated["mechanism"].tolist()
+        assert names == usual.predicted["mechanism"].tolist()
         assert error.get_xscale() == "log"
-        assert len(error.patches) == usual.simulated["frobenius"].notna().sum()
+        assert len(error.patches) == usual.predicted["frobenius"].notna().sum()
     finally:
         plt.close("all")

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dpmodels.errors import ArgumentError
-from dpmodels.report import aligned, count, interval, signif, signif_uncertain
+from dpmodels.report import count, interval, signif, signif_uncertain
 
 examples = settings(deadline=None, database=None, max_examples=200)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -161,36 +161,6 @@ def test_interval_examples(low, high, text):
     assert interval(low, high) == text
 
 
-@examples
-@given(st.lists(st.floats(-1e6, 1e6), max_size=8), st.integers(2, 6))
-def test_aligned_numbers_share_their_decimals_or_stand_alone(values, digits):
-    texts = aligned(values, digits)
-    assert len(texts) == len(values)
-    for value, text in zip(values, texts, strict=True):
-        assert (number(text) == 0) == (value == 0)
-        assert math.copysign(1, number(text)) == math.copysign(1, value) or value == 0
-    large = [t for v, t in zip(values, texts, strict=True) if abs(v) > 0.01 * max(map(abs, values))]
-    plain = {len(t.partition(".")[2]) for t in large if "e" not in t}
-    assert len(plain) <= 1
-
-
-@pytest.mark.parametrize(
-    ("values", "digits", "texts"),
-    [
-        ([], 4, ()),
-        ([0.41272, 0.2214, 0.163], 4, ("0.4127", "0.2214", "0.1630")),
-        ([0.61123, 0.176, math.nan, 0.0], 3, ("0.611", "0.176", "-", "0.000")),
-        ([20190.5, 3.21], 4, ("20190.5", "3.2")),
-        ([1.5, 0.0002], 2, ("1.5000", "0.0002")),
-        ([1.0, 3.1e-9, 4e8], 3, ("1.00", "3.10e-09", "4.00e+08")),
-        ([12345.0, 0.00012], 4, ("12345.000", "0.00012")),
-        ([math.nan, math.inf], 4, ("-", "Inf")),
-    ],
-)
-def test_aligned_examples(values, digits, texts):
-    assert aligned(values, digits) == texts
-
-
 def test_counts():
     assert [count(x) for x in (20190, 0, -3.4, -0.2, 999.6)] == ["20,190", "0", "-3", "0", "1,000"]
     assert count(29336126827944404.0) == "2.934e+16"
@@ -202,7 +172,7 @@ def test_nonsense_is_refused():
     with pytest.raises(ArgumentError, match="digits = 0"):
         signif(1.0, 0)
     with pytest.raises(ArgumentError, match="digits = 18"):
-        aligned([1.0], 18)
+        signif(1.0, 18)
     with pytest.raises(ArgumentError, match="negative"):
         signif_uncertain(1.0, -1.0)
     with pytest.raises(ArgumentError, match="lower end first"):

@@ -7,7 +7,7 @@ from report_samples import NASTY_REPORT, PCA_REPORT
 
 from dpmodels.report import Report, Row, Section, as_text
 from dpmodels.report.characters import width
-from dpmodels.report.facts import fact_lines, shorten
+from dpmodels.report.text import fact_lines, shorten
 
 GOLDEN = Path(__file__).parent / "golden"
 examples = settings(deadline=None, database=None, max_examples=200)

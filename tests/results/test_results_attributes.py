@@ -5,7 +5,12 @@ import xarray as xr
 
 from dpmodels.errors import NotAvailable
 
-BY_COMPONENT = ["eigenvals", "sdev", "explained_variance_ratio", "explained_variance_ratio_sd"]
+BY_COMPONENT = [
+    "eigenvals",
+    "sdev",
+    "explained_variance_ratio",
+    "explained_variance_ratio_noise_sd",
+]
 
 
 @pytest.mark.parametrize("name", BY_COMPONENT)
@@ -96,7 +101,7 @@ def test_total_variance_and_its_noise(make):
     fit = make(noise=0.01)
     own, by_count = np.sqrt(5 * 2) * 0.01, sum((0.9, 0.5, 0.2, 0.02, 0.01)) * 3.2 / 1_000
     assert fit.total_variance == pytest.approx(1.63)
-    assert fit.total_variance_sd == pytest.approx(np.hypot(own, by_count), rel=1e-6)
+    assert fit.total_variance_noise_sd == pytest.approx(np.hypot(own, by_count), rel=1e-6)
 
 
 def test_weak_variables_are_named(make):

@@ -92,7 +92,14 @@ def test_tables(fit):
     assert facts["r_squared"] == fit.rsquared
     assert facts["nobs"] == fit.nobs
     assert facts["statistic"] == fit.wald_test(np.eye(4)[1:])["statistic"]
-    assert list(fit.noise()) == ["coef", "noise_sd", "sampling_sd", "lower", "upper", "identified"]
+    assert list(fit.noise()) == [
+        "estimate",
+        "noise_sd",
+        "sampling_sd",
+        "lower",
+        "upper",
+        "identified",
+    ]
 
 
 def test_the_summary_has_statsmodels_columns_and_the_noise(fit):
@@ -149,9 +156,9 @@ def test_tests_are_statsmodels_without_noise(exact, plain, constraints):
     assert own["df"] == theirs.df_denom
     single, one = exact.t_test(constraints), plain.t_test(constraints)
     deviations = (one.conf_int()[:, 1] - one.conf_int()[:, 0]) / 2 / stats.t.ppf(0.975, 5_996)
-    assert single["coef"].to_numpy() == pytest.approx(one.effect, rel=1e-4)
-    assert single["std_err"].to_numpy() == pytest.approx(deviations, rel=1e-3)
-    assert single["z"].to_numpy() == pytest.approx(np.ravel(one.tvalue), rel=1e-3, abs=1e-3)
+    assert single["estimate"].to_numpy() == pytest.approx(one.effect, rel=1e-4)
+    assert single["std_error"].to_numpy() == pytest.approx(deviations, rel=1e-3)
+    assert single["statistic"].to_numpy() == pytest.approx(np.ravel(one.tvalue), rel=1e-3, abs=1e-3)
     assert single[["lower", "upper"]].to_numpy() == pytest.approx(one.conf_int(), rel=2e-3)
 
 

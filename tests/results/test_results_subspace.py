@@ -91,7 +91,9 @@ def test_loadings_have_their_largest_entry_positive():
     assert (fit(replace(PLAIN, frame=-FRAME)).loadings == table).all()
 
 
-@pytest.mark.parametrize("name", ["eigenvals", "sdev", "eigenvals_sd", "explained_variance_ratio"])
+@pytest.mark.parametrize(
+    "name", ["eigenvals", "sdev", "eigenvals_noise_sd", "explained_variance_ratio"]
+)
 def test_what_was_not_bought_says_how_to_buy_it(name):
     assert not hasattr(fit(), name)
     with pytest.raises(NotAvailable, match='eigenvals="private"') as raised:
@@ -105,7 +107,7 @@ def test_bought_variances_are_in_the_units_of_the_rows():
     assert own.eigenvals.values.tolist() == [300 * 4 / 800, 0.0]
     assert own.sdev.values.tolist() == [math.sqrt(1.5), 0.0]
     expected = 10 * 4 / 800 * np.array([math.hypot(1, 300 / 800), math.hypot(1, 2 / 800)])
-    np.testing.assert_allclose(own.eigenvals_sd, expected, rtol=1e-12)
+    np.testing.assert_allclose(own.eigenvals_noise_sd, expected, rtol=1e-12)
     assert fit(BOUGHT, center=True).eigenvals[0] == 300 * 4 / 799
     # The number of complete rows is never taken for more than that of all rows.
     assert fit(replace(BOUGHT, count=2e3)).eigenvals[0] == 300 * 4 / 1_000

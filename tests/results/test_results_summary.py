@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.privacy import ZCDP, ApproxDP
-from dpmodels.results import Summary
+from dpmodels.report import Summary
 
 FORMATS = ("as_text", "as_html", "as_latex", "as_markdown", "as_page")
 

@@ -75,8 +75,8 @@ def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
         assert np.isinf(tidy["std_error"][1:]).all()
         if sd <= 1e-3:
             assert own.params["Intercept"] == pytest.approx(plain.params["Intercept"], rel=1e-3)
-            assert sums["coef"].iloc[0] == pytest.approx(plain.params["x"], rel=1e-3)
-            found = np.array([own.bse["Intercept"], sums["std_err"].iloc[0]])
+            assert sums["estimate"].iloc[0] == pytest.approx(plain.params["x"], rel=1e-3)
+            found = np.array([own.bse["Intercept"], sums["std_error"].iloc[0]])
             known = np.isfinite(found)
             assert found[known] == pytest.approx(plain.bse.to_numpy()[known], rel=1e-2)
 

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names
-from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.results.digits import NOTHING, hundredth, root_sd, uncertain
-from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.report import (
+    Fact,
+    Report,
+    Row,
+    Section,
+    hundredth,
+    interval,
+    signif,
+    signif_uncertain,
+    uncertain,
+)
+from dpmodels.reports.header import (
+    SEE,
+    SHOWN_COMPONENTS,
+    SHOWN_VARIABLES,
+    SMALL_LOADING,
+    closing,
+    complete_rows,
+    moments_header,
+    more,
+)
+from dpmodels.results.analysis import root_sd
+from dpmodels.results.base import report_of
+from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.pca import PCAResult
 
-
-SHOWN_COMPONENTS = 10
-SHOWN_VARIABLES = 30
-SMALL_LOADING = 0.1
-
-
+@report_of.register
 def pca_report(fit: PCAResult) -> Report:
     """Lay out a fit as tables of strings."""
     shown = min(fit.ncomp, SHOWN_COMPONENTS)
@@ -37,20 +50,19 @@ def pca_report(fit: PCAResult) -> Report:
         facts=_facts(fit),
         sections=(_importance(fit, columns), *loadings),
         notes=_notes(fit, shown),
-        stamp=STAMP if fit.simulated else None,
+        stamp=fit.stamp,
     )
 
 
-def _facts(fit: PCAResult) -> tuple[tuple[str, str], ...]:
+def _facts(fit: PCAResult) -> tuple[Fact, ...]:
     complete = complete_rows(fit.ncomplete, fit.release.noise.count)
-    own = header(fit.call, fit.release, fit.nobs, complete)
-    return (*own, ("Variance", _total(fit)))
+    return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
 
 
 def _total(fit: PCAResult) -> str:
-    if math.isnan(fit.total_variance_sd):
+    if math.isnan(fit.total_variance_noise_sd):
         return signif(fit.total_variance, 3)
-    return signif_uncertain(fit.total_variance, fit.total_variance_sd)
+    return signif_uncertain(fit.total_variance, fit.total_variance_noise_sd)
 
 
 def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
@@ -61,7 +73,7 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     noise = root_sd(released, panel["noise_sd"].to_numpy())
     noise = np.fmax(noise, hundredth(released.max()))
     share = fit.explained_variance_ratio.to_numpy()[:shown]
-    share_sd = np.fmax(fit.explained_variance_ratio_sd.to_numpy()[:shown], 0.01)
+    share_sd = np.fmax(fit.explained_variance_ratio_noise_sd.to_numpy()[:shown], 0.01)
     summed = np.where(distinct, np.cumsum(share), np.nan)
     summed_sd = np.sqrt(np.cumsum(share_sd**2))
     share = np.where(distinct, np.maximum(share, 0.0), np.nan)
@@ -84,7 +96,7 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
 def _cosines(values: Floats) -> tuple[str, ...]:
     """Print cosines with as many nines as they have, at most six."""
     return tuple(
-        NOTHING
+        "-"
         if math.isnan(value)
         else f"{min(value, 0.999999):.{int(np.clip(1 - math.log10(max(1 - value, 1e-7)), 2, 6))}f}"
         for value in values.tolist()
@@ -128,11 +140,10 @@ def _loading(value: float, sd: float) -> str:
 
 def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     notes = [*_floor_notes(fit, shown)]
-    if shown < fit.ncomp:
-        notes.append(f"{fit.ncomp - shown} more components: see noise() and loadings.")
-    if len(fit.call.names) > SHOWN_VARIABLES and fit.spectrum.distinct[:shown].any():
-        more = len(fit.call.names) - SHOWN_VARIABLES
-        notes.append(f"{more} more variables with smaller loadings: see loadings.")
+    notes += more(shown, fit.ncomp, "components", "noise() and loadings")
+    if fit.spectrum.distinct[:shown].any():
+        there = len(fit.call.names)
+        notes += more(SHOWN_VARIABLES, there, "variables with smaller loadings", "loadings")
     if fit.weak_variables:
         notes.append(
             f"Variance below four times its noise: {fit.weak_variables}. Divided by the root of "
@@ -157,7 +168,7 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
             f"intervals are for these rows, {population} Proportions and cos2 allow for noise."
         )
-    return (*notes, *closing_notes(fit.call, fit.release, fit.nobs))
+    return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
 
 
 def _floor_notes(fit: PCAResult, shown: int) -> list[str]:

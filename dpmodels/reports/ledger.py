@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Ledger, check_ledger
-from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.results.summary import Summary
+from dpmodels.report import Report, Row, Section, Summary, count, signif
 
 _SHOWN: Final = 12
 _STATES: Final = (

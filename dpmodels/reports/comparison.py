@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from dpmodels.report import Report, Row, Section, count, signif, signif_uncertain
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from dpmodels.results.comparison import Comparison
+from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_uncertain
+from dpmodels.results.base import report_of
+from dpmodels.results.comparison import Comparison
 
 HEADS = ("energy", "error", "relative", "numerics")
 
 
+@report_of.register
 def comparison_report(made: Comparison) -> Report:
     """Lay out a comparison as tables of strings."""
-    lines = made.simulated.to_dict("records")
+    lines = made.predicted.to_dict("records")
     rows = tuple(
         Row(
             f"{line['mechanism']} *" if line["note"] == "baseline" else str(line["mechanism"]),
@@ -43,7 +42,7 @@ def _uncertain(value: float, se: float) -> str:
     return signif(value, 3) if math.isnan(se) else signif_uncertain(value, max(se, value / 1000))
 
 
-def _facts(made: Comparison) -> tuple[tuple[str, str], ...]:
+def _facts(made: Comparison) -> tuple[Fact, ...]:
     asked = made.question
     how = {"range": "range", "sd": "sd (correlation)", None: "none"}[asked.scale]
     centred = "centred" if asked.center else "not centred"
@@ -69,7 +68,7 @@ def _notes(made: Comparison) -> tuple[str, ...]:
         "capture. error: Frobenius norm, in squared row norms; relative: over that of the "
         f"covariance. Sorted {order}.",
     ]
-    shown = made.simulated
+    shown = made.predicted
     if (shown["note"] == "baseline").any():
         notes.append("* baseline: looks at no row. What does no better is of no use.")
     if asked.scale == "sd":

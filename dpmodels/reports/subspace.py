@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.labels import component_names
-from dpmodels.report import Report, Row, Section, signif
-from dpmodels.results.digits import hundredth, root_sd, uncertain
-from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.report import Fact, Report, Row, Section, hundredth, signif, uncertain
+from dpmodels.reports.header import (
+    SEE,
+    SHOWN_COMPONENTS,
+    SHOWN_VARIABLES,
+    SMALL_LOADING,
+    closing,
+    complete_rows,
+    moments_header,
+    more,
+)
+from dpmodels.results.analysis import root_sd
+from dpmodels.results.base import report_of
+from dpmodels.results.subspace import SubspaceResult
 
-if TYPE_CHECKING:
-    from dpmodels.results.subspace import SubspaceResult
 
-SHOWN_COMPONENTS = 10
-SHOWN_VARIABLES = 30
-SMALL_LOADING = 0.1
-
-
+@report_of.register
 def subspace_report(fit: SubspaceResult) -> Report:
     """Lay out a fit as tables of strings."""
     columns = tuple(component_names(min(fit.ncomp, SHOWN_COMPONENTS)))
@@ -30,21 +34,21 @@ def subspace_report(fit: SubspaceResult) -> Report:
         facts=_facts(fit),
         sections=(*importance, *loadings, _noise(fit)),
         notes=_notes(fit, len(columns)),
-        stamp=STAMP if fit.simulated else None,
+        stamp=fit.stamp,
     )
 
 
-def _facts(fit: SubspaceResult) -> tuple[tuple[str, str], ...]:
+def _facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
         complete = complete_rows(fit.ncomplete, fit.release.variance_sd)
-    return header(fit.call, fit.release, fit.nobs, complete)
+    return moments_header(fit.call, fit.release, complete)
 
 
 def _importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
     shown = len(columns)
     released = fit.sdev.to_numpy()[:shown]
-    noise = root_sd(released, fit.eigenvals_sd.to_numpy()[:shown])
+    noise = root_sd(released, fit.eigenvals_noise_sd.to_numpy()[:shown])
     printed = np.fmax(noise, hundredth(released.max()))
     rows = (
         Row("Standard deviation", uncertain(released, printed)),
@@ -95,12 +99,9 @@ def _notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
             "ncomp=."
         )
     notes += _known(fit)
-    if shown < fit.ncomp:
-        notes.append(f"{fit.ncomp - shown} more components: see loadings.")
-    if columns > SHOWN_VARIABLES:
-        more = columns - SHOWN_VARIABLES
-        notes.append(f"{more} more variables with smaller loadings: see loadings.")
-    return (*notes, *closing_notes(fit.call, release, _or_one(fit.nobs)))
+    notes += more(shown, fit.ncomp, "components", "loadings")
+    notes += more(SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings")
+    return (*notes, *closing(fit.call, release, SEE, fit.nobs))
 
 
 def _known(fit: SubspaceResult) -> list[str]:
@@ -127,7 +128,3 @@ def _known(fit: SubspaceResult) -> list[str]:
             'Variances along the directions were not released; eigenvals="private" buys them.'
         )
     return notes
-
-
-def _or_one(rows: float) -> float:
-    return 1.0 if math.isnan(rows) else rows

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dpmodels.inference.ratios import TOLD
-from dpmodels.report import Report, Row, Section, count, signif, signif_uncertain
-from dpmodels.results.described import described_header, described_notes, range_note
-from dpmodels.results.digits import hundredth, root_sd
-from dpmodels.results.header import STAMP
-from dpmodels.results.mean import MeanResult
-from dpmodels.results.mean_report import LOST, printed
+from dpmodels.released import shared_facts
+from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
+from dpmodels.reports.groups import printed
+from dpmodels.reports.header import LOST, closing, more, opening, range_note
+from dpmodels.results.analysis import root_sd
+from dpmodels.results.base import report_of
+from dpmodels.results.groups import MeanResult
+from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats, Integers
 
-if TYPE_CHECKING:
-    from dpmodels.results.overview import OverviewResult
-
-
+# Columns and levels of a page: choices.
 SHOWN_GROUPS = 6
 SHOWN_LEVELS = 20
 
 
+@report_of.register
 def overview_report(fit: OverviewResult) -> Report:
     """Lay out all variables as one table, a column a group."""
     groups = fit.groups
@@ -35,16 +33,16 @@ def overview_report(fit: OverviewResult) -> Report:
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
     shown = tuple(Row(row.label, row.cells[:SHOWN_GROUPS]) for row in rows)
     lost = any(cell == LOST or f"({LOST})" in cell for row in shown for cell in row.cells)
-    header = described_header(fit.call, fit.release, "see each variable")
     return Report(
         title="Private overview",
         facts=(
-            *(fact for fact in header if fact[0] != "Complete"),
+            *opening(fit.call, fit.release),
+            *shared_facts(fit.release),
             ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} rows"),
         ),
         sections=(Section(title, heads, shown),),
-        notes=(*_notes(fit, lost=lost), *described_notes(fit.call, fit.release)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*_notes(fit, lost=lost), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
     )
 
 
@@ -100,8 +98,7 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
     notes = ["Complete rows of each variable by itself; percentages within the group."]
     if lost:
         notes.append(f"{LOST}: lost in the noise at this budget.")
-    if fit.groups.cells > SHOWN_GROUPS:
-        notes.append(f"{fit.groups.cells - SHOWN_GROUPS} more groups: see tidy().")
+    notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
         "each: noise_int(), conf_int()."

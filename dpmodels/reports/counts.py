@@ -1,23 +1,23 @@
-"""The printed report of a table of counts."""
+"""The printed reports of tables of counts and of histograms."""
 
 from __future__ import annotations
-
-import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.results.described import complete_text, described_header, described_notes
-from dpmodels.results.header import STAMP
+from dpmodels.reports.header import closing, complete_text, described_header, pvalue
+from dpmodels.results.base import report_of
+from dpmodels.results.hist import HistResult
+from dpmodels.results.table import TableResult
+from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.table import TableResult
-
+# Lines and columns of a page, and characters of the longest bar: choices.
 SHOWN_ROWS = 40
 SHOWN_COLUMNS = 12
+BAR = 20
 
 
+@report_of.register
 def table_report(fit: TableResult) -> Report:
     """Lay out counts as tables of strings: the last factor across, else a list."""
     facts = fit.call.tables[0]
@@ -25,12 +25,12 @@ def table_report(fit: TableResult) -> Report:
     lines = facts.cells // (facts.shape[-1] if across else 1)
     hidden = max(lines - SHOWN_ROWS, 0)
     notes = (f"{count(hidden)} more lines: see counts and tidy().",) if hidden else ()
-    sections = (crossed(fit) if across else listed(fit), *_test(fit))
+    sections = (_crossed(fit) if across else _listed(fit), *_test(fit))
     title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
-    return counts_report(fit, title, sections, (*_test_notes(fit), *notes))
+    return _counts_report(fit, title, sections, (*_test_notes(fit), *notes))
 
 
-def counts_report(
+def _counts_report(
     fit: TableResult, title: str, sections: tuple[Section, ...], notes: tuple[str, ...]
 ) -> Report:
     """Put what every report on counts says around its sections."""
@@ -43,8 +43,8 @@ def counts_report(
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {_within(fit)}"),
         ),
         sections=sections,
-        notes=(*notes, *_lost(fit), _reading(fit), *described_notes(fit.call, fit.release)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*notes, *_lost(fit), _reading(fit), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
     )
 
 
@@ -68,7 +68,7 @@ def _reading(fit: TableResult) -> str:
     )
 
 
-def crossed(fit: TableResult, *, upright: bool = False) -> Section:
+def _crossed(fit: TableResult, *, upright: bool = False) -> Section:
     """Set the last factor across, or the others where `upright`, with totals."""
     facts = fit.call.tables[0]
     counts = fit.counts.to_numpy().reshape(-1, facts.shape[-1])
@@ -92,7 +92,7 @@ def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
     return names
 
 
-def listed(fit: TableResult) -> Section:
+def _listed(fit: TableResult) -> Section:
     """Give every cell a line, with its intervals."""
     facts = fit.call.tables[0]
     table = fit.tidy().head(SHOWN_ROWS)
@@ -106,12 +106,12 @@ def _cells(row: dict[object, float]) -> tuple[str, ...]:
     return (
         count(row["count"]),
         f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
-        percent(row["proportion"], (high - low) / 4),
+        _percent(row["proportion"], (high - low) / 4),
         interval(low, high),
     )
 
 
-def percent(share: float, sd: float) -> str:
+def _percent(share: float, sd: float) -> str:
     """Print a share as a percentage to the digits that its sd, in percent, leaves."""
     return signif_uncertain(100 * share, max(sd, 0.01))
 
@@ -127,13 +127,6 @@ def _test(fit: TableResult) -> tuple[Section, ...]:
     return (Section(title, ("statistic", "df", "p-value"), (row,)),)
 
 
-def pvalue(value: float) -> str:
-    """Print a p-value; below 0.0001 nothing more is claimed."""
-    if math.isnan(value):
-        return "-"
-    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"
-
-
 def _test_notes(fit: TableResult) -> tuple[str, ...]:
     if len(fit.call.tables[0].factors) < 2:
         return ()
@@ -141,3 +134,44 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
     if test.reason:
         return (f"No test: {test.reason}",)
     return ("Some expected counts are below 5: the test is approximate.",) * (test.smallest < 5)
+
+
+@report_of.register
+def hist_report(fit: HistResult) -> Report:
+    """Lay out bins as a table of strings: of one group with bars, of several side by side."""
+    facts = fit.call.tables[0]
+    groups = facts.cells // facts.shape[-1]
+    if groups == 1:
+        section = _with_bars(fit)
+    elif groups <= SHOWN_COLUMNS:
+        section = _crossed(fit.table, upright=True)
+    else:
+        section = _listed(fit.table)
+    return _counts_report(fit.table, "Private histogram", (section,), tuple(_hist_notes(fit)))
+
+
+def _with_bars(fit: HistResult) -> Section:
+    """Print each bin's rows, their noise interval, share and a bar as long as the bin is high."""
+    own = _listed(fit.table)
+    heights = fit.counts.to_numpy().ravel() / np.diff(fit.breaks)
+    pairs = zip(own.rows, _bars(heights), strict=False)
+    rows = tuple(Row(row.label, (*row.cells[:3], bar)) for row, bar in pairs)
+    return Section(own.title, (*own.columns[:3], ""), rows)
+
+
+def _bars(heights: Floats) -> list[str]:
+    """Draw bars, the highest of full length; where nothing is high there are none."""
+    most = float(heights.max())
+    lengths = np.rint(BAR * heights / most) if most > 0 else np.zeros(len(heights))
+    return [("#" * round(length)).ljust(BAR, ".") for length in lengths.tolist()]
+
+
+def _hist_notes(fit: HistResult) -> list[str]:
+    notes = []
+    hidden = len(fit.breaks) - 1 - SHOWN_ROWS
+    if hidden > 0:
+        notes.append(f"{count(hidden)} more bins: see counts, tidy() and plot().")
+    if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
+        notes.append("Bars: rows by unit, since the bins differ in width.")
+    notes.append("Rows outside the breaks count as incomplete.")
+    return notes

@@ -1,33 +1,42 @@
-"""The printed reports of means and variances by group."""
+"""The printed reports of means and variances by group, and of a test of means."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.results.described import (
+from dpmodels.report import (
+    Report,
+    Row,
+    Section,
+    count,
+    hundredth,
+    interval,
+    signif,
+    signif_uncertain,
+)
+from dpmodels.reports.header import (
+    LOST,
+    SHOWN_GROUPS,
+    closing,
     complete_text,
     described_header,
-    described_notes,
+    more,
+    pvalue,
     range_note,
 )
-from dpmodels.results.described_call import TableFacts
-from dpmodels.results.digits import hundredth
-from dpmodels.results.header import STAMP
+from dpmodels.results.base import report_of
+from dpmodels.results.call import TableFacts
+from dpmodels.results.groups import GroupedResult, MeanResult, VarResult
+from dpmodels.results.ttest import TTestResult
 
-if TYPE_CHECKING:
-    from dpmodels.results.mean import MeanResult
-    from dpmodels.results.var import VarResult
-
-SHOWN_GROUPS = 40
-LOST = "-"
 # Fewer rows leave a skewed mean's law away from the normal one.
 FEW = 100
 
 
+@report_of.register
 def mean_report(fit: MeanResult) -> Report:
     """Lay out means as a table of strings."""
     heads = ("Rows", "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
@@ -38,6 +47,7 @@ def mean_report(fit: MeanResult) -> Report:
     return _report("Private means", fit, heads, _mean_cells(fit.tidy()), kinds)
 
 
+@report_of.register
 def var_report(fit: VarResult) -> Report:
     """Lay out variances as a table of strings."""
     heads = ("Rows", "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
@@ -50,7 +60,7 @@ def var_report(fit: VarResult) -> Report:
 
 def _report(
     title: str,
-    fit: MeanResult | VarResult,
+    fit: GroupedResult,
     heads: tuple[str, ...],
     cells: list[tuple[str, ...]],
     kinds: str,
@@ -68,12 +78,12 @@ def _report(
             ("Variable", facts.measured),
         ),
         sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),
-        notes=(*_notes(fit, facts, kinds), *described_notes(fit.call, fit.release)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
     )
 
 
-def _total_sd(facts: TableFacts, fit: MeanResult | VarResult) -> float:
+def _total_sd(facts: TableFacts, fit: GroupedResult) -> float:
     return fit.count_noise_sd * float(np.sqrt(facts.cells))
 
 
@@ -124,12 +134,11 @@ def _ends(row: dict[object, float]) -> tuple[str, str]:
     )
 
 
-def _notes(fit: MeanResult | VarResult, facts: TableFacts, kinds: str) -> list[str]:
+def _notes(fit: GroupedResult, facts: TableFacts, kinds: str) -> list[str]:
     notes = []
     if fit.params.isna().any():
         notes.append(f"{LOST}: too few rows to be told from none at this budget.")
-    if facts.cells > SHOWN_GROUPS:
-        notes.append(f"{facts.cells - SHOWN_GROUPS} more groups: see tidy().")
+    notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     notes.append(kinds)
     if (fit.counts[fit.params.notna()] < FEW).any():
         notes.append(
@@ -137,3 +146,31 @@ def _notes(fit: MeanResult | VarResult, facts: TableFacts, kinds: str) -> list[s
             "skewed, as Student's do."
         )
     return [*notes, *range_note(facts)]
+
+
+@report_of.register
+def ttest_report(fit: TTestResult) -> Report:
+    """Lay out the means, then the test."""
+    means = mean_report(fit.means)
+    two = bool(fit.call.tables[0].factors)
+    title = "Private two-sample t-test" if two else "Private one-sample t-test"
+    unequal = "; variances are not taken as equal" if two else ""
+    note = f"The test counts the privacy noise in{unequal}."
+    sections = (*means.sections, _test(fit))
+    return replace(means, title=title, sections=sections, notes=(note, *means.notes))
+
+
+def _test(fit: TTestResult) -> Section:
+    name = f"{fit.term} = {fit.mu:g}?"
+    heads = ("Estimate", "noise sd", "Std. err.", "t", "p-value", "95% conf. int.")
+    if not np.isfinite(fit.params):
+        return Section("Test", heads, (Row(name, (LOST,) * len(heads)),))
+    cells = (
+        printed(fit.params, fit.bse_noise, fit.bse),
+        signif(fit.bse_noise, 2),
+        signif(fit.bse, 2),
+        signif(fit.tvalue, 3),
+        pvalue(fit.pvalue),
+        interval(*fit.conf_int().to_numpy()[0].tolist()),
+    )
+    return Section("Test", heads, (Row(name, cells),))

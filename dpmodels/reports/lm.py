@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.privacy import LaplaceEvent
-from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.results.digits import NOTHING
-from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
-from dpmodels.results.lm_frames import sampled, slopes_test
+from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.header import SEE, closing, complete_rows, moments_header, more
+from dpmodels.results.base import report_of
+from dpmodels.results.lm import LMResult
 
-if TYPE_CHECKING:
-    from dpmodels.results.lm import LMResult
-
+# Coefficients in a printed table: a choice.
 SHOWN = 60
 UNKNOWN = "not identified"
 
 
+@report_of.register
 def lm_report(fit: LMResult) -> Report:
     """Lay out a fit as tables of strings."""
     return Report(
         title="Private linear regression",
         facts=_facts(fit),
         sections=(_coefficients(fit), _noise(fit)),
-        notes=(*_notes(fit), *closing_notes(fit.call, fit.release, fit.nobs)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        stamp=fit.stamp,
     )
 
 
-def _facts(fit: LMResult) -> tuple[tuple[str, str], ...]:
+def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
     if not weighted:
         complete = complete_rows(fit.nobs, fit.release.noise.count)
-    own = header(fit.call, fit.release, _rows(fit), complete)
+    own = moments_header(fit.call, fit.release, complete)
     kept = tuple((label, value) for label, value in own if label != "Variables")
-    statistic, slopes, chance = slopes_test(fit)
+    statistic, slopes, chance = fit.linear.slopes_test()
     known = not math.isnan(statistic)
     about = "" if fit.model.intercept else " (uncentred)"
     return (
@@ -47,9 +45,9 @@ def _facts(fit: LMResult) -> tuple[tuple[str, str], ...]:
         ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
-        ("Wald chi2", f"{signif(statistic, 4)} (all slopes 0)" if known else NOTHING),
+        ("Wald chi2", f"{signif(statistic, 4)} (all slopes 0)" if known else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
-        ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else NOTHING),
+        ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else "-"),
         *kept,
     )
 
@@ -58,21 +56,17 @@ def _freedom(fit: LMResult) -> str:
     return "unknown" if math.isnan(fit.df_resid) else count(fit.df_resid)
 
 
-def _rows(fit: LMResult) -> float:
-    return fit.nobs if fit.release.rows is None else float(fit.release.rows)
-
-
 def _rsquared(fit: LMResult, value: float) -> str:
     sd = fit.linear.rsquared[1]
     if math.isnan(value):
-        return NOTHING if math.isnan(fit.df_resid) else "lost in noise"
+        return "-" if math.isnan(fit.df_resid) else "lost in noise"
     return signif_uncertain(value, max(sd, 0.01))
 
 
 def _sigma(fit: LMResult) -> str:
     value, sd = fit.scale, fit.scale_noise_sd
     if math.isnan(value):
-        return NOTHING
+        return "-"
     if value <= 2 * sd:
         return f"below {signif(math.sqrt(value + 2 * sd), 2)}"
     root = math.sqrt(value)
@@ -83,7 +77,7 @@ def _coefficients(fit: LMResult) -> Section:
     """Lay out statsmodels' columns; the z and its p-value are those that conf_int() inverts."""
     heads = ("coef", "std err", "z", "P>|z|", "95% conf. interval")
     blank = ("",) * (len(heads) - 1)
-    if not sampled(fit):
+    if not fit.sampled:
         plain = zip(fit.params.items(), fit.bse_noise, strict=True)
         rows = [Row(str(name), (signif_uncertain(v, sd), *blank)) for (name, v), sd in plain]
         return Section("Coefficients", heads, tuple(rows[:SHOWN]))
@@ -122,20 +116,18 @@ def _noise(fit: LMResult) -> Section:
 
 def _shares(fit: LMResult) -> list[str]:
     """Return the share of noise in each coefficient's variance."""
-    if not sampled(fit):
-        return [NOTHING] * len(fit.params)
+    if not fit.sampled:
+        return ["-"] * len(fit.params)
     both = fit.bse.to_numpy()
     noise = fit.bse_noise.to_numpy()
     with np.errstate(invalid="ignore"):
         shares = (noise / both) ** 2
-    return [NOTHING if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
+    return ["-" if math.isnan(share) else f"{share:.0%}" for share in shares.tolist()]
 
 
 def _notes(fit: LMResult) -> list[str]:
-    notes = []
     known = fit.identified.to_numpy()
-    if len(known) > SHOWN:
-        notes.append(f"{len(known) - SHOWN} more coefficients: see params, tidy() and noise().")
+    notes = [*more(SHOWN, len(known), "coefficients", "params, tidy() and noise()")]
     if not known.all():
         which = "No coefficient is" if not known.any() else f"{(~known).sum()} coefficients are not"
         notes.append(
@@ -152,7 +144,7 @@ def _notes(fit: LMResult) -> list[str]:
         "noise in X'X and X'y. Noise intervals: the non-private fit of these rows. Bias by values "
         "outside the declared bounds is in neither."
     )
-    if not sampled(fit):
+    if not fit.sampled:
         notes.append(
             "Without the number of rows the residuals' variance has no estimate: no std err, no "
             "confidence intervals. Without weights, or with one row replaced, there are."

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dpmodels.privacy import ApproxDP
 from dpmodels.privacy.spent import capacity
-from dpmodels.report import Report, Row, Section, signif_uncertain
-from dpmodels.results.header import STAMP
-
-if TYPE_CHECKING:
-    from dpmodels.results.split import SplitResult
+from dpmodels.report import Fact, Report, Row, Section, signif_uncertain
+from dpmodels.results.base import STAMP, report_of
+from dpmodels.results.split import SplitResult
 
 
+@report_of.register
 def split_report(made: SplitResult) -> Report:
     """Lay out the divisions as tables of strings."""
     asked, table = made.question, made.table
@@ -38,7 +35,7 @@ def split_report(made: SplitResult) -> Report:
     )
 
 
-def _facts(made: SplitResult) -> tuple[tuple[str, str], ...]:
+def _facts(made: SplitResult) -> tuple[Fact, ...]:
     asked = made.question
     return (
         ("Recipe", asked.recipe),

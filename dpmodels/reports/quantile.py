@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.results.described import (
+from dpmodels.reports.header import (
+    LOST,
+    SHOWN_GROUPS,
+    closing,
     complete_text,
     described_header,
-    described_notes,
+    more,
     range_note,
 )
-from dpmodels.results.header import STAMP
-from dpmodels.results.mean_report import LOST, SHOWN_GROUPS
+from dpmodels.results.base import report_of
+from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.quantile import QuantileResult
 
-
+@report_of.register
 def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit.call.tables[0]
@@ -34,8 +33,8 @@ def quantile_report(fit: QuantileResult) -> Report:
             ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.max()), 2)} rows"),
         ),
         sections=(_section(fit),),
-        notes=(*_notes(fit), *described_notes(fit.call, fit.release)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*_notes(fit), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
     )
 
 
@@ -94,8 +93,7 @@ def _notes(fit: QuantileResult) -> list[str]:
             "Drawn at: noise would take ranks nearer 0% and 100% out of the rows; these are the "
             "nearest it leaves."
         )
-    if facts.cells > SHOWN_GROUPS:
-        notes.append(f"{facts.cells - SHOWN_GROUPS} more groups: see tidy().")
+    notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
             "Conf. interval: noise and sampling, for the population; its ends are quantiles drawn "

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpmodels.report import Report, as_html, as_latex, as_markdown, as_page, as_text
+from dpmodels.report.html import as_html, as_page
+from dpmodels.report.latex import as_latex
+from dpmodels.report.markdown import as_markdown
+from dpmodels.report.text import as_text
+from dpmodels.report.values import Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,9 +42,6 @@ class Summary:
     def as_markdown(self) -> str:
         """Return GitHub-flavoured Markdown."""
         return as_markdown(self.report)
-
-    def __str__(self) -> str:
-        return self.as_text()
 
     def __repr__(self) -> str:
         return self.as_text()

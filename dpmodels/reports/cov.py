@@ -1,24 +1,28 @@
-"""The printed report of a covariance result."""
+"""The printed reports of a covariance matrix and of a joint release of moments."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from dpmodels.report import Report, Row, Section, signif
-from dpmodels.results.digits import NOTHING, hundredth, uncertain
-from dpmodels.results.header import STAMP, closing_notes, complete_rows, header
+from dpmodels.report import Fact, Report, Row, Section, hundredth, signif, uncertain
+from dpmodels.reports.header import (
+    SEE,
+    SHOWN_VARIABLES,
+    closing,
+    complete_rows,
+    moments_header,
+    more,
+)
+from dpmodels.results.base import report_of
+from dpmodels.results.cov import CovResult
+from dpmodels.results.moments import MomentsResult
 from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.cov import CovResult
-
-
-SHOWN_VARIABLES = 30
+# Columns of a matrix that a line has room for: a choice.
 SHOWN_COLUMNS = 10
 
 
+@report_of.register
 def cov_report(fit: CovResult) -> Report:
     """Lay out a matrix as tables of strings."""
     what = "covariance" if fit.call.center else "second moment"
@@ -27,21 +31,21 @@ def cov_report(fit: CovResult) -> Report:
         titles = ("Second moments", "Correlations about 0")
     return Report(
         title=f"Private {what} matrix",
-        facts=facts(fit),
+        facts=_facts(fit),
         sections=(
-            variables(fit),
+            _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
             _triangle(fit, titles[1], fit.cor.to_numpy(), _cor_noise(fit)),
         ),
-        notes=(*_notes(fit), *closing_notes(fit.call, fit.release, fit.nobs)),
-        stamp=STAMP if fit.simulated else None,
+        notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
+        stamp=fit.stamp,
     )
 
 
-def facts(fit: CovResult) -> tuple[tuple[str, str], ...]:
+def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
     complete = complete_rows(fit.ncomplete, fit.release.noise.count)
-    own = header(fit.call, fit.release, fit.nobs, complete)
+    own = moments_header(fit.call, fit.release, complete)
     return (*own, ("Denoised", _denoised(fit)))
 
 
@@ -52,7 +56,7 @@ def _denoised(fit: CovResult) -> str:
     return f'by the rule "{fit.call.denoise}"' if by_rule else "by the mechanism"
 
 
-def variables(fit: CovResult) -> Section:
+def _variables(fit: CovResult) -> Section:
     """Tell the mean and the standard deviation of each column, with their noise."""
     shown = slice(0, SHOWN_VARIABLES)
     names = _labels(fit)[shown]
@@ -99,10 +103,10 @@ def _printed(values: Floats, noise: Floats, sizes: Floats | None = None) -> tupl
 
 
 def _sds(noise: Floats) -> tuple[str, ...]:
-    return tuple(NOTHING if np.isnan(sd) else signif(sd, 2) for sd in noise.tolist())
+    return tuple(signif(sd, 2) for sd in noise.tolist())
 
 
-def weak_note(fit: CovResult) -> tuple[str, ...]:
+def _weak_note(fit: CovResult) -> tuple[str, ...]:
     """Say which columns' correlations are understated."""
     weak = int(fit.weak.sum())
     if not weak:
@@ -115,11 +119,9 @@ def weak_note(fit: CovResult) -> tuple[str, ...]:
 
 
 def _notes(fit: CovResult) -> list[str]:
-    notes = [*weak_note(fit)]
-    more = len(fit.call.names) - SHOWN_COLUMNS
-    if more > 0:
-        notes.append(f"{more} more columns of the matrices: see cov, cor and tidy().")
-    notes.append(_noise_note(fit))
+    there = len(fit.call.names)
+    left = more(SHOWN_COLUMNS, there, "columns of the matrices", "cov, cor and tidy()")
+    notes = [*_weak_note(fit), *left, _noise_note(fit)]
     if fit.call.unit_rows:
         notes.append("Each row was divided by its own norm: columns have no units of their own.")
     return notes
@@ -142,4 +144,24 @@ def _noise_note(fit: CovResult) -> str:
     return (
         f"Digits end where noise begins. {taken}noise sds and noise_int() are those of the matrix "
         f"as released (cov_released), privacy noise only.{population}"
+    )
+
+
+@report_of.register
+def moments_report(fit: MomentsResult) -> Report:
+    """Lay out a release as tables of strings."""
+    return Report(
+        title="Private moments",
+        facts=_facts(fit.whole),
+        sections=(_variables(fit.whole),),
+        notes=(
+            *_weak_note(fit.whole),
+            *more(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
+            "Free of charge from here on, for any formula with these columns: .pca(formula), "
+            ".cov(formula), .cor(formula), .mean(formula), .lm(formula).",
+            "Digits end where noise begins. Noise sds are privacy noise only; for the population: "
+            ".cov(formula).conf_int().",
+            *closing(fit.call, fit.release, SEE, fit.nobs),
+        ),
+        stamp=fit.stamp,
     )

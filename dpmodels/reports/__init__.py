@@ -1,0 +1,18 @@
+"""How results print: one report a kind of result, registered with ``results.base.report_of``.
+
+Above the results, which know none of it; ``models`` imports it, so that
+whatever a verb returns or ``load`` reads is printed.
+"""
+
+from dpmodels.reports import coefficients as coefficients
+from dpmodels.reports import comparison as comparison
+from dpmodels.reports import counts as counts
+from dpmodels.reports import cov as cov
+from dpmodels.reports import groups as groups
+from dpmodels.reports import ledger as ledger
+from dpmodels.reports import lm as lm
+from dpmodels.reports import overview as overview
+from dpmodels.reports import pca as pca
+from dpmodels.reports import quantile as quantile
+from dpmodels.reports import split as split
+from dpmodels.reports import subspace as subspace

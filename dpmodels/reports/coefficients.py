@@ -1,0 +1,124 @@
+"""The printed reports of coefficients: generalised linear models and support vector machines."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpmodels.released import CoefficientsRelease
+from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.reports.header import SEE, closing, more, opening, row_norm
+from dpmodels.results.base import report_of
+from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.svm import SVMResult
+
+# Coefficients in a printed table: a choice.
+SHOWN = 60
+
+
+@report_of.register
+def glm_report(fit: GLMResult) -> Report:
+    """Lay out a fit as tables of strings."""
+    model = f"{fit.call.family}, {LINKS[fit.call.family]}"
+    section = _as_released(fit.call, fit.release) if fit.sandwich is None else _coefficients(fit)
+    return _report(fit, "Private generalised linear model", model, section, _glm_notes(fit))
+
+
+@report_of.register
+def svm_report(fit: SVMResult) -> Report:
+    """Lay out a fit as tables of strings."""
+    notes = (
+        "A margin above 0 stands for the second level. There are no intervals; accuracy is a "
+        "matter of public rows: predict(newdata).",
+        _pull_note(fit.release),
+        *more(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
+    )
+    title, model = "Private linear support vector machine", "Huber loss, linear"
+    return _report(fit, title, model, _as_released(fit.call, fit.release), notes)
+
+
+def _report(
+    fit: GLMResult | SVMResult, title: str, model: str, section: Section, notes: tuple[str, ...]
+) -> Report:
+    """Put what every report of coefficients says around its table."""
+    call, release = fit.call, fit.release
+    response = f"{call.levels[1]} against {call.levels[0]}" if call.levels else call.response
+    facts: tuple[Fact, ...] = (
+        *opening(call, release),
+        ("Model", model),
+        ("Row norm", row_norm(call)),
+        ("Response", response),
+        ("Ridge", f"{signif(release.ridge, 3)} rows"),
+    )
+    closed = closing(call, release, f"{SEE}.regression")
+    return Report(title, facts, (section,), (*notes, *closed), fit.stamp)
+
+
+def _coefficients(fit: GLMResult) -> Section:
+    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
+    numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
+    rows = [
+        Row(
+            name,
+            (
+                signif_uncertain(value, bse),
+                signif(bse, 2),
+                signif(noise, 2),
+                f"{test:.2f}",
+                f"{p:.3f}",
+                interval(low, high),
+            ),
+        )
+        for name, (value, bse, noise, test, p, low, high) in zip(
+            fit.call.names, numbers, strict=True
+        )
+    ]
+    heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
+    return Section("Coefficients", heads, tuple(rows[:SHOWN]))
+
+
+def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
+    """Lay out coefficients as released; their noise stands beside where it is theirs alone."""
+    values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
+    if release.gradient is not None or math.isnan(release.coefficient_sd):
+        rows = [Row(name, (signif(v, 2),)) for name, v in zip(call.names, values, strict=False)]
+        return Section("Coefficients", ("coef",), tuple(rows))
+    noise = (np.linalg.norm(call.matrix, axis=1) * release.coefficient_sd).tolist()
+    rows = [
+        Row(name, (signif_uncertain(v, sd), signif(sd, 2)))
+        for name, v, sd in zip(call.names, values, noise, strict=False)
+    ]
+    return Section("Coefficients", ("coef", "noise"), tuple(rows))
+
+
+def _pull_note(release: CoefficientsRelease) -> str:
+    """Say what the coefficients without standard errors are."""
+    pulled = "Coefficients are as released, pulled towards 0 by a ridge"
+    if release.gradient is None and not math.isnan(release.coefficient_sd):
+        return f"{pulled}; noise: sd of the noise about those that the ridge gives these rows."
+    return f"{pulled}, and noisy by an amount that was not released."
+
+
+def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
+    notes = [*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()")]
+    if fit.sandwich is None:
+        notes.append(f"Standard errors: {fit.why_not}.")
+        notes.append(_pull_note(fit.release))
+    else:
+        notes.append(
+            "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
+            "off the coefficients, as the ridge's pull, is taken off. For the non-private estimate "
+            "on these rows: noise_int()."
+        )
+        notes.append(
+            f"Sandwich: {fit.sandwich.robust:.0%} of its filling are squared gradients, the rest "
+            "the curvature, which they equal where the model is right."
+        )
+    if not math.isnan(fit.call.clip):
+        notes.append(
+            f"Residuals beyond {signif(fit.call.clip, 3)} in units of the response were clipped. "
+            "What that does to the coefficients is in no number here, and in no interval."
+        )
+    return tuple(notes)

@@ -1,0 +1,118 @@
+"""What printed reports say of the release that a result is made from."""
+
+from __future__ import annotations
+
+import math
+
+from dpmodels.inference.ratios import TOLD
+from dpmodels.privacy import ApproxDP
+from dpmodels.released import AnyRelease, release_facts, shared_facts, shared_notes, unused_delta
+from dpmodels.report import Fact, count, signif
+from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableFacts
+
+# Groups, and variables, components and loadings of a table: a choice, about what a page holds.
+SHOWN_GROUPS = 40
+SHOWN_VARIABLES = 30
+SHOWN_COMPONENTS = 10
+SMALL_LOADING = 0.1
+
+LOST = "-"
+SEE = "; see dpmodels.mechanisms"
+
+
+def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
+    """Return the facts that every report begins with."""
+    rows = "private" if release.rows is None else f"{count(release.rows)} (public)"
+    return (
+        ("Formula", call.formula),
+        *release_facts(release).items(),
+        ("Observations", rows),
+        ("Ledger", call.ledger or "none"),
+    )
+
+
+def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
+    """Return the header of a report on moments; `complete` tells the number of complete rows."""
+    how = {"range": "range", "sd": "sd (correlation)", None: "none"}[call.scale]
+    centred = "centred" if call.center else "not centred"
+    return (
+        *opening(call, release),
+        ("Variables", f"{len(call.names)}, {centred}, scale = {how}"),
+        ("Row norm", row_norm(call)),
+        ("Complete", complete),
+        *shared_facts(release),
+    )
+
+
+def described_header(call: DescribedCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
+    """Return the header of a description; `complete` tells the number of complete rows."""
+    return (*opening(call, release), ("Complete", complete), *shared_facts(release))
+
+
+def row_norm(call: MomentsCall | CoefficientsCall) -> str:
+    """Say how long rows may be, and what that follows from."""
+    why = "from the codebook"
+    if isinstance(call, MomentsCall) and call.unit_rows:
+        why = "each row by its own"
+    elif call.row_norm < call.worst_case:
+        why = f"longer rows are shrunk; codebook: {signif(call.worst_case, 3)}"
+    return f"{signif(call.row_norm, 3)} ({why})"
+
+
+def complete_rows(ncomplete: float, sd: float) -> str:
+    """Say how many rows are complete, as far as it is known."""
+    return f"{count(ncomplete)} rows (noise sd {signif(sd, 2)})"
+
+
+def complete_text(complete: float, sd: float) -> str:
+    """Say how many rows are complete, where that is told from none."""
+    if complete < TOLD * sd:
+        return f"not told from 0 rows (noise sd {signif(sd, 2)})"
+    return complete_rows(complete, sd)
+
+
+def closing(
+    call: AnyCall, release: AnyRelease, see: str = "", rows: float | None = None
+) -> tuple[str, ...]:
+    """Return the notes that every report ends with.
+
+    `see` names where the mechanism is told of; `rows` is the number of rows to
+    hold a delta against, where it is not the public one.
+    """
+    guarantee, card = release.guarantee, release.card
+    known = release.rows or 0.0 if rows is None else rows
+    notes = list(unused_delta(release))
+    if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, known) > 0.1:
+        notes.append("delta is not small against 1/n: it allows for the disclosure of single rows.")
+    if isinstance(call, MomentsCall) and call.part_of:
+        notes.append(
+            f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
+            "are complete in all of them."
+        )
+    notes.extend(shared_notes(release))
+    if call.reason:
+        notes.append(f"Mechanism chosen automatically: {call.reason}")
+    notes.append(f"Source: {card.name}, {card.source}{see}.")
+    return tuple(notes)
+
+
+def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
+    """Say how many of something are left out, and where they are."""
+    return (f"{there - shown} more {what}: see {where}.",) * (there > shown)
+
+
+def range_note(facts: TableFacts) -> tuple[str, ...]:
+    """Say what was done with values outside the declared range, unless they are 0 or 1."""
+    if (facts.lower, facts.upper) == (0.0, 1.0):
+        return ()
+    return (
+        f"{facts.measured}: values outside {facts.lower:,.10g} to {facts.upper:,.10g} were clipped "
+        "to it; no interval knows of that.",
+    )
+
+
+def pvalue(value: float) -> str:
+    """Print a p-value; below 0.0001 nothing more is claimed."""
+    if math.isnan(value):
+        return "-"
+    return "< 0.0001" if value < 1e-4 else f"{value:.4f}"

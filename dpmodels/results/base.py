@@ -1,0 +1,133 @@
+"""What every result is: it prints as a table; made from a release, it is saved and not pickled."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import pandas as pd
+
+from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.privacy import ZCDP, ApproxDP
+from dpmodels.report import Report, Summary
+from dpmodels.results.refusals import NOT_PICKLED
+from dpmodels.writing import write_whole
+
+STAMP: Final = "SIMULATION - NOT PRIVATE"
+
+
+@singledispatch
+def report_of(result: object) -> Report:
+    """Lay out a result as tables of strings; each kind registers how, in the room ``reports``."""
+    raise NotAvailable(f"no report of a {type(result).__name__} is known: import dpmodels.models")
+
+
+class Printed:
+    """Something that prints as a table."""
+
+    def summary(self) -> Summary:
+        """Return the printed report."""
+        return Summary(report_of(self))
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Not available but for results of a release."""
+        raise NotAvailable(
+            f"save() is not available: a {type(self).__name__} has no file to load it from; write "
+            "its tables, summary().as_text() or tidy().to_csv()"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
+
+class Result(Printed):
+    """A result that a user holds; made from one release.
+
+    A subclass is a frozen dataclass that says what is its own: `tidy()`, `_size`
+    for its repr and `_line()` for `glance()`.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def call(self) -> Any:
+            """What was asked."""
+
+        @property
+        def release(self) -> Any:
+            """What crossed from the private to the public side."""
+
+    @property
+    def simulated(self) -> bool:
+        """True if released inside ``dp.simulation``: then nothing here is private."""
+        simulated: bool = self.release.simulated
+        return simulated
+
+    @property
+    def stamp(self) -> str | None:
+        """What tables and pictures of a simulation are stamped with; None where it is none."""
+        return STAMP if self.simulated else None
+
+    @property
+    def nobs(self) -> float:
+        """Number of rows: the public one, nan where it is private."""
+        return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole result: its own numbers, then those of the release."""
+        return pd.DataFrame([{**self._line(), **release_row(self.release)}])
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the released values and public facts to a netCDF file, for ``dp.load``.
+
+        Parameters
+        ----------
+        path : path
+            Where to write: the whole file or, should that fail, nothing.
+        overwrite : bool, default False
+            Whether a file that is there already may be replaced. A link never is.
+
+        Raises
+        ------
+        ArgumentError, FrameError
+            If it cannot be written. What was there is whole then, and this
+            result still in memory.
+
+        Notes
+        -----
+        A digest in the file shows damage and careless change. It is no
+        signature: who can change the file can write the digest too.
+        """
+        from dpmodels.results.store import result_bytes
+
+        write_whole(path, result_bytes(self), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        words = ", ".join(filter(None, (self._size, self.release.guarantee.describe())))
+        return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(NOT_PICKLED)
+
+    @property
+    def _size(self) -> str:
+        """How much there is of it, in words."""
+        return ""
+
+    def _line(self) -> dict[str, Any]:
+        """Return what a one-row table says besides the release."""
+        return {"nobs": self.nobs}
+
+
+def release_row(release: Any) -> dict[str, Any]:
+    """Return what a one-row table says of a release."""
+    guarantee = release.guarantee
+    return {
+        "eps": float("nan") if isinstance(guarantee, ZCDP) else guarantee.eps,
+        "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
+        "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
+        "adjacency": release.adjacency.name,
+        "mechanism": release.card.name,
+        "simulated": release.simulated,
+    }

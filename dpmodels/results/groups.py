@@ -1,0 +1,215 @@
+"""The results of private means and of private variances by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.inference.means import GroupMoments
+from dpmodels.released import CountsRelease
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.described import (
+    Counted,
+    counted,
+    described_line,
+    interval_columns,
+    interval_frame,
+)
+from dpmodels.typing import Floats
+
+
+@dataclass(frozen=True, repr=False)
+class GroupedResult(Result):
+    """One number a group with two errors: what means and variances have in common.
+
+    Parameters
+    ----------
+    call : DescribedCall
+        What was asked.
+    release : CountsRelease
+        What was released: the sums of the powers of the measured number by group.
+
+    Notes
+    -----
+    A group whose rows cannot be told from none has nan for its number.
+    """
+
+    call: DescribedCall
+    release: CountsRelease
+
+    @property
+    def _facts(self) -> TableFacts:
+        return self.call.tables[0]
+
+    @cached_property
+    def _counted(self) -> Counted:
+        return counted(self.call, self.release)
+
+    @cached_property
+    def _moments(self) -> GroupMoments:
+        return self._counted.moments
+
+    def _series(self, values: object, name: str) -> pd.Series[float]:
+        return pd.Series(values, index=self._facts.index, name=name)
+
+    if TYPE_CHECKING:
+
+        @property
+        def params(self) -> pd.Series[float]:
+            """What was asked, by group."""
+
+        def _sds(self) -> tuple[Floats, Floats]:
+            """Return the sds by privacy noise and by sampling, each of shape (groups,)."""
+
+        def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
+            """Return the ends of intervals, each of shape (groups,)."""
+
+    @property
+    def sd(self) -> pd.Series[float]:
+        """Standard deviations, from the same release."""
+        return self._series(self._facts.width * np.sqrt(self._moments.variances), "sd")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviation of the privacy noise in `params`; in variances to first order."""
+        return self._series(self._sds()[0], "bse_noise")
+
+    @property
+    def bse_sampling(self) -> pd.Series[float]:
+        """Standard error of `params` by sampling alone."""
+        return self._series(self._sds()[1], "bse_sampling")
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard error of `params` as estimates of the population's: noise and sampling."""
+        return self._series(np.hypot(*self._sds()), "bse")
+
+    @property
+    def counts(self) -> pd.Series[float]:
+        """Released number of complete rows; noise sd `count_noise_sd`."""
+        return self._series(self._moments.counts, "count")
+
+    @property
+    def count_noise_sd(self) -> float:
+        """Standard deviation of the privacy noise in each of `counts`."""
+        return self._moments.count_sd
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the values on these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by group.
+        """
+        return interval_frame(self._facts, self._ends(checked_level(level), population=False))
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's values: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper`` by group.
+
+        Notes
+        -----
+        Of means, Fieller's intervals: honest where the number of rows is
+        noisy. Their sampling part is normal, by the central limit theorem. Of
+        variances no normal rows are assumed: the sampling error comes from the
+        private fourth moment; as without privacy, thousands of rows are needed
+        where the number is very skewed. Clipping bias is in no interval.
+        """
+        return interval_frame(self._facts, self._ends(checked_level(level), population=True))
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a group: counts, estimates, their errors and 95 % intervals."""
+        values = {
+            "count": self.counts,
+            "estimate": self.params,
+            "sd": self.sd,
+            "std_error": self.bse,
+            "noise_sd": self.bse_noise,
+            **interval_columns(self.noise_int(), self.conf_int()),
+        }
+        return pd.DataFrame(values).reset_index()
+
+    def _line(self) -> dict[str, Any]:
+        complete = float(self._moments.counts.sum())
+        return described_line(self.release, complete, self._facts.cells)
+
+    @property
+    def _size(self) -> str:
+        return f"{self._facts.cells} groups"
+
+
+@dataclass(frozen=True, repr=False)
+class MeanResult(GroupedResult):
+    """Private means by group: released values and public facts only.
+
+    Notes
+    -----
+    All is in the unit of the measured number and indexed by group. A group
+    whose rows cannot be told from none has nan for a mean, and the whole
+    range for its intervals.
+    """
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Means."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+    def _sds(self) -> tuple[Floats, Floats]:
+        width, own = self._facts.width, self._moments
+        return width * own.mean_noise_sd, width * own.mean_sampling_sd
+
+    def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
+        facts = self._facts
+        low, high = self._moments.mean_interval(level, population=population)
+        return facts.lower + facts.width * low, facts.lower + facts.width * high
+
+
+@dataclass(frozen=True, repr=False)
+class VarResult(GroupedResult):
+    """Private variances by group: released values and public facts only.
+
+    Notes
+    -----
+    In squared units of the measured number, with divisor n - 1. A group whose
+    rows cannot be told from none has nan for a variance.
+    """
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Variances, not below 0."""
+        return self._series(self._facts.width**2 * self._moments.variances, "variance")
+
+    @property
+    def mean(self) -> pd.Series[float]:
+        """Means, from the same release."""
+        return self._series(self._facts.lower + self._facts.width * self._moments.means, "mean")
+
+    def _sds(self) -> tuple[Floats, Floats]:
+        square, own = self._facts.width**2, self._moments
+        return square * own.variance_noise_sd, square * own.variance_sampling_sd
+
+    def _ends(self, level: float, *, population: bool) -> tuple[Floats, Floats]:
+        square = self._facts.width**2
+        low, high = self._moments.variance_interval(level, population=population)
+        return square * low, square * high
