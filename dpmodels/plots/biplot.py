@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots import tables
-from dpmodels.plots.names import short_names
+from dpmodels.plots.names import labels, ordered, positions, short_names
 from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, halo, stamp_across
 from dpmodels.typing import Floats
 
@@ -81,9 +80,9 @@ def biplot(
     >>> len(ax.texts)  # two arrows, two names
     4
     """
-    table = tables.ordered(table)
-    heads = tables.names(table, "component")
-    chosen = tables.positions(heads, components)
+    table = ordered(table)
+    heads = labels(table, "component")
+    chosen = positions(heads, components)
     if len(set(chosen)) != 2:
         raise ArgumentError("a biplot shows two different components: write components=(0, 1)")
     scales = np.asarray(sdev, dtype=np.float64)
@@ -91,11 +90,11 @@ def biplot(
         raise ArgumentError(
             f"sdev has shape {scales.shape} for {len(heads)} components: give one number each"
         )
-    under = tables.positions(heads, tuple(marked))
+    under = positions(heads, tuple(marked))
     tips = np.asarray(table, dtype=np.float64)[:, chosen] * scales[chosen]
     drawn = np.flatnonzero(np.isfinite(tips).all(axis=1))
     tips = tips[drawn]
-    variables = short_names(tables.names(table, "variable"))
+    variables = short_names(labels(table, "variable"))
     limits = _limits(tips)
     width, height = np.diff(limits, axis=1)[:, 0]
     ax = axes_or_new(ax, (_WIDTH, 0.7 + (_WIDTH - 0.8) * height / width))

@@ -1,20 +1,106 @@
-"""A symmetric matrix, such as correlations, as a heat map."""
+"""Coloured cells with names beside them, and a symmetric matrix drawn in them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots import tables
-from dpmodels.plots.cells import WRITTEN, cells, reach, row_names, two_decimals, upright_heads
-from dpmodels.plots.names import short_names
-from dpmodels.plots.style import axes_or_new, stamp_across
+from dpmodels.plots.names import labels, short_names, thinned
+from dpmodels.plots.style import FONT, INK, axes_or_new, box_inches, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+WRITTEN = 120  # cells that still have room for their values
+_LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
+_SMALLEST = 5.5  # points of a readable name
+_MAP = "RdBu"  # red under 0, blue over it, as the bars
+
+
+def reach(numbers: Floats) -> float:
+    """Return the largest size of a finite number, 1 where there is none above 0."""
+    return float(np.max(np.abs(numbers[np.isfinite(numbers)]), initial=0.0)) or 1.0
+
+
+def two_decimals(value: float) -> str:
+    """Print a number below 1 in size; no -0.00."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def cells(
+    ax: Axes,
+    numbers: Floats,
+    largest: float,
+    label: str,
+    written: Callable[[float], str] = two_decimals,
+) -> AxesImage:
+    """Colour cells, write their values where they are few, else draw a colour bar.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Where to draw.
+    numbers : ndarray, shape (rows, columns)
+        Their colours; cells that are nan stay empty.
+    largest : float
+        Where the colours end on both sides of 0.
+    label : str
+        What the colour bar shows.
+    written : callable
+        How values are written.
+    """
+    image = ax.imshow(
+        numbers, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto", interpolation="none"
+    )
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.xaxis.tick_top()
+    if numbers.size > WRITTEN:
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.6, aspect=24)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
+        bar.set_label(label, color=INK, fontsize=FONT + 1)
+        return image
+    shades = image.to_rgba(numbers)[..., :3] @ _LUMINANCE
+    for (i, j), value in np.ndenumerate(numbers):
+        if np.isfinite(value):
+            colour = "white" if shades[i, j] < 0.5 else INK
+            ax.text(j, i, written(value), ha="center", va="center", color=colour, fontsize=FONT)
+    return image
+
+
+def heads(ax: Axes, names: Sequence[str]) -> None:
+    """Write names over the columns, thinned where too many."""
+    room = 72 * box_inches(ax)[0] / (0.62 * FONT * (max(map(len, names)) + 1))
+    ticks = thinned(len(names), room)
+    ax.set_xticks(list(ticks), [names[j] for j in ticks], parse_math=False)
+
+
+def upright_heads(ax: Axes, names: Sequence[str]) -> None:
+    """Write names over the columns from bottom to top, smaller or thinned where many."""
+    ticks, size = _fitting(len(names), 72 * box_inches(ax)[0])
+    shown = [names[j] for j in ticks]
+    ax.set_xticks(list(ticks), shown, rotation=90, fontsize=size, parse_math=False)
+
+
+def row_names(ax: Axes, names: Sequence[str]) -> None:
+    """Write names at the rows, smaller where many, thinned where too many."""
+    ticks, size = _fitting(len(names), 72 * box_inches(ax)[1])
+    ax.set_yticks(list(ticks), [names[i] for i in ticks], fontsize=size, parse_math=False)
+
+
+def _fitting(count: int, length: float) -> tuple[range, float]:
+    """Return which lines of text to write along a length in points, and how large."""
+    points = length / count
+    size = min(FONT, points / 1.15) if points / 1.15 >= _SMALLEST else FONT - 1
+    return thinned(count, length / (1.12 * size)), size
+
 
 _CELL = 0.52  # inches of a cell that holds its value
 _SIDE = 6.2  # inches of many cells
@@ -82,7 +168,7 @@ def heat(
 
 def _labels(table: xr.DataArray) -> list[str]:
     if len(table.dims) == 2 and table.size:
-        rows, columns = (tables.names(table, str(dim)) for dim in table.dims)
+        rows, columns = (labels(table, str(dim)) for dim in table.dims)
         if rows == columns:
             return rows
     raise ArgumentError(

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots import tables
-from dpmodels.plots.cells import cells, heads, reach, row_names
-from dpmodels.plots.names import short_names
+from dpmodels.plots.heat import cells, heads, reach, row_names
+from dpmodels.plots.names import labels, ordered, positions, short_names
 from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
 from dpmodels.typing import Floats
 
@@ -61,11 +60,11 @@ def loadings(
     >>> [name.get_text() for name in ax.get_yticklabels()]
     ['age', 'educ']
     """
-    table = tables.ordered(table)
-    known = tables.names(table, "component")
-    chosen = list(range(len(known))) if components is None else tables.positions(known, components)
+    table = ordered(table)
+    known = labels(table, "component")
+    chosen = list(range(len(known))) if components is None else positions(known, components)
     numbers = np.asarray(table, dtype=np.float64)[:, chosen]
-    variables = short_names(tables.names(table, "variable"), most=28)
+    variables = short_names(labels(table, "variable"), most=28)
     rows, columns = numbers.shape
     width = 2.8 + min(0.62 * columns, 8.0) if columns > 1 else 5.0
     ax = axes_or_new(ax, (width, max(1.6, min(0.9 + 0.24 * rows, 12.0))))

@@ -1,7 +1,17 @@
-"""Names on pictures: short, distinct, as many as there is room for."""
+"""Names on pictures, short and distinct, and the labelled tables that they come from."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _DOTS = "..."
 _HEAD = 4  # first characters kept of names that differ in the middle
@@ -67,3 +77,49 @@ def _told_apart(names: Sequence[str], most: int) -> list[str]:
     start = len(list(same))
     stop = start + most - _HEAD - 2 * len(_DOTS)
     return [name[:_HEAD] + _DOTS + name[start:stop] + _DOTS for name in names]
+
+
+_DIMS = ("variable", "component")
+
+
+def ordered(table: xr.DataArray) -> xr.DataArray:
+    """Transpose the table to ``variable`` by ``component``.
+
+    Raises
+    ------
+    ArgumentError
+        If the table has other dimensions or an empty one.
+    """
+    if set(table.dims) != set(_DIMS) or 0 in table.shape:
+        raise ArgumentError(
+            f"the table has dimensions {tuple(map(str, table.dims))}: give a non-empty DataArray "
+            f"with dimensions {_DIMS}"
+        )
+    return table.transpose(*_DIMS)
+
+
+def labels(table: xr.DataArray, dim: str) -> list[str]:
+    """List the labels along a dimension; positions from 1 where it has none."""
+    if dim in table.coords:
+        return [str(value) for value in np.asarray(table.coords[dim])]
+    return [str(i + 1) for i in range(table.sizes[dim])]
+
+
+def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:
+    """Positions of components given by position (0 is the first) or by name.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them is not in the table.
+    """
+    found = []
+    for one in chosen:
+        place = labels.index(one) if isinstance(one, str) and one in labels else one
+        if isinstance(place, str) or not -len(labels) <= place < len(labels):
+            raise ArgumentError(
+                f"component {one!r} is not in the table: write a position below {len(labels)} "
+                f"or one of {', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}"
+            )
+        found.append(int(place) % len(labels))
+    return found

@@ -4,8 +4,16 @@ import re
 from collections.abc import Sequence
 
 from dpmodels.labels import plain
-from dpmodels.report.characters import width, wrap
-from dpmodels.report.layout import LABEL, Layout, cell_lines, head_lines, is_words, lay_out
+from dpmodels.report.layout import (
+    LABEL,
+    Layout,
+    cell_lines,
+    head_lines,
+    is_words,
+    lay_out,
+    width,
+    wrap,
+)
 from dpmodels.report.values import Report, Section
 
 _SPECIAL = {

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from dpmodels.labels import plain
-from dpmodels.report.characters import pad, width, wrap
 from dpmodels.report.layout import (
     GAP,
     LIMIT,
@@ -14,6 +13,9 @@ from dpmodels.report.layout import (
     head_lines,
     is_words,
     lay_out,
+    pad,
+    width,
+    wrap,
 )
 from dpmodels.report.values import Fact, Report, Row, Section
 

@@ -15,4 +15,3 @@ from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import split as split
-from dpmodels.reports import subspace as subspace

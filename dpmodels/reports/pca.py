@@ -1,4 +1,4 @@
-"""The printed report of a principal components result."""
+"""The printed reports of principal components and of released directions."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from dpmodels.reports.header import (
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.pca import PCAResult
+from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
 
 
@@ -105,20 +106,22 @@ def _cosines(values: Floats) -> tuple[str, ...]:
 
 def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
-    distinct = fit.spectrum.distinct[: len(columns)]
     noise = _loading_noise(fit)[: len(columns)]
-    order = np.argsort(-np.abs(table[:, distinct]).max(axis=1), kind="stable")
-    kept = np.sort(order[:SHOWN_VARIABLES])
-    rows = [
-        Row(fit.call.names[i], tuple(map(_loading, table[i].tolist(), noise.tolist())))
-        for i in kept
-    ]
-    typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
+    rows = _loading_rows(fit.call.names, table, noise)
     if isinstance(fit.spectrum, Unread):
-        return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, tuple(rows))
-    rows.append(Row("noise sd of a loading", typical))
+        return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
+    typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
     title = f"Loadings (blank: |loading| < {SMALL_LOADING} or twice its noise)"
-    return Section(title, columns, tuple(rows))
+    return Section(title, columns, (*rows, Row("noise sd of a loading", typical)))
+
+
+def _loading_rows(names: tuple[str, ...], table: Floats, noise: Floats) -> tuple[Row, ...]:
+    """Print the variables of the largest loadings, in their order; none where noise is nan."""
+    order = np.argsort(-np.abs(table[:, ~np.isnan(noise)]).max(axis=1), kind="stable")
+    return tuple(
+        Row(names[i], tuple(map(_loading, table[i].tolist(), noise.tolist())))
+        for i in np.sort(order[:SHOWN_VARIABLES])
+    )
 
 
 def _loading_noise(fit: PCAResult) -> Floats:
@@ -196,5 +199,104 @@ def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
         notes.append(
             f"Too close to be told apart: {listed}. Read the space they span together, not the "
             "loadings of each."
+        )
+    return notes
+
+
+@report_of.register
+def subspace_report(fit: SubspaceResult) -> Report:
+    """Lay out a fit as tables of strings."""
+    columns = tuple(component_names(min(fit.ncomp, SHOWN_COMPONENTS)))
+    importance = (_subspace_importance(fit, columns),) if fit.bought else ()
+    loadings = () if fit.lost else (_directions(fit, columns),)
+    return Report(
+        title="Private principal subspace",
+        facts=_subspace_facts(fit),
+        sections=(*importance, *loadings, _subspace_noise(fit)),
+        notes=_subspace_notes(fit, len(columns)),
+        stamp=fit.stamp,
+    )
+
+
+def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
+    complete = "not released"
+    if fit.bought:
+        complete = complete_rows(fit.ncomplete, fit.release.variance_sd)
+    return moments_header(fit.call, fit.release, complete)
+
+
+def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
+    shown = len(columns)
+    released = fit.sdev.to_numpy()[:shown]
+    noise = root_sd(released, fit.eigenvals_noise_sd.to_numpy()[:shown])
+    printed = np.fmax(noise, hundredth(released.max()))
+    rows = (
+        Row("Standard deviation", uncertain(released, printed)),
+        Row("noise sd", tuple(signif(sd, 2) for sd in noise.tolist())),
+    )
+    return Section("Importance of components", columns, rows)
+
+
+def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
+    table = fit.loadings.to_numpy()[:, : len(columns)]
+    rows = _loading_rows(fit.call.names, table, np.zeros(len(columns)))
+    return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
+
+
+def _subspace_noise(fit: SubspaceResult) -> Section:
+    """Say what theory gives."""
+    drawn = "end of a chain" if fit.release.limit else "no chain"
+    rows = (
+        Row("Expected loss of captured variance", (signif(fit.expected_loss, 2),)),
+        Row("Components mean something one by one", ("yes" if fit.release.ordered else "no",)),
+        Row("How the directions were drawn", (drawn,)),
+    )
+    return Section("Noise", ("",), rows)
+
+
+def _subspace_notes(fit: SubspaceResult, shown: int) -> tuple[str, ...]:
+    release, columns = fit.release, len(fit.call.names)
+    notes = []
+    if fit.lost:
+        notes.append(
+            "Directions are not shown: theory expects this budget to lose as much variance as "
+            "rows of half the row norm have, so they may be close to random. A larger eps, more "
+            "rows, fewer columns or narrower bounds are needed."
+        )
+    elif not release.ordered:
+        notes.append("Only the space spanned is meaningful; its basis is arbitrary.")
+    if fit.ncomp == columns and not release.ordered:
+        notes.append(
+            f"All {columns} directions span the whole space, whatever the rows: ask for fewer, by "
+            "ncomp=."
+        )
+    notes += _known(fit)
+    notes += more(shown, fit.ncomp, "components", "loadings")
+    notes += more(SHOWN_VARIABLES, columns, "variables with smaller loadings", "loadings")
+    return (*notes, *closing(fit.call, release, SEE, fit.nobs))
+
+
+def _known(fit: SubspaceResult) -> list[str]:
+    """Say what the guarantee rests on, and what is known of the directions."""
+    release, notes = fit.release, []
+    if release.limit:
+        notes.append(f"The guarantee is {release.limit}.")
+    if not math.isnan(fit.expected_loss):
+        notes.append(
+            "Expected loss: what the variances along the components sum to less than those along "
+            "the non-private ones; an approximation for a budget that tells them apart."
+        )
+    elif math.isnan(release.expected_loss) and release.events:
+        notes.append("Theory gives no expected loss here: nothing tells directions from noise.")
+    elif release.events:
+        notes.append(
+            "What is expected to be lost needs the number of rows, which is private: "
+            'eigenvals="private" buys it too.'
+        )
+    if fit.bought:
+        notes.append("Variances are those along the released directions, with noise of their own.")
+    elif release.events:
+        notes.append(
+            'Variances along the directions were not released; eigenvals="private" buys them.'
         )
     return notes

@@ -205,7 +205,7 @@ class GLMResult(Result):
         -----
         Without the constant.
         """
-        from dpmodels.plots.coefficients import coefficients
+        from dpmodels.plots.points import coefficients
 
         self._clear("plot()")
         own = int(self.call.intercept)

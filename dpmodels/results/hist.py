@@ -126,7 +126,7 @@ class HistResult(Result):
         ArgumentError
             If the group is not one of the declared ones.
         """
-        from dpmodels.plots.hist import hist
+        from dpmodels.plots.bars import hist
 
         place = self._place(group)
         own = slice(place * len(self.mids), (place + 1) * len(self.mids))

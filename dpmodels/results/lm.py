@@ -18,8 +18,7 @@ from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
-from dpmodels.results.lm_fit import LinearFit, LinearModel
-from dpmodels.results.lm_tests import t_test, wald_test
+from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
 from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
@@ -381,7 +380,7 @@ class LMResult(Result):
         -----
         Without the constant; coefficients that are not identified stand in grey.
         """
-        from dpmodels.plots.coefficients import coefficients
+        from dpmodels.plots.points import coefficients
 
         shown = list(self.call.names[:-1])
         if not shown:

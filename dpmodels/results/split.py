@@ -155,7 +155,7 @@ class SplitResult(Printed):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
-        from dpmodels.plots.divisions import divisions
+        from dpmodels.plots.points import divisions
 
         asked, table = self.question, self.table
         two = len(asked.stages) == 2

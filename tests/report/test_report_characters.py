@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmodels.report.characters import pad, plain, width, wrap
+from dpmodels.report.layout import pad, plain, width, wrap
 
 examples = settings(deadline=None, database=None, max_examples=200)
 

@@ -5,7 +5,7 @@ from report_parsed import Tables, latex_tables, markdown_tables
 from report_samples import NASTY_REPORT, PCA_REPORT
 
 from dpmodels.report import as_html, as_latex, as_markdown, as_text
-from dpmodels.report.characters import plain
+from dpmodels.report.layout import plain
 
 
 def cells(report):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from report_samples import NASTY_REPORT, PCA_REPORT
 
 from dpmodels.report import Report, Row, Section, as_text
-from dpmodels.report.characters import width
+from dpmodels.report.layout import width
 from dpmodels.report.text import fact_lines, shorten
 
 GOLDEN = Path(__file__).parent / "golden"

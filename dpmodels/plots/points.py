@@ -1,4 +1,4 @@
-"""Coefficients with two intervals each: noise, and noise with sampling."""
+"""Points with intervals: coefficients, and scores of divisions of a budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new, stamp_across
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,3 +83,83 @@ def coefficients(
     drawn.tick_params(axis="y", length=0)
     drawn.set_xlabel(title, parse_math=False)
     return stamp_across(drawn, stamp)
+
+
+# Labels of more divisions than this are written upwards.
+MOST_ACROSS = 11
+
+
+def divisions(
+    score: Floats,
+    se: Floats,
+    *,
+    places: Floats,
+    labels: Sequence[str],
+    best: int,
+    near: npt.NDArray[np.bool_],
+    across: str,
+    up: str,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw mean scores as points with bars of one standard error.
+
+    Parameters
+    ----------
+    score, se : ndarray, shape (divisions,)
+        Means and their standard errors.
+    places : ndarray, shape (divisions,)
+        Where the divisions stand on the horizontal axis.
+    labels : sequence of str
+        What is written there.
+    best : int
+        The division drawn in another colour.
+    near : ndarray of bool, shape (divisions,)
+        Those not told apart from it: filled points; the others are hollow.
+    across, up : str
+        What the axes show.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    stamp : str, optional
+        A warning written across the picture.
+    """
+    ax = axes_or_new(ax, (6.4, 3.8))
+    # Points few enough to be read over the stamp lie above it.
+    order = np.argsort(places, kind="stable")
+    ax.plot(places[order], score[order], color=GREY, linewidth=1.2, zorder=3)
+    ax.errorbar(
+        places, score, yerr=se, fmt="none", ecolor=INK, elinewidth=1.2, capsize=2.5, zorder=4
+    )
+    rest = np.arange(len(score)) != best
+    groups = (
+        ("best", ~rest, VERMILION, VERMILION),
+        ("not told apart from it", near & rest, BLUE, BLUE),
+        ("behind it", ~near & rest, "white", BLUE),
+    )
+    for label, own, face, edge in groups:
+        if own.any():
+            ax.scatter(
+                places[own],
+                score[own],
+                s=42,
+                facecolor=face,
+                edgecolor=edge,
+                linewidth=1.3,
+                zorder=5,
+                label=label,
+            )
+    upward = len(labels) > MOST_ACROSS or max(map(len, labels)) > 6
+    ax.set_xticks(places, list(labels), rotation=90 if upward else 0)
+    ax.set_xlabel(across, parse_math=False)
+    ax.set_ylabel(up, parse_math=False)
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=3,
+        frameon=False,
+        fontsize=FONT,
+        handletextpad=0.2,
+        columnspacing=1.2,
+        borderaxespad=0.2,
+    )
+    return stamp_across(ax, stamp)
