@@ -28,27 +28,7 @@ def trade_off(
     refuted: Sequence[bool],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the claimed trade-off curve, the region below it, and the measured points.
-
-    Parameters
-    ----------
-    claim : Claim
-        Whose curve to draw.
-    title : str
-        Written above.
-    rates, boxes : sequence
-        Measured points, as false-positive and false-negative rate, and the
-        intervals of both.
-    events, refuted : sequence
-        Rates of the events that the verdict rests on, and whether they refute.
-    ax : matplotlib Axes, optional
-        Where; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        False-positive rate to the right, false-negative rate upwards, both from 0 to 1.
-    """
+    """Draw the claimed trade-off curve, the region below it, and the measured points."""
     ax = axes_or_new(ax, _SIZE)
     alarms = np.concatenate([np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]])
     alarms = np.concatenate([[0.0], alarms])

@@ -18,19 +18,10 @@ if TYPE_CHECKING:
 
 
 class Panel(NamedTuple):
-    """One quantity of all things compared.
+    """One quantity of all things compared: `values` and `errors` of shape (things,).
 
-    Attributes
-    ----------
-    title : str
-        What it is, with its unit; written under the axis.
-    values : array_like, shape (things,)
-        Lengths of the bars; nan where there is none.
-    errors : array_like, shape (things,)
-        Standard errors; nan where unknown.
-    log : bool
-        Logarithmic axis, on which bars start at its left end and values of 0
-        are left out. Values below 0 are left out on either.
+    nan where there is none. On a logarithmic axis values of 0 are left out,
+    on either those below 0.
     """
 
     title: str
@@ -47,40 +38,7 @@ def bars(
     axes: Sequence[Axes] | None = None,
     stamp: str | None = None,
 ) -> tuple[Axes, ...]:
-    """Draw panels of horizontal bars side by side, the first thing at the top.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Quantities, left to right.
-    labels : sequence of str
-        Names of the things compared, written once, at the left.
-    pale : sequence of bool, optional
-        Things drawn in grey.
-    axes : sequence of matplotlib Axes, optional
-        One a panel; a new figure by default.
-    stamp : str, optional
-        A warning to write across each panel.
-
-    Returns
-    -------
-    tuple of matplotlib Axes
-
-    Raises
-    ------
-    ArgumentError
-        If numbers, labels or axes differ in length.
-    NotAvailable
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> energy = Panel("Captured energy", [0.99, 0.42], [0.001, 0.02])
-    >>> (ax,) = bars([energy], labels=["gauss", "zero"], axes=[Figure().subplots()])
-    >>> ax.get_xlabel(), len(ax.patches)
-    ('Captured energy', 2)
-    """
+    """Draw panels of horizontal bars side by side, the first thing at the top, grey if `pale`."""
     for panel in panels:
         for numbers in (panel.values, panel.errors):
             if np.shape(numbers) != (len(labels),) or not labels:
@@ -167,20 +125,8 @@ def hist(
     Bins of unequal width are as high as they have rows by unit, so that areas
     compare.
 
-    Parameters
-    ----------
-    breaks : ndarray, shape (bins + 1,)
-        Ends of the bins.
-    counts : ndarray, shape (bins,)
-        Rows in each, not negative.
-    bars : ndarray, shape (bins, 2)
-        Lower and upper end of each interval.
-    label : str
-        What is counted; written under the axis.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning written across the picture.
+    `breaks` has the shape (bins + 1,), `counts` (bins,) and `bars`, the ends of
+    the intervals, (bins, 2).
     """
     ax = axes_or_new(ax, (6.0, 3.6))
     widths = np.diff(breaks)

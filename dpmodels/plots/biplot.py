@@ -37,48 +37,10 @@ def biplot(
 ) -> Axes:
     """Draw each variable as an arrow, loading times standard deviation.
 
-    Parameters
-    ----------
-    table : DataArray, dimensions variable and component
-        Loadings.
-    sdev : array_like, shape (components of the table,)
-        Standard deviations of the components, in the table's order.
-    components : pair of int or str
-        Positions (0 is the first) or names of the two to draw.
-    marked : collection of int or str
-        Components below the noise floor; their axis says so.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning to write across the picture.
-
-    Returns
-    -------
-    matplotlib Axes
-        With equal units on both axes. Names that find no free place are left
-        out, the shortest arrows' first, and the picture says how many.
-
-    Raises
-    ------
-    ArgumentError
-        If the table has other dimensions, a component is not in it, or
-        ``sdev`` has another length.
-    NotAvailable
-        If matplotlib is not installed.
-
     References
     ----------
     Gabriel, K. R. (1971). The biplot graphic display of matrices with
     application to principal component analysis. Biometrika 58(3), 453-467.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from xarray import DataArray
-    >>> table = DataArray([[0.8, 0.6], [-0.6, 0.8]], dims=("variable", "component"))
-    >>> ax = biplot(table, [2.0, 1.0], ax=Figure().subplots())
-    >>> len(ax.texts)  # two arrows, two names
-    4
     """
     table = ordered(table)
     heads = labels(table, "component")

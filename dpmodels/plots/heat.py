@@ -42,18 +42,8 @@ def cells(
 ) -> AxesImage:
     """Colour cells, write their values where they are few, else draw a colour bar.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    numbers : ndarray, shape (rows, columns)
-        Their colours; cells that are nan stay empty.
-    largest : float
-        Where the colours end on both sides of 0.
-    label : str
-        What the colour bar shows.
-    written : callable
-        How values are written.
+    `numbers` has the shape (rows, columns); colours end at `largest` on both
+    sides of 0, and cells that are nan stay empty.
     """
     image = ax.imshow(
         numbers, cmap=_MAP, vmin=-largest, vmax=largest, aspect="auto", interpolation="none"
@@ -116,41 +106,7 @@ def heat(
 ) -> Axes:
     """Draw a labelled square matrix as coloured cells.
 
-    Parameters
-    ----------
-    table : DataArray, two dimensions of the same labels
-        Such as correlations or covariances.
-    label : str
-        What the numbers are, at the colour bar.
-    largest : float, optional
-        Where the colours end on both sides of 0, above 0; by default the
-        largest number.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning to write across the picture.
-
-    Returns
-    -------
-    matplotlib Axes
-        Values are written into at most 100 cells; more have a colour bar.
-
-    Raises
-    ------
-    ArgumentError
-        If the table is not square with the same labels on both sides.
-    NotAvailable
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from xarray import DataArray
-    >>> coords = {"variable": ["age", "educ"], "variable_": ["age", "educ"]}
-    >>> table = DataArray([[1.0, -0.3], [-0.3, 1.0]], coords)
-    >>> ax = heat(table, ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.texts]
-    ['1.00', '-0.30', '-0.30', '1.00']
+    Colours end at `largest` on both sides of 0, by default at the largest number.
     """
     names = _labels(table)
     numbers = np.asarray(table, dtype=np.float64)

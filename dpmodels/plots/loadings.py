@@ -26,39 +26,8 @@ def loadings(
 ) -> Axes:
     """Draw loadings: a heat map of several components, bars of one.
 
-    Parameters
-    ----------
-    table : DataArray, dimensions variable and component
-        Loadings, usually within [-1, 1].
-    components : sequence of int or str, optional
-        Positions (0 is the first) or names; all by default.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning to write across the picture.
-
-    Returns
-    -------
-    matplotlib Axes
-        The colours, or the horizontal axis of the bars, reach equally far on
-        both sides of 0.
-
-    Raises
-    ------
-    ArgumentError
-        If the table has other dimensions or a component is not in it.
-    NotAvailable
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from xarray import DataArray
-    >>> coords = {"variable": ["age", "educ"], "component": ["PC1", "PC2"]}
-    >>> table = DataArray([[0.8, 0.6], [-0.6, 0.8]], coords)
-    >>> ax = loadings(table, ax=Figure().subplots())
-    >>> [name.get_text() for name in ax.get_yticklabels()]
-    ['age', 'educ']
+    `table` has the dimensions variable and component; components are chosen by
+    position, 0 the first, or name.
     """
     table = ordered(table)
     known = labels(table, "component")

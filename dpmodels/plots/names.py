@@ -20,25 +20,8 @@ _HEAD = 4  # first characters kept of names that differ in the middle
 def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
     """Names with the middle of long ones left out, still all distinct.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Distinct names in the order of the picture.
-    most : int
-        Characters a name may have, at least 16.
-
-    Returns
-    -------
-    tuple of str
-        Names that would look alike show where they differ; if that is not
-        enough, they end with their number among the look-alikes.
-
-    Examples
-    --------
-    >>> short_names(["age", "C(region, Treatment)[T.south]"], most=16)
-    ('age', 'C(regio...south]')
-    >>> short_names(["C(region)[T.a]:income", "C(region)[T.b]:income"], most=16)
-    ('C(re...a]:inc...', 'C(re...b]:inc...')
+    At most `most` characters, which are 16 at least. Those that would look alike
+    show where they differ, or end with their number among the look-alikes.
     """
     whole = [" ".join(name.split()) for name in names]
     short = [_without_middle(name, most) for name in whole]
@@ -53,13 +36,7 @@ def short_names(names: Sequence[str], most: int = 24) -> tuple[str, ...]:
 
 
 def thinned(count: int, room: float) -> range:
-    """Positions of the ticks to label, equally spaced, at most ``room`` of them.
-
-    Examples
-    --------
-    >>> list(thinned(5, 10.0)), list(thinned(10, 4.0))
-    ([0, 1, 2, 3, 4], [0, 3, 6, 9])
-    """
+    """Positions of the ticks to label, equally spaced, at most ``room`` of them."""
     step = max(1, -(-count // max(1, int(room))))
     return range(0, count, step)
 
@@ -83,13 +60,7 @@ _DIMS = ("variable", "component")
 
 
 def ordered(table: xr.DataArray) -> xr.DataArray:
-    """Transpose the table to ``variable`` by ``component``.
-
-    Raises
-    ------
-    ArgumentError
-        If the table has other dimensions or an empty one.
-    """
+    """Transpose the table to ``variable`` by ``component``."""
     if set(table.dims) != set(_DIMS) or 0 in table.shape:
         raise ArgumentError(
             f"the table has dimensions {tuple(map(str, table.dims))}: give a non-empty DataArray "
@@ -106,13 +77,7 @@ def labels(table: xr.DataArray, dim: str) -> list[str]:
 
 
 def positions(labels: Sequence[str], chosen: Sequence[int | str]) -> list[int]:
-    """Positions of components given by position (0 is the first) or by name.
-
-    Raises
-    ------
-    ArgumentError
-        If one of them is not in the table.
-    """
+    """Positions of components given by position (0 is the first) or by name."""
     found = []
     for one in chosen:
         place = labels.index(one) if isinstance(one, str) and one in labels else one

@@ -29,36 +29,8 @@ def coefficients(
 ) -> Axes:
     """Draw points with intervals, the first at the top.
 
-    Parameters
-    ----------
-    values : array_like, shape (coefficients,)
-        Estimates.
-    noise, confidence : array_like, shape (coefficients, 2)
-        Lower and upper ends; where they are infinite the coefficient is said
-        to be not identified.
-    labels : sequence of str
-        Names of the coefficients.
-    title : str
-        Written under the axis.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning to write across the picture.
-
-    Raises
-    ------
-    ArgumentError
-        If numbers and labels differ in length.
-    NotAvailable
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> ax = Figure().subplots()
-    >>> drawn = coefficients([1.0], [[0.8, 1.2]], [[0.7, 1.3]], labels=["x"], title="y", ax=ax)
-    >>> drawn.get_xlabel()
-    'y'
+    `values` has the shape (coefficients,), both intervals (coefficients, 2);
+    where their ends are infinite the coefficient is said to be not identified.
     """
     points, inner, outer = (
         np.asarray(one, dtype=np.float64) for one in (values, noise, confidence)
@@ -104,24 +76,8 @@ def divisions(
 ) -> Axes:
     """Draw mean scores as points with bars of one standard error.
 
-    Parameters
-    ----------
-    score, se : ndarray, shape (divisions,)
-        Means and their standard errors.
-    places : ndarray, shape (divisions,)
-        Where the divisions stand on the horizontal axis.
-    labels : sequence of str
-        What is written there.
-    best : int
-        The division drawn in another colour.
-    near : ndarray of bool, shape (divisions,)
-        Those not told apart from it: filled points; the others are hollow.
-    across, up : str
-        What the axes show.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning written across the picture.
+    All arrays have the shape (divisions,). `near` are those not told apart from
+    the best: filled points; the others are hollow.
     """
     ax = axes_or_new(ax, (6.4, 3.8))
     # Points few enough to be read over the stamp lie above it.

@@ -31,47 +31,10 @@ def scree(
 ) -> Axes:
     """Draw the variance of each component, its noise interval, the noise floor.
 
-    Parameters
-    ----------
-    values : array_like, shape (d,)
-        Variances in the order of the components; they may be negative.
-    lower, upper : array_like, shape (d,), optional
-        Ends of the noise intervals; nan where there is none. Give both.
-    floor : float, optional
-        Variance under which a component is not distinguishable from noise;
-        such components are drawn hollow and grey.
-    labels : sequence of str
-        Names of the components, all of them; only some are written if d is
-        large.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    stamp : str, optional
-        A warning to write across the picture.
-
-    Returns
-    -------
-    matplotlib Axes
-        Its vertical axis is linear and starts at 0 unless a value is negative.
-
-    Raises
-    ------
-    ArgumentError
-        If the arrays differ in length or only one end is given.
-    NotAvailable
-        If matplotlib is not installed.
-
     References
     ----------
     Cattell, R. B. (1966). The scree test for the number of factors.
     Multivariate Behavioral Research 1(2), 245-276.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> names = ["PC1", "PC2", "PC3 *"]
-    >>> ax = scree([0.17, 0.05, 0.004], floor=0.0052, labels=names, ax=Figure().subplots())
-    >>> ax.get_ylabel(), [text.get_text() for text in ax.texts]
-    ('Variance', ['noise floor'])
     """
     heights = _vector("values", values, len(labels))
     if (lower is None) != (upper is None):

@@ -22,13 +22,7 @@ FONT = 9.0  # points
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Take the axes given, or make a new pyplot figure of ``size`` inches.
-
-    Raises
-    ------
-    NotAvailable
-        If matplotlib is not installed.
-    """
+    """Take the axes given, or make a new pyplot figure of ``size`` inches."""
     try:
         importlib.import_module("matplotlib")
     except ImportError as error:

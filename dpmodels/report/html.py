@@ -47,23 +47,8 @@ img {max-width: 100%; height: auto; background: #fff}
 def as_html(report: Report) -> str:
     """Write the report as one self-contained fragment of HTML.
 
-    Parameters
-    ----------
-    report : Report
-        What to show. Every string of it is escaped; formulas are shown whole.
-
-    Returns
-    -------
-    str
-        A ``<div class="dpmodels-report">`` with its own style, which applies to
-        nothing outside. MathJax is told to leave it alone, since a variable
-        name may hold a dollar sign.
-
-    Examples
-    --------
-    >>> from dpmodels.report import Report
-    >>> "<script>" in as_html(Report("<script>", (), (), ()))
-    False
+    All strings are escaped. Its style applies to nothing outside, and MathJax is
+    told to leave it alone, since a variable name may hold a dollar sign.
     """
     return _fragment(report, heading="h3")
 
@@ -71,29 +56,8 @@ def as_html(report: Report) -> str:
 def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
     """Write the report as a complete document in one file.
 
-    Parameters
-    ----------
-    report : Report
-        What to show.
-    pictures : sequence of (str, bytes)
-        For each picture the text that stands for it where it cannot be seen,
-        and its PNG file.
-
-    Returns
-    -------
-    str
-        An HTML document in UTF-8 without links to anything outside.
-
-    Raises
-    ------
-    ArgumentError
-        If a picture is not a PNG file or has no text.
-
-    Examples
-    --------
-    >>> from dpmodels.report import Report
-    >>> as_page(Report("Private means", (), (), ())).startswith("<!DOCTYPE html>")
-    True
+    Pictures are pairs of the text that stands for one where it cannot be seen,
+    and its PNG file. Nothing outside is linked.
     """
     title = _text(report.title if report.stamp is None else f"{report.stamp}: {report.title}")
     figures = [_figure(text, png) for text, png in pictures]

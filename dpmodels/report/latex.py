@@ -56,35 +56,6 @@ def as_latex(report: Report) -> str:
 
     Needs ``\usepackage{array, booktabs, longtable}``; tables break over pages,
     and columns over panels where the table would be wider than a column of text.
-
-    Parameters
-    ----------
-    report : Report
-        What to write. Every string is escaped; formulas are written whole.
-        Letters beyond Latin and the usual signs need LuaLaTeX or XeLaTeX.
-
-    Returns
-    -------
-    str
-        LaTeX without a final line break.
-
-    Examples
-    --------
-    >>> from dpmodels.report import Report, Row, Section
-    >>> table = Section("Means", ("mean",), (Row("hh_size", ("-1.5",)),))
-    >>> print(as_latex(Report("Private means", (), (table,), ())))
-    % Needs \usepackage{array, booktabs, longtable}
-    \begingroup\small
-    \begin{center}\textbf{Private means}\end{center}
-    \begin{longtable}{@{}lr@{}}
-    \toprule
-    Means & mean \\
-    \midrule
-    \endhead
-    hh\_size & $-$1.5 \\
-    \bottomrule
-    \end{longtable}
-    \endgroup
     """
     stamp = []
     if report.stamp is not None:

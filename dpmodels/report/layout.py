@@ -16,15 +16,6 @@ def width(text: str) -> int:
     """Columns that a terminal gives to ``text``.
 
     Wide East Asian characters take two, combining marks none.
-
-    References
-    ----------
-    Unicode Standard Annex 11, East Asian Width.
-
-    Examples
-    --------
-    >>> width("age"), width("年齢"), width("a\u0301ge")
-    (3, 4, 3)
     """
     wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
     combining = sum(unicodedata.category(c) in ("Mn", "Me") for c in text)
@@ -43,13 +34,6 @@ def wrap(text: str, columns: int, indent: int = 0) -> tuple[str, ...]:
 
     Breaks at spaces; a word longer than a line breaks after punctuation, and
     only then inside.
-
-    Examples
-    --------
-    >>> wrap("Expected cos2 with the non-private component", 24, indent=2)
-    ('Expected cos2 with the', '  non-private component')
-    >>> wrap("C(region,Treatment)[T.north]", 12)
-    ('C(region,', 'Treatment)', '[T.north]')
     """
     lines = [""]
     for word in plain(text).split(" "):
@@ -97,16 +81,8 @@ _NUMBER_LETTERS = re.compile(r"Inf|nan|(?<=\d)[eE](?=[+-]?\d)")
 class Layout:
     """Measures of a table in characters.
 
-    Attributes
-    ----------
-    label : int
-        Width of the label column.
-    widths : tuple of int
-        Width of each column, the gap before it not counted.
-    stacked : bool
-        Whether an interval stands on two lines, one end above the other.
-    panels : tuple of range
-        Columns of each panel, left to right.
+    `widths` leave out the gap before a column; `stacked` intervals stand on two
+    lines; `panels` are the columns of each panel.
     """
 
     label: int
@@ -125,18 +101,6 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
     Tries, in this order, long labels on one line, labels wrapped, intervals
     stacked, first within the first limit and then within the next; the last
     resort is the smallest number of panels that keeps lines within the last.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-        At least one; all with the same number of columns.
-    limits : tuple of int
-        Characters a line should have, then may have; at least 60.
-
-    Returns
-    -------
-    Layout
-        No panel wider than the last limit.
     """
     widest = _WIDE_LABEL if sections[0].columns else limits[0]
     tries = [

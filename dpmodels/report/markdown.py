@@ -10,36 +10,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&^!@])")
 
 
 def as_markdown(report: Report) -> str:
-    r"""Write the report as a heading, GitHub tables and a list of notes.
-
-    Parameters
-    ----------
-    report : Report
-        What to write. Characters with a meaning in Markdown are escaped;
-        formulas are written whole.
-
-    Returns
-    -------
-    str
-        Markdown without a final line break.
-
-    References
-    ----------
-    GitHub Flavored Markdown Spec, version 0.29-gfm, sections 2.4 and 4.10.
-
-    Examples
-    --------
-    >>> from dpmodels.report import Report, Row, Section
-    >>> table = Section("Means", ("mean",), (Row("a|b", ("1.5",)),))
-    >>> print(as_markdown(Report("Private means", (), (table,), ("Noise only.",))))
-    ### Private means
-    <BLANKLINE>
-    | Means | mean |
-    | :--- | ---: |
-    | a\|b | 1.5 |
-    <BLANKLINE>
-    - Noise only.
-    """
+    r"""Write a heading, tables and a list of notes, by GFM 0.29, sections 2.4 and 4.10."""
     stamp = [] if report.stamp is None else [f"**{_text(report.stamp)}**"]
     blocks = [*stamp, f"### {_text(report.title)}"]
     if report.facts:

@@ -17,23 +17,6 @@ _FULL = 17  # significant decimal digits of a float64
 def signif(value: float, digits: int = 4) -> str:
     """``value`` to ``digits`` significant digits.
 
-    Parameters
-    ----------
-    value : float
-        Any number; nan prints as ``-``, infinity as ``Inf``.
-    digits : int
-        Significant digits, 1 to 17.
-
-    Returns
-    -------
-    str
-        At most ``digits + 8`` characters.
-
-    Raises
-    ------
-    ArgumentError
-        If ``digits`` is not within 1 to 17.
-
     Examples
     --------
     >>> signif(0.41268), signif(0.163), signif(123456.7), signif(3.2e-7)
@@ -55,24 +38,6 @@ def signif_uncertain(value: float, sd: float) -> str:
     The last digit printed stands where the second digit of ``sd`` stands, so a
     value lost in its noise prints as a zero, never as a string of digits.
 
-    Parameters
-    ----------
-    value : float
-        A released value.
-    sd : float
-        Standard deviation of its noise, >= 0; at 0 the value is exact and
-        prints to four significant digits; nan means unknown noise, ``-``.
-
-    Returns
-    -------
-    str
-        At most six significant digits.
-
-    Raises
-    ------
-    ArgumentError
-        If ``sd`` is negative.
-
     Examples
     --------
     >>> signif_uncertain(0.123456, 0.0123), signif_uncertain(12345.6, 320)
@@ -92,22 +57,6 @@ def signif_uncertain(value: float, sd: float) -> str:
 
 def interval(low: float, high: float) -> str:
     """``[low, high]`` with equal decimals, enough for two digits of the width.
-
-    Parameters
-    ----------
-    low, high : float
-        The ends, ``low <= high``; an end that is nan makes the whole ``-``.
-
-    Returns
-    -------
-    str
-        The ends differ whenever the numbers do; a negative end keeps its sign
-        even where it rounds to zero.
-
-    Raises
-    ------
-    ArgumentError
-        If ``low > high``.
 
     Examples
     --------

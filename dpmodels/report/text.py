@@ -30,28 +30,6 @@ def as_text(report: Report) -> str:
 
     Tables too wide for that are cut into panels, one under the other. Long
     formulas of the header lose their middle terms; nothing else is left out.
-
-    Parameters
-    ----------
-    report : Report
-        What to print.
-
-    Returns
-    -------
-    str
-        Lines without trailing spaces, without a final line break.
-
-    Examples
-    --------
-    >>> from dpmodels.report import Report, Row, Section
-    >>> table = Section("Means", ("mean", "noise sd"), (Row("age", ("41.2", "0.3")),))
-    >>> print(as_text(Report("Private means", (), (table,), ("Noise only.",))))
-                                    Private means
-    ==============================================================================
-    Means      mean  noise sd
-    age        41.2       0.3
-    ==============================================================================
-    Noise only.
     """
     layouts = {
         section.columns: lay_out([s for s in report.sections if s.columns == section.columns])
@@ -141,11 +119,6 @@ def fact_lines(facts: Sequence[Fact]) -> list[str]:
 
     Formulas longer than 32 characters are shortened and other long values
     wrapped; where a line would still have more than 100, at 22 characters.
-
-    Examples
-    --------
-    >>> print(*fact_lines([("Formula", "~ a + b"), ("Guarantee", "eps = 1")]), sep="\n")
-    Formula:  ~ a + b   Guarantee: eps = 1
     """
     lines = _two_columns(facts, _VALUE)
     wide = max(map(width, lines), default=0) > LIMIT
@@ -156,11 +129,6 @@ def shorten(formula: str, most: int) -> str:
     """Leave out middle terms of a formula, to at most ``most`` characters.
 
     The first and the last term always stay, so the result can have more.
-
-    Examples
-    --------
-    >>> shorten("~ mdvis + lncoins + idp + lpi + fmde + hlthg + hlthf + hlthp", 32)
-    '~ mdvis + lncoins + ... + hlthp'
     """
     terms = _terms(formula)
     if width(formula) <= most or len(terms) < 3:

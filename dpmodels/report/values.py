@@ -10,15 +10,7 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table.
-
-    Attributes
-    ----------
-    label : str
-        Name of the line, written at the left.
-    cells : tuple of str
-        One formatted string a column; ``""`` is a blank cell.
-    """
+    """One line of a table."""
 
     label: str
     cells: tuple[str, ...] = ()
@@ -28,20 +20,7 @@ class Row:
 class Section:
     """One table of a report.
 
-    Attributes
-    ----------
-    title : str
-        What the table shows; stands above the row labels.
-    columns : tuple of str
-        Column heads. Sections of one report with equal heads are printed with
-        equal column widths.
-    rows : tuple of Row
-        The lines, top to bottom.
-
-    Raises
-    ------
-    ArgumentError
-        If a row has not one cell a column.
+    Sections of one report with equal heads are printed with equal widths.
     """
 
     title: str
@@ -60,19 +39,6 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Report:
     """A printed result: title, facts, tables, notes.
-
-    Attributes
-    ----------
-    title : str
-        First line.
-    facts : tuple of (str, str)
-        Label and value pairs of the header, in two columns filled row by row.
-    sections : tuple of Section
-        The tables, top to bottom.
-    notes : tuple of str
-        Sentences under the last rule, one paragraph each.
-    stamp : str, optional
-        A warning that every format repeats loudly at its top and its bottom.
 
     Examples
     --------

@@ -40,15 +40,6 @@ _PARTS = (
 class CovResult(Result):
     """A private covariance matrix: released values and public facts only.
 
-    Parameters
-    ----------
-    call : MomentsCall
-        What was asked.
-    release : MomentsRelease
-        What was released.
-    coder : callable, optional
-        Codes public rows by the fit's formula, for components of this matrix.
-
     Notes
     -----
     Every attribute is computed from the release, at no further cost. Columns
@@ -60,8 +51,6 @@ class CovResult(Result):
     call: MomentsCall
     release: MomentsRelease
     coder: Coder | None = field(default=None, repr=False)
-
-    # ---- what the tables are made of -------------------------------------------------
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -86,8 +75,6 @@ class CovResult(Result):
 
     def _by_column(self, values: NDArray[Any], name: str) -> xr.DataArray:
         return xr.DataArray(values.copy(), [("variable", list(self.call.names))], name=name)
-
-    # ---- the matrix ------------------------------------------------------------------
 
     @property
     def cov(self) -> xr.DataArray:
@@ -182,8 +169,6 @@ class CovResult(Result):
         weak = np.flatnonzero(self._correlation.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
-    # ---- tables ----------------------------------------------------------------------
-
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the non-private covariances of these rows: noise only.
 
@@ -272,8 +257,6 @@ class CovResult(Result):
     @property
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
-
-    # ---- pictures and components -----------------------------------------------------
 
     def plot(self, kind: str = "cor", ax: Axes | None = None) -> Axes:
         """Draw the matrix as a heat map.

@@ -33,15 +33,6 @@ BUYERS = ("objective", "gradients")
 class GLMResult(Result):
     """A private logistic or Poisson regression: released values and public facts only.
 
-    Parameters
-    ----------
-    call : CoefficientsCall
-        What was asked.
-    release : CoefficientsRelease
-        What was released.
-    coder : callable, optional
-        Codes public rows by the fit's formula, for :meth:`predict`.
-
     Notes
     -----
     Where curvature was bought and stands clear of its noise, what is known of
@@ -59,8 +50,6 @@ class GLMResult(Result):
     def sandwich(self) -> Sandwich | None:
         """Estimate and covariances in units of the ball, None where there are none."""
         return sandwich(self.release)
-
-    # ---- attributes, statsmodels' names ----------------------------------------------
 
     @property
     def params(self) -> pd.Series[float]:
@@ -155,8 +144,6 @@ class GLMResult(Result):
         self._clear("noise_int()")
         return self._interval(self.bse_noise, level)
 
-    # ---- tables ----------------------------------------------------------------------
-
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions.
 
@@ -227,8 +214,6 @@ class GLMResult(Result):
     def _size(self) -> str:
         return self.call.family
 
-    # ---- use on public rows ----------------------------------------------------------
-
     def decision_function(self, newdata: object) -> Floats:
         """Return the linear predictor of new, public rows: log odds, or the logarithm of a mean.
 
@@ -273,16 +258,12 @@ class GLMResult(Result):
         binomial = self.call.family == "binomial"
         return np.asarray(expit(linear) if binomial else np.exp(np.minimum(linear, 700.0)))
 
-    # ---- refusals --------------------------------------------------------------------
-
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)
     llf = Refused(
         "of the private rows was not released; for public rows compare predict(newdata) with "
         "their response"
     )
-
-    # ---- inside ----------------------------------------------------------------------
 
     @property
     def why_not(self) -> str:

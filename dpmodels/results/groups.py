@@ -28,13 +28,6 @@ from dpmodels.typing import Floats
 class GroupedResult(Result):
     """One number a group with two errors: what means and variances have in common.
 
-    Parameters
-    ----------
-    call : DescribedCall
-        What was asked.
-    release : CountsRelease
-        What was released: the sums of the powers of the measured number by group.
-
     Notes
     -----
     A group whose rows cannot be told from none has nan for its number.

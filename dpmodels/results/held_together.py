@@ -21,13 +21,7 @@ from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall
 
 
 def sizes(result: Any) -> dict[str, int]:
-    """Return the sizes of the dimensions of a result's arrays, as its facts imply them.
-
-    Raises
-    ------
-    FrameError
-        If it has no tables.
-    """
+    """Return the sizes of the dimensions of a result's arrays, as its facts imply them."""
     match result.call:
         case MomentsCall(names=names, ncomp=ncomp):
             return {"variable": len(names), "variable_": len(names), "component": ncomp}
@@ -41,18 +35,7 @@ def sizes(result: Any) -> dict[str, int]:
 
 
 def require_together(result: Any) -> None:
-    """Refuse a result whose call and release contradict themselves or each other.
-
-    Parameters
-    ----------
-    result : Held
-        Its fields are as annotated, and its arrays of the sizes implied.
-
-    Raises
-    ------
-    FrameError
-        The message names the fault.
-    """
+    """Refuse a result whose call and release contradict themselves or each other."""
     call, release = result.call, result.release
     _require_terms(release)
     match call:

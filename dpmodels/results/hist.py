@@ -28,10 +28,6 @@ class HistResult(Result):
 
     Parameters
     ----------
-    call : DescribedCall
-        What was asked; the last factor is the bin.
-    release : CountsRelease
-        What was released.
     breaks : ndarray, shape (bins + 1,)
         Public ends of the bins, each but the first open at its lower end.
     variable : str

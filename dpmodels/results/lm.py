@@ -32,14 +32,8 @@ class LMResult(Result):
 
     Parameters
     ----------
-    call : MomentsCall
-        What was asked; its columns are the terms, then the response.
-    release : MomentsRelease
-        The moments that were released.
     model : LinearModel
         Whether there is a constant, and weights.
-    coder : callable, optional
-        Codes public rows by the right-hand side, for :meth:`predict`.
 
     Notes
     -----

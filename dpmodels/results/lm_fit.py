@@ -26,15 +26,7 @@ CONSTANT = "Intercept"
 
 @dataclass(frozen=True)
 class LinearModel:
-    """What is asked of the moments besides their columns, of which the last is the response.
-
-    Attributes
-    ----------
-    intercept : bool
-        Whether there is a constant.
-    weights : str or None
-        The variable that rows were weighted by.
-    """
+    """What is asked of the moments besides their columns, of which the last is the response."""
 
     intercept: bool
     weights: str | None = None
@@ -42,15 +34,7 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """Least squares of the last column on the others.
-
-    Attributes
-    ----------
-    call, release : MomentsCall, MomentsRelease
-        The columns and their moments.
-    model : LinearModel
-        What is asked of them.
-    """
+    """Least squares of the last column on the others."""
 
     call: MomentsCall
     release: MomentsRelease
@@ -65,8 +49,6 @@ class LinearFit:
     def response(self) -> str:
         """Name of the response."""
         return self.call.names[-1]
-
-    # ---- equations -------------------------------------------------------------------
 
     def _ask(self, second: Floats) -> NormalEquations:
         release, call = self.release, self.call
@@ -109,8 +91,6 @@ class LinearFit:
         """The estimate in own units, shape (parameters,)."""
         matrix, shift = self.to_units
         return np.asarray(matrix @ self.theta + shift)
-
-    # ---- laws ------------------------------------------------------------------------
 
     @property
     def nobs(self) -> float:
@@ -202,8 +182,6 @@ class LinearFit:
         statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
         return statistic, float(slopes), float(chdtrc(slopes, statistic))
 
-    # ---- residuals -------------------------------------------------------------------
-
     @property
     def _heaviest(self) -> float:
         """The weight that rows of full length have: they are weighted by shares of it."""
@@ -271,13 +249,7 @@ def wald_test(fit: LinearFit, constraints: object) -> pd.Series[float]:
 
 
 def read_constraints(fit: LinearFit, constraints: object) -> tuple[Floats, Floats, list[str]]:
-    """Return matrix, right-hand sides and labels of linear constraints.
-
-    Raises
-    ------
-    ArgumentError
-        If they cannot be read.
-    """
+    """Return matrix, right-hand sides and labels of linear constraints."""
     names = list(fit.names)
     matrix, values = (
         _spelt(names, constraints) if isinstance(constraints, str) else _numbers(constraints)

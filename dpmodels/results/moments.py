@@ -34,15 +34,6 @@ from dpmodels.typing import Coder
 class MomentsResult(Result):
     """Private moments of coded columns: released values and public facts only.
 
-    Parameters
-    ----------
-    call : MomentsCall
-        What was asked.
-    release : MomentsRelease
-        What was released: number of rows, sums and second moments.
-    coders : callable, optional
-        Makes the coder of public rows for a design, for components.
-
     Notes
     -----
     Every method takes a formula over the released variables, ``~ .`` for all
@@ -65,8 +56,6 @@ class MomentsResult(Result):
     def whole(self) -> CovResult:
         """All released columns."""
         return self.cov()
-
-    # ---- free of charge --------------------------------------------------------------
 
     def cov(self, formula: str | None = None) -> CovResult:
         """Return the covariance matrix of a formula's columns.
@@ -185,8 +174,6 @@ class MomentsResult(Result):
         own = part_of(self.call, self.release, both.joint)
         coder = self._coder(both.terms) if both.terms.names else None
         return LMResult(own.call, own.release, LinearModel(both.intercept), coder)
-
-    # ---- the whole release -----------------------------------------------------------
 
     @property
     def nobs(self) -> float:

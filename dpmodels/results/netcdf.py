@@ -22,17 +22,7 @@ MOST_BYTES = 4 * 2**30
 
 
 class Saved(NamedTuple):
-    """A file that ``save`` wrote, as it stands there.
-
-    Attributes
-    ----------
-    format : str
-        Which kind of result it is, and in which version.
-    facts : dict
-        Plain values, of no shape as yet.
-    arrays : dict of ndarray of float
-        By name.
-    """
+    """A file that ``save`` wrote, as it stands there."""
 
     format: str
     facts: Any
@@ -40,22 +30,7 @@ class Saved(NamedTuple):
 
 
 def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
-    """Return the content of a file.
-
-    Parameters
-    ----------
-    written : str
-        The format.
-    text : str
-        The facts, as JSON in ASCII.
-    arrays : mapping
-        Arrays with the names of their dimensions.
-
-    Notes
-    -----
-    The SHA-256 digest covers all that the file says. It shows damage and careless change.
-    It is no signature: who changes a file can write the digest too.
-    """
+    """Return the content of a file."""
     from scipy.io import netcdf_file
 
     content = BytesIO()
@@ -74,21 +49,7 @@ def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
 
 
 def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
-    """Open a file that ``save`` wrote, and check its digest.
-
-    Parameters
-    ----------
-    path : path
-        A netCDF file.
-    known : str, optional
-        The format that can be read; any by default.
-
-    Raises
-    ------
-    FrameError
-        If the file is missing, is not such a file, is of another format, or
-        was changed.
-    """
+    """Open a file that ``save`` wrote, and check its digest."""
     name = repr(str(path))
     try:
         own, arrays = _read(read_bytes(path, MOST_BYTES))
@@ -119,7 +80,11 @@ def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
 
 
 def digest(written: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
-    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored."""
+    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored.
+
+    It shows damage and careless change. It is no signature: who changes a file
+    can write the digest too.
+    """
     shapes = {name: (dims, own.dtype.str, own.shape) for name, (dims, own) in arrays.items()}
     head = json.dumps([written, text, sorted(shapes.items())])
     found = hashlib.sha256(head.encode())

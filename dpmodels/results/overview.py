@@ -22,10 +22,6 @@ class OverviewResult(Result):
 
     Parameters
     ----------
-    call : DescribedCall
-        What was asked: a table a variable.
-    release : CountsRelease
-        What was released, once, for all of them.
     strata : int
         How many factors rows are grouped by, the first of each table.
     """

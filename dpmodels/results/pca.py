@@ -31,15 +31,6 @@ if TYPE_CHECKING:
 class PCAResult(Result):
     """Private principal components: released values and public facts only.
 
-    Parameters
-    ----------
-    call : MomentsCall
-        What was asked.
-    release : MomentsRelease
-        What was released.
-    coder : callable, optional
-        Codes public rows by the fit's formula, for :meth:`transform`.
-
     Notes
     -----
     Every attribute is computed from the release, at no further cost.
@@ -50,8 +41,6 @@ class PCAResult(Result):
     call: MomentsCall
     release: MomentsRelease
     coder: Coder | None = field(default=None, repr=False)
-
-    # ---- what the tables are made of -------------------------------------------------
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -65,8 +54,6 @@ class PCAResult(Result):
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
         kept = np.asarray(values, dtype=np.float64)[: self.ncomp]
         return xr.DataArray(kept, [("component", component_names(self.ncomp))], name=name)
-
-    # ---- attributes, statsmodels' names ----------------------------------------------
 
     @property
     def ncomp(self) -> int:
@@ -181,8 +168,6 @@ class PCAResult(Result):
         """
         weak = np.flatnonzero(self._analysis.best.weak)
         return ", ".join(self.call.names[i] for i in weak)
-
-    # ---- tables ----------------------------------------------------------------------
 
     def noise(self) -> pd.DataFrame:
         """Return what the noise leaves to be said about each component.
@@ -308,8 +293,6 @@ class PCAResult(Result):
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
         return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
 
-    # ---- pictures --------------------------------------------------------------------
-
     def plot_scree(self, ax: Axes | None = None) -> Axes:
         """Draw eigenvalues with their noise intervals and the noise floor."""
         from dpmodels.plots import scree
@@ -350,8 +333,6 @@ class PCAResult(Result):
             ax=ax,
             stamp=self.stamp,
         )
-
-    # ---- use on public rows, storage, refusals ---------------------------------------
 
     def transform(self, newdata: object) -> xr.DataArray:
         """Return scores of new, public rows on the released components.

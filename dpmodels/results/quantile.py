@@ -25,10 +25,6 @@ class QuantileResult(Result):
 
     Parameters
     ----------
-    call : DescribedCall
-        What was asked.
-    release : QuantilesRelease
-        What was released.
     probs : tuple of float
         Which quantiles.
     level : float or None

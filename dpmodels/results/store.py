@@ -36,13 +36,7 @@ _NAMED: Final = (*get_args(Guarantee), *get_args(Event))
 
 
 def result_bytes(result: object) -> bytes:
-    """Return the file of a result; what is read back prints the same tables.
-
-    Raises
-    ------
-    FrameError
-        If it could not be read again.
-    """
+    """Return the file of a result; what is read back prints the same tables."""
     kind: Any = type(result)
     own = {name: _plain(getattr(result, name)) for name in _shape(kind)}
     text = json.dumps({"kind": kind.__name__, **own})
@@ -54,20 +48,7 @@ def result_bytes(result: object) -> bytes:
 
 
 def read_result(saved: Saved, kinds: Iterable[type[Result]]) -> Result:
-    """Read what :func:`result_bytes` wrote, without code for public rows.
-
-    Parameters
-    ----------
-    saved : Saved
-        The file.
-    kinds : iterable of type
-        The classes that a result may be of.
-
-    Raises
-    ------
-    FrameError
-        The message names the first difference.
-    """
+    """Read what :func:`result_bytes` wrote, without code for public rows."""
     known: Mapping[str, Any] = {kind.__name__: kind for kind in kinds}
     plain = saved.facts
     named = plain.get("kind") if isinstance(plain, dict) else None

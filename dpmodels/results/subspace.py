@@ -36,15 +36,6 @@ _BOUGHT = (
 class SubspaceResult(Result):
     """A private principal subspace: released directions and public facts only.
 
-    Parameters
-    ----------
-    call : MomentsCall
-        What was asked.
-    release : SubspaceRelease
-        What was released.
-    coder : callable, optional
-        Codes public rows by the fit's formula, for :meth:`transform`.
-
     Notes
     -----
     Where the release knows no order (``release.ordered``) the components are
@@ -55,8 +46,6 @@ class SubspaceResult(Result):
     call: MomentsCall
     release: SubspaceRelease
     coder: Coder | None = field(default=None, repr=False)
-
-    # ---- attributes, statsmodels' names ----------------------------------------------
 
     @property
     def ncomp(self) -> int:
@@ -150,8 +139,6 @@ class SubspaceResult(Result):
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
         return xr.DataArray(values, [("component", component_names(self.ncomp))], name=name)
 
-    # ---- tables ----------------------------------------------------------------------
-
     def noise(self) -> pd.DataFrame:
         """Return each component's released ``eigenvalue`` and its ``noise_sd``.
 
@@ -216,8 +203,6 @@ class SubspaceResult(Result):
         from dpmodels.plots import loadings
 
         return loadings(self.loadings, components=components, ax=ax, stamp=self.stamp)
-
-    # ---- use on public rows, storage, refusals ---------------------------------------
 
     def transform(self, newdata: object) -> xr.DataArray:
         """Return coordinates of new, public rows along the components.

@@ -25,17 +25,7 @@ _NO_INTERVALS = (
 
 @dataclass(frozen=True, repr=False)
 class SVMResult(Result):
-    """A private linear classifier: released values and public facts only.
-
-    Parameters
-    ----------
-    call : CoefficientsCall
-        What was asked.
-    release : CoefficientsRelease
-        What was released.
-    coder : callable, optional
-        Codes public rows by the fit's formula.
-    """
+    """A private linear classifier: released values and public facts only."""
 
     call: CoefficientsCall
     release: CoefficientsRelease

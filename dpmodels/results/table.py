@@ -34,13 +34,6 @@ from dpmodels.typing import Integers
 class TableResult(Result):
     """Private counts by declared levels: released values and public facts only.
 
-    Parameters
-    ----------
-    call : DescribedCall
-        What was asked.
-    release : CountsRelease
-        What was released.
-
     Notes
     -----
     `counts` are whole, not negative and, with the incomplete rows, add up to
@@ -72,8 +65,6 @@ class TableResult(Result):
             for factor, levels in zip(facts.factors, facts.levels, strict=True)
         }
         return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
-
-    # ---- numbers -----------------------------------------------------------------------
 
     @property
     def counts(self) -> xr.DataArray:
@@ -154,8 +145,6 @@ class TableResult(Result):
                 )
         return kept
 
-    # ---- intervals and test --------------------------------------------------------------
-
     def noise_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the counts of these rows: privacy noise only.
 
@@ -212,8 +201,6 @@ class TableResult(Result):
     def _independence(self) -> Independence:
         own = self._counted
         return independence(own.parts[:, 0].reshape(self._facts.shape), own.noise)
-
-    # ---- tables --------------------------------------------------------------------------
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: counts, shares, noise and 95 % intervals."""

@@ -25,10 +25,6 @@ class TTestResult(Result):
 
     Parameters
     ----------
-    call : DescribedCall
-        What was asked.
-    release : CountsRelease
-        What was released: the sums of the powers 0, 1 and 2 by group.
     mu : float
         The difference, or the mean of one group, that is tested.
 
