@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import singledispatch
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import pandas as pd
 
 from dpmodels.errors import NotAvailable, PrivacyError
 from dpmodels.privacy import ZCDP, ApproxDP
 from dpmodels.report import Report, Summary
+from dpmodels.results.arguments import checked_level
 from dpmodels.results.refusals import NOT_PICKLED
 from dpmodels.writing import write_whole
 
@@ -78,6 +79,48 @@ class Result(Printed):
         """Return one row about the whole result: its own numbers, then those of the release."""
         return pd.DataFrame([{**self._line(), **release_row(self.release)}])
 
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the non-private values of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            ``lower, upper``, a row for each value; nan or without end where the
+            release says nothing of it. What they are of, and on which law they
+            rest, the class says.
+
+        Raises
+        ------
+        NotAvailable
+            Where there are none; the message says why, and what to write.
+        """
+        return self._noise_int(checked_level(level))
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals for the population's values: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            As of :meth:`noise_int`.
+
+        Raises
+        ------
+        NotAvailable
+            Where there are none; the message says why, and what to write.
+        """
+        return self._conf_int(checked_level(level))
+
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the released values and public facts to a netCDF file, for ``dp.load``.
 
@@ -109,6 +152,15 @@ class Result(Printed):
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError(NOT_PICKLED)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        raise NotAvailable(f"noise_int() is not available: {self._no_intervals}")
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        raise NotAvailable(f"conf_int() is not available: {self._no_intervals}")
+
+    # Why there are none, where one of the two above is left as it is.
+    _no_intervals: ClassVar[str]
 
     @property
     def _size(self) -> str:

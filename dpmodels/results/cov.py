@@ -18,7 +18,7 @@ from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis, root_sd
-from dpmodels.results.arguments import checked_level, checked_ncomp
+from dpmodels.results.arguments import checked_ncomp
 from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.pca import PCAResult
@@ -46,6 +46,12 @@ class CovResult(Result):
     are in their own units; with ``row_norm="unit"`` rows lie on the unit
     sphere and have none. Without a mean, covariances are second moments about
     0 and standard deviations are root mean squares.
+
+    Intervals are of pairs of columns (``column1, column2``, the released
+    ``cov``), nan without a law of the noise. They are normal: under Laplace
+    noise those of 95 % cover at least 93 %. :meth:`conf_int` assumes
+    near-Gaussian rows, by which sampling adds ``(s_ii s_jj + s_ij²)/n`` to the
+    variance of the entry ``(i, j)``, and needs the law and the mean.
     """
 
     call: MomentsCall
@@ -169,39 +175,10 @@ class CovResult(Result):
         weak = np.flatnonzero(self._correlation.weak)
         return ", ".join(self.call.names[i] for i in weak)
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the non-private covariances of these rows: noise only.
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._intervals(self.noise_sd.to_numpy(), level)
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-
-        Returns
-        -------
-        DataFrame
-            One row a pair: ``column1, column2``, the released ``cov`` and
-            ``lower, upper``; nan without a law. Normal intervals: under
-            Laplace noise those of 95 % cover at least 93 %.
-        """
-        return self._intervals(self.noise_sd.to_numpy(), checked_level(level))
-
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's covariances: noise and sampling.
-
-        Assumes near-Gaussian rows: sampling adds ``(s_ii s_jj + s_ij²)/n`` to
-        the variance of the entry ``(i, j)``.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-
-        Raises
-        ------
-        NotAvailable
-            Where the noise has no known law, or no mean was taken off.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         if not self.lawful:
             raise NotAvailable(
                 "conf_int() is not available: the error of this release has no known law; write "
@@ -216,7 +193,7 @@ class CovResult(Result):
         variances = np.diagonal(own)
         sampling = (np.outer(variances, variances) + own**2) / self.ncomplete
         sd = np.sqrt(self.noise_sd.to_numpy() ** 2 + sampling)
-        return self._intervals(sd, checked_level(level))
+        return self._intervals(sd, level)
 
     def _intervals(self, sd: Floats, level: float) -> pd.DataFrame:
         """Return normal intervals about the released entries; variances are not negative."""

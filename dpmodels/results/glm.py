@@ -14,7 +14,6 @@ from scipy.special import expit, ndtr, ndtri
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.sandwich import Sandwich, sandwich
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.described import interval_columns
@@ -112,35 +111,11 @@ class GLMResult(Result):
         root = self.call.matrix @ np.hstack([own.noise_root, own.sampling_root])
         return self._frame(root @ root.T)
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's coefficients: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Raises
-        ------
-        NotAvailable
-            Where no curvature was bought, or its noise swamps it.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         self._clear("conf_int()")
         return self._interval(self.bse, level)
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the non-private estimate on these rows: noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Raises
-        ------
-        NotAvailable
-            Where no curvature was bought, or its noise swamps it.
-        """
+    def _noise_int(self, level: float) -> pd.DataFrame:
         self._clear("noise_int()")
         return self._interval(self.bse_noise, level)
 
@@ -299,5 +274,5 @@ class GLMResult(Result):
         return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
 
     def _interval(self, sd: pd.Series[float], level: float) -> pd.DataFrame:
-        width = float(ndtri((1 + checked_level(level)) / 2))
+        width = float(ndtri((1 + level) / 2))
         return pd.DataFrame({"lower": self.params - width * sd, "upper": self.params + width * sd})

@@ -11,7 +11,6 @@ import pandas as pd
 
 from dpmodels.inference.means import GroupMoments
 from dpmodels.released import CountsRelease
-from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableFacts
 from dpmodels.results.described import (
@@ -93,43 +92,11 @@ class GroupedResult(Result):
         """Standard deviation of the privacy noise in each of `counts`."""
         return self._moments.count_sd
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the values on these rows: privacy noise only.
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return interval_frame(self._facts, self._ends(level, population=False))
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by group.
-        """
-        return interval_frame(self._facts, self._ends(checked_level(level), population=False))
-
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's values: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by group.
-
-        Notes
-        -----
-        Of means, Fieller's intervals: honest where the number of rows is
-        noisy. Their sampling part is normal, by the central limit theorem. Of
-        variances no normal rows are assumed: the sampling error comes from the
-        private fourth moment; as without privacy, thousands of rows are needed
-        where the number is very skewed. Clipping bias is in no interval.
-        """
-        return interval_frame(self._facts, self._ends(checked_level(level), population=True))
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return interval_frame(self._facts, self._ends(level, population=True))
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a group: counts, estimates, their errors and 95 % intervals."""
@@ -160,7 +127,9 @@ class MeanResult(GroupedResult):
     -----
     All is in the unit of the measured number and indexed by group. A group
     whose rows cannot be told from none has nan for a mean, and the whole
-    range for its intervals.
+    range for its intervals. :meth:`conf_int` gives Fieller's intervals: honest
+    where the number of rows is noisy. Their sampling part is normal, by the
+    central limit theorem. Clipping bias is in no interval.
     """
 
     @property
@@ -185,7 +154,10 @@ class VarResult(GroupedResult):
     Notes
     -----
     In squared units of the measured number, with divisor n - 1. A group whose
-    rows cannot be told from none has nan for a variance.
+    rows cannot be told from none has nan for a variance. :meth:`conf_int`
+    assumes no normal rows: the sampling error comes from the private fourth
+    moment. As without privacy, thousands of rows are needed where the number
+    is very skewed.
     """
 
     @property

@@ -32,6 +32,11 @@ class HistResult(Result):
         Public ends of the bins, each but the first open at its lower end.
     variable : str
         What is counted.
+
+    Notes
+    -----
+    :meth:`noise_int` is of counts, :meth:`conf_int` of the bins' shares of all
+    counted rows.
     """
 
     call: DescribedCall
@@ -70,26 +75,10 @@ class HistResult(Result):
         """Middles of the bins."""
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the counts of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        """
+    def _noise_int(self, level: float) -> pd.DataFrame:
         return self.table.noise_int(level)
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the bins' shares of all counted rows in the population.
-
-        Noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         return self.table.conf_int(level)
 
     def tidy(self) -> pd.DataFrame:

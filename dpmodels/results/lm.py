@@ -41,7 +41,8 @@ class LMResult(Result):
     :meth:`conf_int` are for the population: they hold sampling, with residuals
     of equal variance (in proportion to 1/weight with weights), and the privacy
     noise in X'X and X'y. :meth:`noise_int` is for the non-private estimate on
-    these rows.
+    these rows. Both are infinite where a coefficient is not identified; with weights
+    and a private number of rows only the latter is available.
     """
 
     call: MomentsCall
@@ -128,40 +129,11 @@ class LMResult(Result):
         own, names = self.linear, list(self.linear.names)
         return pd.DataFrame(own.covariance(own.full_law), index=names, columns=names)
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's coefficients: noise and sampling.
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._ends(self.linear.full_ends(level))
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by coefficient; infinite where not identified.
-
-        Raises
-        ------
-        NotAvailable
-            With weights and a private number of rows.
-        """
-        return self._ends(self.linear.full_ends(checked_level(level)))
-
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the non-private coefficients of these rows: noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by coefficient; infinite where not identified.
-        """
-        return self._ends(self.linear.noise_ends(checked_level(level)))
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._ends(self.linear.noise_ends(level))
 
     def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
         """Test linear combinations of the coefficients one by one.

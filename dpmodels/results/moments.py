@@ -205,6 +205,7 @@ class MomentsResult(Result):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
+    _no_intervals = "write .cov(formula).conf_int(), .lm(formula).conf_int(), or .mean(formula)"
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")
 
 

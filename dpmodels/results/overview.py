@@ -24,6 +24,11 @@ class OverviewResult(Result):
     ----------
     strata : int
         How many factors rows are grouped by, the first of each table.
+
+    Notes
+    -----
+    :meth:`noise_int` is of means and counts, :meth:`conf_int` of means and
+    shares of all complete rows, by variable and cell.
     """
 
     call: DescribedCall
@@ -56,35 +61,10 @@ class OverviewResult(Result):
         own = taken(self.call, self.release, number)
         return MeanResult(*own) if self.call.tables[number].measured else TableResult(*own)
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the means and counts of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage of each, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by variable and cell.
-        """
+    def _noise_int(self, level: float) -> pd.DataFrame:
         return pd.concat({name: _flat(self[name].noise_int(level)) for name in self.variables})
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's means and shares: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage of each, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by variable and cell; shares are of all complete
-            rows.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         return pd.concat({name: _flat(self[name].conf_int(level)) for name in self.variables})
 
     def tidy(self) -> pd.DataFrame:

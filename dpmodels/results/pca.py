@@ -16,7 +16,6 @@ from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
@@ -35,7 +34,10 @@ class PCAResult(Result):
     -----
     Every attribute is computed from the release, at no further cost.
     Eigenvalues are variances of the centred, scaled columns; in each
-    component the loading of largest size is positive.
+    component the loading of largest size is positive. Intervals are those of
+    eigenvalues; :meth:`conf_int` assumes near-Gaussian rows, has nan where the
+    noise is too large for it, and is not available of a correlation matrix,
+    whose sampling law is another.
     """
 
     call: MomentsCall
@@ -197,31 +199,10 @@ class PCAResult(Result):
         index = pd.Index(component_names(len(spectrum.values)), name="component")
         return pd.DataFrame(table, index=index).iloc[: self.ncomp]
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the non-private eigenvalues of these rows: noise only.
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._intervals(*self.spectrum.noise_interval(level))
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        """
-        return self._intervals(*self.spectrum.noise_interval(checked_level(level)))
-
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's eigenvalues: noise and sampling.
-
-        Assumes near-Gaussian rows; nan where the noise is too large for it.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Raises
-        ------
-        NotAvailable
-            For a correlation matrix, whose sampling law is another.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         if self.call.scale == "sd":
             raise NotAvailable(
                 'conf_int() is not available with scale="sd": the eigenvalues of a correlation '
@@ -232,9 +213,7 @@ class PCAResult(Result):
                 "conf_int() is not available: the estimates of this release have no known sampling "
                 'law; fit with mechanism="gauss", and between sites protocol="full" or "secure_sum"'
             )
-        return self._intervals(
-            *self.spectrum.confidence_interval(self._analysis.best.count, checked_level(level))
-        )
+        return self._intervals(*self.spectrum.confidence_interval(self._analysis.best.count, level))
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         index = pd.Index(component_names(self.ncomp), name="component")

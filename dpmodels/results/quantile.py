@@ -15,7 +15,6 @@ from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableFacts
 from dpmodels.results.described import described_line
-from dpmodels.results.refusals import Refused
 from dpmodels.typing import Floats
 
 
@@ -124,9 +123,9 @@ class QuantileResult(Result):
         ends = {"lower": _long(self._frame(lower)), "upper": _long(self._frame(upper))}
         return pd.DataFrame(ends)
 
-    noise_int = Refused(
-        "is not available: the noise of a quantile is known in ranks (rank_noise_sd); what it "
-        "means in values depends on the private rows near by: see conf_int()"
+    _no_intervals = (
+        "the noise of a quantile is known in ranks (rank_noise_sd); what it means in values "
+        "depends on the private rows near by: see conf_int()"
     )
 
     def tidy(self) -> pd.DataFrame:

@@ -245,4 +245,5 @@ class SubspaceResult(Result):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
+    _no_intervals = 'directions have none; eigenvalues have, with mechanism="gauss"'
     scores, fittedvalues, resid = per_row("transform(newdata)")

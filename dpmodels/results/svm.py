@@ -16,12 +16,6 @@ from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.refusals import NO_SCORE, Refused, per_row
 from dpmodels.typing import Coder, Floats
 
-_NO_INTERVALS = (
-    "is not available: coefficients of a support vector machine are those of a penalised "
-    "classifier, and nothing is released of the rows near its margin; for intervals use "
-    'dp.dp_glm(..., family="binomial")'
-)
-
 
 @dataclass(frozen=True, repr=False)
 class SVMResult(Result):
@@ -94,4 +88,8 @@ class SVMResult(Result):
 
     scores, fittedvalues, resid = per_row("decision_function(newdata)")
     score = Refused(NO_SCORE)
-    conf_int, noise_int = Refused(_NO_INTERVALS), Refused(_NO_INTERVALS)
+    _no_intervals = (
+        "coefficients of a support vector machine are those of a penalised classifier, and "
+        "nothing is released of the rows near its margin; for intervals use "
+        'dp.dp_glm(..., family="binomial")'
+    )

@@ -17,7 +17,6 @@ from dpmodels.inference.independence import Independence, independence
 from dpmodels.inference.shares import count_interval, share_interval
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import CountsRelease
-from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableFacts
 from dpmodels.results.described import (
@@ -38,7 +37,9 @@ class TableResult(Result):
     -----
     `counts` are whole, not negative and, with the incomplete rows, add up to
     the public number of rows; margins are their sums. `released` are unbiased
-    and may be negative: intervals and the test are made from them.
+    and may be negative: intervals and the test are made
+    from them. :meth:`noise_int` is of counts, :meth:`conf_int` of shares of the
+    complete rows, by cell.
     """
 
     call: DescribedCall
@@ -145,39 +146,13 @@ class TableResult(Result):
                 )
         return kept
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the counts of these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by cell, in rows.
-        """
+    def _noise_int(self, level: float) -> pd.DataFrame:
         own = self._counted
-        ends = count_interval(own.parts[:, 0], own.noise, checked_level(level))
-        return interval_frame(self._facts, ends)
+        return interval_frame(self._facts, count_interval(own.parts[:, 0], own.noise, level))
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return intervals for the population's shares: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper`` by cell, shares of complete rows.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         own = self._counted
-        ends = share_interval(own.parts[:, 0], own.noise, checked_level(level))
-        return interval_frame(self._facts, ends)
+        return interval_frame(self._facts, share_interval(own.parts[:, 0], own.noise, level))
 
     def chi2_test(self) -> Independence:
         """Test whether the factors are independent, with the noise counted in.

@@ -12,7 +12,6 @@ import pandas as pd
 from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
-from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.described import interval_columns
@@ -32,7 +31,7 @@ class TTestResult(Result):
     -----
     The difference is the first level's mean less the second's. Its standard
     error holds noise and sampling, with unequal variances; the p-value is that
-    of the law of both together.
+    of the law of both together. Intervals have one row, of the name `term`.
     """
 
     call: DescribedCall
@@ -84,39 +83,15 @@ class TTestResult(Result):
         """Two-sided p-value of `mu`; nan where lost in noise."""
         return self._difference.pvalue
 
-    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return an interval for the value on these rows: privacy noise only.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper``, in one row of the name `term`.
-        """
+    def _noise_int(self, level: float) -> pd.DataFrame:
         return self._interval(level, population=False)
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Return an interval for the population: noise and sampling.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``lower, upper``, in one row of the name `term`.
-        """
+    def _conf_int(self, level: float) -> pd.DataFrame:
         return self._interval(level, population=True)
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
         facts = self.call.tables[0]
-        ends = np.array(self._difference.interval(checked_level(level), population=population))
+        ends = np.array(self._difference.interval(level, population=population))
         least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
         held = np.clip(self.mu + facts.width * ends, least, most)
         index = pd.Index([self.term], name="term")
