@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
+import dpmodels.reports
 from dpmodels.design import row_coder
 from dpmodels.formula import design
 from dpmodels.mechanisms import Gauss
