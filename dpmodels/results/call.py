@@ -20,57 +20,25 @@ LINKS = {"binomial": "logit link", "poisson": "log link"}
 
 @dataclass(frozen=True)
 class MomentsCall:
-    """An analysis of coded columns as it was asked for.
-
-    Attributes
-    ----------
-    formula : str
-        As written.
-    codebook : Codebook
-        The declarations that were used.
-    names : tuple of str
-        Coded columns.
-    lower, upper : ndarray, shape (columns,)
-        Their public ranges.
-    origin, divisor : ndarray, shape (columns,)
-        The public scaling ``(x - origin) / divisor`` of the coded columns.
-    row_norm, worst_case : float
-        Radius rows are held in, and the one that follows from the codebook.
-    unit_rows : bool
-        Whether every scaled row was divided by its own norm.
-    center : bool
-        Whether the private mean is taken off.
-    scale : {"range", "sd", None}
-        The scaling asked for.
-    denoise : str or None
-        The rule for the noise in the eigenvalues.
-    ncomp : int
-        Components kept.
-    ledger : str
-        What the ledger said after the charge; empty without one.
-    reason : str
-        Why this mechanism, where the choice was automatic.
-    part_of : str
-        Of what joint release this is a part; empty where it is one of its own.
-    """
+    """An analysis of coded columns as it was asked for; arrays have the shape (columns,)."""
 
     formula: str
-    codebook: Annotated[Codebook, Codebook.from_dict]
-    names: tuple[str, ...]
-    lower: Annotated[Bounded, "variable"]
+    codebook: Annotated[Codebook, Codebook.from_dict]  # the declarations that were used
+    names: tuple[str, ...]  # coded columns
+    lower: Annotated[Bounded, "variable"]  # their public ranges
     upper: Annotated[Bounded, "variable"]
-    origin: Annotated[Bounded, "variable"]
+    origin: Annotated[Bounded, "variable"]  # the public scaling (x - origin) / divisor
     divisor: Annotated[Bounded, "variable"]
-    row_norm: Amount
+    row_norm: Amount  # radius rows are held in, and the one that follows from the codebook
     worst_case: Amount
-    unit_rows: bool
-    center: bool
+    unit_rows: bool  # whether every scaled row was divided by its own norm
+    center: bool  # whether the private mean is taken off
     scale: Annotated[str | None, one_of("range", "sd", None)]
     denoise: Annotated[str | None, one_of("auto", "invariant", "spiked", "psd", None)]
-    ncomp: int
-    ledger: str = ""
-    reason: str = ""
-    part_of: str = ""
+    ncomp: int  # components kept
+    ledger: str = ""  # what the ledger said after the charge; empty without one
+    reason: str = ""  # why this mechanism, where the choice was automatic
+    part_of: str = ""  # of what joint release this is a part; empty where of none
 
     @property
     def box(self) -> tuple[Floats, Floats]:
@@ -91,42 +59,20 @@ class MomentsCall:
 
 @dataclass(frozen=True)
 class CoefficientsCall:
-    """A linear predictor as it was asked for.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the coefficients; the intercept first, where there is one.
-    response : str
-        Name of the response's column.
-    levels : tuple of str
-        The two levels of the response, the modelled one last; empty where it
-        is a number.
-    family : str
-        The loss in a word.
-    matrix : ndarray, shape (coefficients, columns)
-        Turns released coefficients, in units of the ball, into those of the
-        coded columns in their own units.
-    row_norm, worst_case : float
-        The longest scaled row of the terms that is kept whole, and the
-        longest that the codebook allows.
-    clip : float
-        Bound on a residual in units of the response; nan where there is none.
-    formula, codebook, scale, ledger, reason
-        As in :class:`MomentsCall`; there is no scale "sd".
-    """
+    """A linear predictor as it was asked for; the other fields are as in :class:`MomentsCall`."""
 
     formula: str
     codebook: Annotated[Codebook, Codebook.from_dict]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the coefficients; the intercept first, where there is one
     response: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...]  # of the response, the modelled one last; empty where it is a number
     family: Annotated[str, one_of(*LINKS, "svm")]
+    # Turns released coefficients, in units of the ball, into those of the coded columns.
     matrix: Annotated[Bounded, "coefficient", "column"]
-    row_norm: Amount
+    row_norm: Amount  # the longest scaled row of the terms that is kept whole
     worst_case: Amount
     scale: Annotated[str | None, one_of("range", None)]
-    clip: AmountOrNan
+    clip: AmountOrNan  # bound on a residual in units of the response; nan where there is none
     ledger: str = ""
     reason: str = ""
 
@@ -150,28 +96,14 @@ def level(plain: object) -> Level:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """One table of declared levels.
+    """One table of declared levels."""
 
-    Attributes
-    ----------
-    factors : tuple of str
-        What rows are grouped by, as in the formula.
-    levels : tuple of tuple of Level
-        The levels of each.
-    measured : str
-        The number whose moments are asked; empty for counts.
-    lower, upper : float
-        Its public range.
-    degree : int
-        Highest power whose sums were released; 0 for counts.
-    """
-
-    factors: tuple[str, ...]
-    levels: tuple[tuple[Annotated[Level, level], ...], ...]
-    measured: str = ""
-    lower: float = 0.0
+    factors: tuple[str, ...]  # what rows are grouped by, as in the formula
+    levels: tuple[tuple[Annotated[Level, level], ...], ...]  # of each
+    measured: str = ""  # the number whose moments are asked; empty for counts
+    lower: float = 0.0  # its public range
     upper: float = 1.0
-    degree: int = 0
+    degree: int = 0  # highest power whose sums were released; 0 for counts
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -18,43 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """What a comparison of mechanisms is about: public facts and assumptions.
-
-    Attributes
-    ----------
-    formula : str
-        As written.
-    columns, components, rows : int
-        Coded columns, components wanted, assumed number of rows.
-    guarantee : Guarantee
-        What every mechanism is given.
-    adjacency : Adjacency
-        Who is a neighbour.
-    center : bool
-        Whether the mean is taken off.
-    scale : {"range", "sd", None}
-        The scaling asked for.
-    row_norm, row_length : float
-        Radius rows are held in, and the length all of them are assumed to
-        have, as a share of it.
-    spectrum : str
-        The assumed eigenvalues, in words.
-    repeats : int
-        Simulated releases of each mechanism.
-    """
+    """What a comparison of mechanisms is about: public facts and assumptions."""
 
     formula: str
-    columns: int
-    components: int
-    rows: int
-    guarantee: Guarantee
+    columns: int  # coded
+    components: int  # wanted
+    rows: int  # assumed
+    guarantee: Guarantee  # what every mechanism is given
     adjacency: Adjacency
-    center: bool
+    center: bool  # whether the mean is taken off
     scale: str | None
-    row_norm: float
-    row_length: float
-    spectrum: str
-    repeats: int
+    row_norm: float  # radius rows are held in
+    row_length: float  # that all rows are assumed to have, as a share of it
+    spectrum: str  # the assumed eigenvalues, in words
+    repeats: int  # simulated releases of each mechanism
 
 
 @dataclass(frozen=True, repr=False, eq=False)

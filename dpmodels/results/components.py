@@ -30,17 +30,6 @@ class Components:
     by one. So a verb that is private for rows of components is as private for
     the rows they were made from: neighbours stay neighbours.
 
-    Attributes
-    ----------
-    call : MomentsCall
-        What the components' release was asked for.
-    matrix : ndarray, shape (columns, components)
-        Loadings, divided by the released standard deviations where those scale.
-    mean : ndarray, shape (columns,)
-        What is taken off the scaled columns.
-    coder : callable, optional
-        Codes rows by the release's formula.
-
     Examples
     --------
     >>> import dpmodels as dp
@@ -63,8 +52,8 @@ class Components:
     """
 
     call: MomentsCall
-    matrix: Floats
-    mean: Floats
+    matrix: Floats  # shape (columns, components): loadings, over released sds where those scale
+    mean: Floats  # shape (columns,): what is taken off the scaled columns
     coder: Coder | None = field(default=None, repr=False)
 
     @property

@@ -85,11 +85,6 @@ class GLMResult(Result):
         return self._series(self.params.to_numpy() / self.bse.to_numpy(), "tvalues")
 
     @property
-    def zvalues(self) -> pd.Series[float]:
-        """The same as :attr:`tvalues`, by the name of the law they are held against."""
-        return self.tvalues.rename("zvalues")
-
-    @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0."""
         return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
@@ -100,13 +95,7 @@ class GLMResult(Result):
         return self.call.levels
 
     def cov_params(self) -> pd.DataFrame:
-        """Return the covariance of the coefficients about the population's.
-
-        Raises
-        ------
-        NotAvailable
-            Where no curvature was bought, or its noise swamps it.
-        """
+        """Return the covariance of the coefficients about the population's, if there is one."""
         own = self._clear("cov_params()")
         root = self.call.matrix @ np.hstack([own.noise_root, own.sampling_root])
         return self._frame(root @ root.T)
@@ -122,12 +111,8 @@ class GLMResult(Result):
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions.
 
-        Returns
-        -------
-        DataFrame
-            ``term, estimate`` and, where they exist, ``std_error, statistic,
-            p_value, conf_low, conf_high, noise_sd, noise_low, noise_high``;
-            95 % intervals.
+        ``term, estimate`` and, where they exist, ``std_error, statistic, p_value,
+        noise_sd, noise_low, noise_high, conf_low, conf_high``; 95 % intervals.
         """
         table: dict[str, Any] = {"estimate": self.params}
         if self.sandwich is not None:
@@ -149,24 +134,7 @@ class GLMResult(Result):
         }
 
     def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Raises
-        ------
-        NotAvailable
-            Where there are no intervals.
-
-        Notes
-        -----
-        Without the constant.
-        """
+        """Draw coefficients and both intervals, as :meth:`LMResult.plot`, where there are any."""
         from dpmodels.plots.points import coefficients
 
         self._clear("plot()")
@@ -212,22 +180,9 @@ class GLMResult(Result):
         return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
 
     def predict(self, newdata: object) -> Floats:
-        """Return the expected response of new, public rows.
+        """Return the expected response of new, public rows, as :meth:`decision_function`.
 
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            Probabilities of the second level, or means; nan for incomplete rows.
-
-        Raises
-        ------
-        NotAvailable
-            Where the formula has no terms.
+        Probabilities of the second level, or means; nan for incomplete rows.
         """
         linear = self.decision_function(newdata)
         binomial = self.call.family == "binomial"

@@ -156,17 +156,9 @@ class LMResult(Result):
         return t_test(self.linear, constraints, checked_level(level))
 
     def wald_test(self, constraints: object) -> pd.Series[float]:
-        """Test linear constraints together.
+        """Test linearly independent constraints, as for :meth:`t_test`, together.
 
-        Parameters
-        ----------
-        constraints : str, array_like or (array_like, array_like)
-            As for :meth:`t_test`; linearly independent.
-
-        Returns
-        -------
-        Series
-            ``statistic, df, p_value``, against the χ² with `df` degrees of freedom.
+        ``statistic, df, p_value``, against the χ² with `df` degrees of freedom.
         """
         return wald_test(self.linear, constraints)
 

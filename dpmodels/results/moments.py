@@ -74,18 +74,7 @@ class MomentsResult(Result):
         return CovResult(own.call, own.release, self._coder(own.design))
 
     def cor(self, formula: str | None = None) -> xr.DataArray:
-        """Return the correlations of a formula's columns, ``variable × variable_``.
-
-        Parameters
-        ----------
-        formula : str, optional
-            A right-hand side; all released columns by default.
-
-        Raises
-        ------
-        FormulaError
-            If it codes to a column that was not released.
-        """
+        """Return the correlations of a formula's columns, ``variable × variable_``; as `cov`."""
         return self.cov(formula).cor
 
     def mean(self, formula: str | None = None, level: float = 0.95) -> pd.DataFrame:
@@ -130,27 +119,10 @@ class MomentsResult(Result):
         center: bool = True,
         scale: str | None = "range",
     ) -> PCAResult:
-        """Return the principal components of a formula's columns.
+        """Return the principal components of a formula's columns, as :meth:`CovResult.pca`.
 
-        Parameters
-        ----------
-        formula : str, optional
-            A right-hand side; all released columns by default.
-        ncomp : int, optional
-            Components to keep; all by default.
-        center : bool
-            Take off the released means; False analyses the second moment
-            about 0.
-        scale : {"range", "sd", None}
-            Divide columns by their public half-range, by their released
-            standard deviations (correlation matrix), or not at all.
-
-        Raises
-        ------
-        FormulaError
-            If it codes to a column that was not released.
-        ArgumentError
-            If another word is none of these.
+        ``center=False`` does not take off the released means: it analyses the
+        second moment about 0. The formula is as in :meth:`cov`.
         """
         truth("center", center)
         fit = self.cov(formula)

@@ -174,15 +174,12 @@ class PCAResult(Result):
     def noise(self) -> pd.DataFrame:
         """Return what the noise leaves to be said about each component.
 
-        Returns
-        -------
-        DataFrame
-            Per component: the released ``eigenvalue``, its ``noise_sd``, the
-            noise ``floor`` and whether the eigenvalue is above it, ``distinct``
-            from noise; and, nan where it is not, the ``debiased`` eigenvalue,
-            the 95 % noise interval ``lower, upper`` for the non-private
-            eigenvalue of these rows and the expected squared cosine ``cos2``
-            with the non-private component.
+        Per component the released ``eigenvalue``, its ``noise_sd``, the noise
+        ``floor`` and whether the eigenvalue is above it, ``distinct`` from
+        noise; and, nan where it is not, the ``debiased`` eigenvalue, the 95 %
+        noise interval ``lower, upper`` for the non-private eigenvalue of these
+        rows and the expected squared cosine ``cos2`` with the non-private
+        component.
         """
         spectrum = self.spectrum
         lower, upper = spectrum.noise_interval()

@@ -25,30 +25,14 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class SplitQuestion:
-    """What divisions of a budget were tried for: public facts.
+    """What divisions of a budget were tried for: public facts."""
 
-    Attributes
-    ----------
-    recipe : str
-        The recipe's name.
-    stages : tuple of str
-        Its stages, in order.
-    guarantee : Guarantee
-        What all stages together satisfy.
-    adjacency : Adjacency
-        Who is a neighbour.
-    repeats : int
-        Runs of each division.
-    best : {"largest", "smallest"}
-        Which score is the best.
-    """
-
-    recipe: str
+    recipe: str  # its name
     stages: tuple[str, ...]
-    guarantee: Guarantee
+    guarantee: Guarantee  # what all stages together satisfy
     adjacency: Adjacency
-    repeats: int
-    best: str
+    repeats: int  # runs of each division
+    best: str  # which score is: "largest" or "smallest"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

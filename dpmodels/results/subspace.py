@@ -207,32 +207,14 @@ class SubspaceResult(Result):
     def transform(self, newdata: object) -> xr.DataArray:
         """Return coordinates of new, public rows along the components.
 
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the formula's variables.
-
-        Returns
-        -------
-        DataArray, ``row × component``
-            nan for incomplete rows.
-
-        Raises
-        ------
-        NotAvailable
-            Where the fit is about the mean: no mean is released then.
+        As :meth:`PCAResult.transform`; not available where the fit is about the
+        mean, since none is released then.
         """
         return self.components.labelled(newdata)
 
     @cached_property
     def components(self) -> Components:
-        """The public map of rows to components, with its codebook: for a model on them.
-
-        Raises
-        ------
-        NotAvailable
-            Where the fit is about the mean: no mean is released then.
-        """
+        """The public map of rows to components, as :attr:`PCAResult.components`."""
         if self.call.center:
             raise NotAvailable(
                 "components of rows need the mean, which this mechanism does not release: fit "

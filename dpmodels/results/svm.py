@@ -40,39 +40,16 @@ class SVMResult(Result):
         return self.call.levels
 
     def decision_function(self, newdata: object) -> Floats:
-        """Return the margin of new, public rows: positive for the second level.
+        """Return the margin of new, public rows, shape (rows,): positive for the second level.
 
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            nan for incomplete rows.
-
-        Raises
-        ------
-        NotAvailable
-            Where the formula has no terms.
+        nan for incomplete rows; not available where the formula has no terms.
         """
         if self.coder is None:
             raise NotAvailable("decision_function() needs terms to code rows by; there are none")
         return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
 
     def predict(self, newdata: object) -> NDArray[np.object_]:
-        """Return the level of new, public rows; None for incomplete rows.
-
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-
-        Returns
-        -------
-        ndarray of object, shape (rows,)
-        """
+        """Return the level of new, public rows, shape (rows,); None for incomplete rows."""
         margin = self.decision_function(newdata)
         first, second = self.call.levels
         labels = np.where(margin > 0, second, first).astype(object)
