@@ -104,7 +104,7 @@ def _reach(made: AuditResult) -> str:
 
 
 @report_of.register
-def rollcall_report(made: AuditTable) -> Report:
+def table_report(made: AuditTable) -> Report:
     """Lay out many audits as a table of strings."""
     lines = made.outcomes
     rows = tuple(Row(line.name, _outcome_cells(line)) for line in lines)

@@ -10,7 +10,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels import audit, models, reports, results
-from dpmodels.audit.outcome import RollCall
+from dpmodels.audit.outcome import AuditTable
 from dpmodels.audit.result import AuditResult
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import ApproxDP, adjacency
@@ -32,7 +32,7 @@ def kinds(base=Printed):
 
 
 def test_every_kind_of_result_has_a_report():
-    assert {AuditResult, RollCall, SplitResult} < set(kinds())
+    assert {AuditResult, AuditTable, SplitResult} < set(kinds())
     silent = [kind for kind in kinds() if report_of.dispatch(kind) is report_of.dispatch(object)]
     assert silent == []
 
@@ -64,7 +64,7 @@ def split():
     return SplitResult(SplitQuestion(*asked), shares, budgets, np.array([[1.0, 2.0], [3.0, 5.0]]))
 
 
-@pytest.mark.parametrize("made", [split(), RollCall("Audits", 0.95, ())], ids=["split", "roll"])
+@pytest.mark.parametrize("made", [split(), AuditTable("Audits", 0.95, ())], ids=["split", "roll"])
 def test_what_no_release_made_is_not_saved_and_says_so(made, tmp_path):
     with pytest.raises(NotAvailable, match=rf"{type(made).__name__} has no file .* tidy\(\)"):
         made.save(tmp_path / "made.nc")
