@@ -13,13 +13,7 @@ from dpmodels.report.values import Report
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """A report that prints itself.
-
-    Attributes
-    ----------
-    report : Report
-        The tables, as strings.
-    """
+    """A report that prints itself."""
 
     report: Report
 

@@ -104,20 +104,7 @@ class Result(Printed):
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Return intervals for the population's values: noise and sampling.
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1), of each interval by itself.
-
-        Returns
-        -------
-        DataFrame
-            As of :meth:`noise_int`.
-
-        Raises
-        ------
-        NotAvailable
-            Where there are none; the message says why, and what to write.
+        Words, frame and errors are those of :meth:`noise_int`.
         """
         return self._conf_int(checked_level(level))
 

@@ -218,14 +218,7 @@ class LMResult(Result):
         return pd.Series(self.linear.params @ self._coded(newdata), name=self.linear.response)
 
     def get_prediction(self, newdata: object, level: float = 0.95) -> pd.DataFrame:
-        """Return the response expected of public rows with its intervals.
-
-        Parameters
-        ----------
-        newdata : frame, mapping or path
-            As for :meth:`predict`.
-        level : float
-            Coverage, in (0, 1).
+        """Return the response expected of public rows, as for :meth:`predict`, with its intervals.
 
         Returns
         -------

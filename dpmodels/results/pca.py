@@ -313,16 +313,9 @@ class PCAResult(Result):
     def transform(self, newdata: object) -> xr.DataArray:
         """Return scores of new, public rows on the released components.
 
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the formula's variables. Scores of the private
-            rows would give them away and are not available.
-
-        Returns
-        -------
-        DataArray, ``row × component``
-            nan for incomplete rows.
+        ``row × component``, nan for incomplete rows. `newdata` is a frame with
+        the formula's variables. Scores of the private rows would give them away
+        and are not available.
         """
         return self.components.labelled(newdata)
 

@@ -39,22 +39,13 @@ class SplitQuestion:
 class SplitResult(Printed):
     """Scores of a recipe under divisions of its budget: simulated, nothing was spent.
 
-    Attributes
-    ----------
-    question : SplitQuestion
-        What was tried.
-    shares : ndarray, shape (divisions, stages)
-        Shares of the budget.
-    divisions : tuple of tuple of Guarantee
-        What the shares come to, for each division and stage.
-    scores : ndarray, shape (divisions, repeats)
-        What the recipe returned. A column's runs have the same random words.
+    In a column of `scores` the runs have the same random words.
     """
 
     question: SplitQuestion
-    shares: Floats
-    divisions: tuple[tuple[Guarantee, ...], ...]
-    scores: Floats
+    shares: Floats  # of the budget, shape (divisions, stages)
+    divisions: tuple[tuple[Guarantee, ...], ...]  # what the shares come to
+    scores: Floats  # what the recipe returned, shape (divisions, repeats)
 
     @property
     def table(self) -> pd.DataFrame:

@@ -140,13 +140,7 @@ class SubspaceResult(Result):
         return xr.DataArray(values, [("component", component_names(self.ncomp))], name=name)
 
     def noise(self) -> pd.DataFrame:
-        """Return each component's released ``eigenvalue`` and its ``noise_sd``.
-
-        Returns
-        -------
-        DataFrame
-            nan throughout where the eigenvalues were not bought.
-        """
+        """Return each component's released ``eigenvalue, noise_sd``; nan where not bought."""
         unknown = np.full(self.ncomp, np.nan)
         table = {
             "eigenvalue": self.eigenvals.to_numpy() if self.bought else unknown,
@@ -155,14 +149,7 @@ class SubspaceResult(Result):
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return a long table, by broom's conventions.
-
-        Parameters
-        ----------
-        matrix : {"loadings", "eigenvalues"}
-            One row per variable and component (``column, PC, value``), or,
-            where bought, one row per component (``PC, std_dev``).
-        """
+        """Return a long table, as :meth:`PCAResult.tidy`; of eigenvalues ``PC, std_dev``."""
         if matrix == "loadings":
             return long_loadings(self.loadings)
         if matrix != "eigenvalues":

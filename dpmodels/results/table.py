@@ -117,6 +117,8 @@ class TableResult(Result):
     def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
         """Return shares of the complete rows, or of those of each level of some factors.
 
+        nan where there are no rows to divide.
+
         Parameters
         ----------
         within : str or iterable of str
@@ -126,10 +128,6 @@ class TableResult(Result):
         ------
         ArgumentError
             If one is not a factor of the table.
-
-        Notes
-        -----
-        nan where there are no rows to divide.
         """
         own = self.counts
         others = [one for one in self._facts.factors if one not in self._kept(within)]
@@ -155,18 +153,9 @@ class TableResult(Result):
         return interval_frame(self._facts, share_interval(own.parts[:, 0], own.noise, level))
 
     def chi2_test(self) -> Independence:
-        """Test whether the factors are independent, with the noise counted in.
+        """Test whether two factors or more are independent, with the noise counted in.
 
-        Returns
-        -------
-        Independence
-            ``statistic, pvalue, df``; nan with a reason where a margin is
-            lost in noise.
-
-        Raises
-        ------
-        NotAvailable
-            For a table of one factor.
+        ``statistic, pvalue, df``; nan with a reason where a margin is lost in noise.
         """
         if len(self._facts.factors) < 2:
             raise NotAvailable("independence is about two factors or more; the table has one")
