@@ -43,9 +43,10 @@ from dpmodels.mechanisms.minimise import minimise
 from dpmodels.mechanisms.objective_noise import spherical
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.models.glm import dp_glm
-from dpmodels.models.linear import Asked, bind
+from dpmodels.models.linear import linear
 from dpmodels.noise import source
 from dpmodels.privacy import adjacency
+from dpmodels.question import Question
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.losses import Huber, Logistic
 
@@ -132,11 +133,11 @@ def unit_columns(frame, book):
 
 
 def hold(frame, book, loss):
-    asked = Asked(FORMULA, frame, book, dp.ZCDP(1.0), "range", None, "auto", "replace", None)
-    bound = bind(asked)
-    facts = RegressionFacts(bound.predictors, loss, adjacency("replace"))
-    rows = passes(bound.design, facts)
-    held = Held((bound.design,), bound.predictors, loss, rows._lattice, count_public=True)
+    words, relation = {"scale": "range", "row_norm": None}, adjacency("replace")
+    bound = linear(Question("glm", FORMULA, book, dp.ZCDP(1.0), relation, words))
+    facts, design = RegressionFacts(bound.predictors, loss, relation), bound.design.bind(frame)
+    rows = passes(design, facts)
+    held = Held((design,), bound.predictors, loss, rows._lattice, count_public=True)
     return held.hold(), facts
 
 

@@ -14,7 +14,7 @@ from dpmodels.writing import require_target
 
 if TYPE_CHECKING:
     from dpmodels.models.site_files import Combined
-    from dpmodels.sites.outgoing import Sent
+    from dpmodels.sites import LetterProtocol
 
 DESCRIPTION = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.
@@ -325,9 +325,9 @@ def _site(words: argparse.Namespace) -> int:
     return 0
 
 
-def _protocol(words: argparse.Namespace) -> str | Sent:
+def _protocol(words: argparse.Namespace) -> str | LetterProtocol:
     """Return a protocol with the words given for it, and an unknown name as it is."""
-    from dpmodels.sites.outgoing import SENT
+    from dpmodels.sites import SENT
 
     given, name = _given(words, _PROTOCOL_WORDS), words.protocol
     if name not in SENT:
@@ -335,7 +335,7 @@ def _protocol(words: argparse.Namespace) -> str | Sent:
     strange = [word for word in given if word not in SENT[name].__dataclass_fields__]
     if strange:
         raise ArgumentError(f"--{strange[0]} is no word of protocol {name!r}; leave it out")
-    made: Sent = SENT[name](**given)
+    made: LetterProtocol = SENT[name](**given)
     return made
 
 

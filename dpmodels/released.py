@@ -223,7 +223,7 @@ class CoefficientsRelease:
         it has no known law.
     curvature : BoughtCurvature or None
         Where it was bought.
-    rows, card, guarantee, adjacency, events, simulated
+    rows, card, guarantee, adjacency, events, simulated, shared
         As in :class:`MomentsRelease`.
     """
 
@@ -239,6 +239,7 @@ class CoefficientsRelease:
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
@@ -302,7 +303,7 @@ class QuantilesRelease:
     concentration : ndarray, shape (probs,)
         Of the draws: the density falls by e for every ``1/concentration`` rows
         that a value is from the quantile's rank.
-    rows, card, guarantee, adjacency, events, simulated
+    rows, card, guarantee, adjacency, events, simulated, shared
         As in :class:`MomentsRelease`.
     """
 
@@ -317,6 +318,7 @@ class QuantilesRelease:
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
+    shared: Shared | None = None
 
 
 Release = MomentsRelease | SubspaceRelease

@@ -129,7 +129,9 @@ def coupled(
         recipe = house_recipe(recipe)
     if isinstance(recipe, HouseRecipe):
         if pairs is None:
-            pairs = neighbouring_tables(recipe.formula, recipe.codebook, recipe.adjacency.name)
+            pairs = neighbouring_tables(
+                recipe.formula, recipe.question.codebook, recipe.question.adjacency.name
+            )
         return _compared(_planned(recipe, seed), pairs)
     if pairs is None or sensitivity is None:
         raise ArgumentError(

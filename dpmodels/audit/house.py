@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,41 +18,40 @@ import numpy as np
 from dpmodels.audit.handed import numbers
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms import COVARIANCE, SUBSPACE
-from dpmodels.mechanisms.counts import COUNTS
-from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
-from dpmodels.mechanisms.scalar import MEANS, QUANTILES
 from dpmodels.noise import Entropy, source
-from dpmodels.privacy import (
-    Adjacency,
-    GaussianEvent,
-    Guarantee,
-    compose_gaussians,
-    gaussian_multiplier,
-    resolve_budget,
-)
-from dpmodels.privacy import adjacency as relation
-from dpmodels.released import Card
+from dpmodels.privacy import GaussianEvent, compose_gaussians, gaussian_multiplier
+from dpmodels.question import Question, asked
+from dpmodels.sites import Parties, Witness
 from dpmodels.typing import Floats
 
-_TABLES: tuple[Mapping[str, type[Any]], ...] = (
-    *(COVARIANCE, SUBSPACE, COUNTS),
-    *(REGRESSION, COEFFICIENTS, QUANTILES, MEANS),
-)
-_BY_NAME = {kind.card.name: kind for table in _TABLES for kind in table.values()}
 _ROUNDING = 1 + 1e-6
 
 
 class Crossing(NamedTuple):
-    """A strategy with the exact statistic and the plan that it releases by."""
+    """A strategy with the exact statistics, one a holder, and the plan that it releases by."""
 
     strategy: Any
-    statistic: Any
+    statistics: tuple[Any, ...]
+    names: tuple[str, ...]
     plan: Any
 
     def release(self, entropy: Entropy) -> Any:
-        """Release once."""
-        return self.strategy.release(self.statistic, self.plan, entropy)
+        """Release the rows of one table once."""
+        (own,) = self.statistics
+        return self.strategy.release(own, self.plan, entropy)
+
+
+class Seen(Witness):
+    """Keeps what crosses."""
+
+    def __init__(self) -> None:
+        self.crossings: list[Crossing] = []
+
+    def measured(
+        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+    ) -> None:
+        """Keep the exact statistics."""
+        self.crossings.append(Crossing(strategy, tuple(statistics), tuple(names), plan))
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,49 +86,41 @@ class HouseRecipe:
         crossing, entropy = self.crossing(rows), source()
         return np.stack([numbers(crossing.release(entropy)) for _ in range(runs)])
 
+    def holders(self, rows: Any, witness: Witness) -> Parties:
+        """Return rows as their holders have them, watched."""
+        return Parties(("",), (rows,), witness=witness)
+
     def crossing(self, rows: Any) -> Crossing:
-        """Run the verb on rows and keep what its strategy was handed.
+        """Run the verb on rows and keep what crossed first.
 
         Raises
         ------
         ArgumentError
-            If the verb returns nothing that a strategy of the package released.
+            If the verb took nothing across as those of the package do.
         """
-        with _watched(_BY_NAME[self._card(rows).name]) as seen:
-            self(rows)
-        return seen[0]
-
-    def _card(self, rows: Any) -> Card:
-        release = getattr(self(rows), "release", None)
-        card = getattr(release, "card", None)
-        if not isinstance(card, Card) or card.name not in _BY_NAME:
+        seen = Seen()
+        self.verb(self.formula, self.holders(rows, seen), **self.words)
+        if not seen.crossings:
             raise ArgumentError(
                 f"{self.verb.__name__} returned no release of a known mechanism: audit a function "
                 "of the rows instead, dp.audit(lambda rows: ..., pair, eps=1)"
             )
-        return card
+        return seen.crossings[0]
 
     def numerics(self, rows: Any) -> str:
         """Return "exact" or "idealised": what the verb's mechanism says of itself."""
-        exact = self._card(rows).numerics.startswith("exact")
-        return "exact" if exact else "idealised"
+        card = self.crossing(rows).strategy.card
+        return "exact" if card.numerics.startswith("exact") else "idealised"
 
     @property
-    def codebook(self) -> Codebook:
-        """The public facts about the variables."""
-        book: Codebook = self.words["codebook"]
-        return book
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the verb was asked for."""
-        words = self.words
-        return resolve_budget(words.get("eps"), words.get("delta", 0.0), words.get("budget"))
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Between which neighbours."""
-        return relation(self.words.get("adjacency", "replace"))
+    def question(self) -> Question:
+        """What is asked: formula, codebook, guarantee and neighbours."""
+        own = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.words}
+        book, eps, delta, budget, relation = (
+            own.pop(word) for word in ("codebook", "eps", "delta", "budget", "adjacency")
+        )
+        name = self.verb.__name__.removeprefix("dp_")
+        return asked(name, self.formula, book, eps, delta, budget, relation, **own)
 
 
 def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
@@ -150,7 +140,7 @@ def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
     --------
     >>> import dpmodels as dp
     >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
-    >>> house_recipe(functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)).guarantee
+    >>> house_recipe(functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)).question.guarantee
     PureDP(eps=1.0)
     """
     try:
@@ -175,21 +165,4 @@ def gaussian_law(recipe: HouseRecipe, rows: Any) -> bool:
     if not events or not all(isinstance(event, GaussianEvent) for event in events):
         return False
     each = [event.multiplier for event in events for _ in range(event.count)]
-    return compose_gaussians(each) * _ROUNDING >= gaussian_multiplier(recipe.guarantee)
-
-
-@contextmanager
-def _watched(kind: type[Any]) -> Iterator[list[Crossing]]:
-    """Note what a strategy is handed while the block lasts; for one thread."""
-    seen: list[Crossing] = []
-    own = kind.release
-
-    def release(strategy: Any, statistic: Any, plan: Any, entropy: Entropy) -> Any:
-        seen.append(Crossing(strategy, statistic, plan))
-        return own(strategy, statistic, plan, entropy)
-
-    kind.release = release
-    try:
-        yield seen
-    finally:
-        kind.release = own
+    return compose_gaussians(each) * _ROUNDING >= gaussian_multiplier(recipe.question.guarantee)

@@ -66,7 +66,9 @@ class Audited(NamedTuple):
         if isinstance(self.worst, Pair):
             return self.worst
         recipe = house_recipe(self.verb)
-        pairs = worst_pairs(recipe.formula, recipe.codebook, recipe.adjacency.name)
+        pairs = worst_pairs(
+            recipe.formula, recipe.question.codebook, recipe.question.adjacency.name
+        )
         return next(pair for pair in pairs if pair.name == self.worst)
 
 

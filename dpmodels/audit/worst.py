@@ -26,7 +26,7 @@ def worst_pair(recipe: HouseRecipe) -> Pair:
     recipe : HouseRecipe
         The verb; it is run once on each table.
     """
-    pairs = worst_pairs(recipe.formula, recipe.codebook, recipe.adjacency.name)
+    pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
     try:
         return max(pairs, key=lambda pair: coupled(recipe, [pair]).largest)
     except ArgumentError:

@@ -10,7 +10,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, declared_facts, read_rows
 from dpmodels.errors import PrivacyError
 from dpmodels.formula.tally import Placed, Tally
-from dpmodels.frames import RowSource, open_rows, progress, require_declared
+from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
@@ -47,6 +47,18 @@ class PrivateCells:
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
         return partial(PrivateCells, self.formula, self.codebook, self.tallies)
+
+    def bind(self, data: object) -> PrivateCells:
+        """Return a user's rows bound alike, of which none is read.
+
+        Raises
+        ------
+        FrameError
+            From the data and their column names.
+        """
+        source = open_rows(data)
+        require_declared(source, self.codebook)
+        return self.recipe(source)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -88,9 +100,12 @@ def private_cells(
 
     FrameError from the data and their column names.
     """
-    source = open_rows(data)
-    require_declared(source, codebook)
-    return PrivateCells(formula, codebook, tallies, source)
+    return unbound_cells(formula, codebook, tallies).bind(data)
+
+
+def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
+    """Return the tables of no rows, to which those of any holder are bound."""
+    return PrivateCells(formula, codebook, tallies, no_rows(codebook))
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:

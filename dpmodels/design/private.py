@@ -16,7 +16,7 @@ from dpmodels.design.columns import converted, declared_facts, read_rows
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
-from dpmodels.frames import RowSource, open_rows, progress, require_declared
+from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.parts import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
@@ -52,6 +52,11 @@ class PrivateDesign:
         return {**declared, **self.scaling.facts(self.public.names)}
 
     @property
+    def codebook(self) -> Codebook:
+        """The declarations that are used."""
+        return self.public.codebook
+
+    @property
     def scattered(self) -> DaskRows | None:
         """The rows where they lie with the workers of a cluster, None where they can be read."""
         return self._source if isinstance(self._source, DaskRows) else None
@@ -60,6 +65,18 @@ class PrivateDesign:
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
         return partial(PrivateDesign, self.public, self.scaling)
+
+    def bind(self, data: object) -> PrivateDesign:
+        """Return a user's rows bound alike, of which none is read.
+
+        Raises
+        ------
+        FrameError
+            From the data and their column names.
+        """
+        source = open_rows(data)
+        require_declared(source, self.public.codebook)
+        return self.recipe(source)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -155,11 +172,22 @@ def private_design(
     FormulaError, CodebookError, ArgumentError, FrameError from the formula, the codebook, the
     arguments and the column names.
     """
+    own = unbound_design(formula, codebook, scale=scale, center=center, row_norm=row_norm)
+    return own.bind(data)
+
+
+def unbound_design(
+    formula: str,
+    codebook: Codebook,
+    *,
+    scale: str | None = "range",
+    center: bool = True,
+    row_norm: float | str | None = None,
+) -> PrivateDesign:
+    """Return the design of no rows, to which those of any holder are bound."""
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
-    source = open_rows(data)
-    require_declared(source, public.codebook)
-    return PrivateDesign(public, scaled, source)
+    return PrivateDesign(public, scaled, no_rows(public.variables))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dpmodels.errors import ArgumentError, CodebookError, said
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
-from dpmodels.frames import RowSource, open_rows, require_declared
+from dpmodels.frames import RowSource, no_rows
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.typing import Floats
 
@@ -71,19 +72,54 @@ def private_regression(
     data: object,
     codebook: Codebook,
     *,
+    weights: str | None = None,
+    **words: Any,
+) -> PrivateDesign:
+    """Bind a two-sided formula to data without reading a row; `words` as of :func:`joint_design`.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, FrameError
+        From the formula, the codebook, the arguments and the column names.
+    """
+    both = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
+    return joint_design(both, codebook, weights=weights, **words).bind(data)
+
+
+def joint_design(
+    both: TwoSided,
+    codebook: Codebook,
+    *,
     scale: str | None = "range",
     row_norm: float | None = None,
     weights: str | None = None,
     center: bool = True,
     emphasis: float = 1.0,
 ) -> PrivateDesign:
-    """Bind a two-sided formula to data without reading a row.
+    """Return the design of no rows, to which those of any holder are bound.
 
-    `row_norm` is that of the terms, beside which the response has room; `weights` names a number
-    of the codebook that is not negative, in whose proportion rows count; `emphasis` is the length
-    of the longest scaled response: above 1, less of the noise falls on it and more on the terms.
-    The names are those of the terms, then that of the response. FormulaError, CodebookError,
-    ArgumentError, FrameError from the formula, the codebook, the arguments and the column names.
+    Parameters
+    ----------
+    both : TwoSided
+        The formula; names of the design are those of its terms, then that of the response.
+    codebook : Codebook
+        Public bounds and levels.
+    scale : {"range", None}
+        Divide columns by their public half-range, or not at all.
+    row_norm : float, optional
+        The longest scaled row of the terms to keep whole; the response has room besides.
+    weights : str, optional
+        A number of the codebook that is not negative: rows count in the proportion of it.
+    center : bool
+        Whether columns are moved to the public points they are nearest to.
+    emphasis : float
+        Length of the longest scaled response: above 1, less of the noise falls on it and
+        more on the terms.
+
+    Raises
+    ------
+    CodebookError, ArgumentError
+        From the codebook and the arguments.
     """
     if not isinstance(scale, str | None) or scale not in ("range", None):
         raise ArgumentError(f'scale={said(scale)}: expected "range" or None')
@@ -92,17 +128,13 @@ def private_regression(
             f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms to "
             "keep whole, or None; rows divided by their norm have other coefficients"
         )
-    book = checked_codebook(codebook)
-    declared = None if weights is None else _declared(weights, book)
-    both = two_sided(formula, book, apart=() if weights is None else (weights,))
+    declared = None if weights is None else _declared(weights, checked_codebook(codebook))
     scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
-    public, source = both.joint, open_rows(data)
+    public = both.joint
     if weights is None or declared is None:
-        require_declared(source, public.codebook)
-        return PrivateDesign(public, scaled, source)
+        return PrivateDesign(public, scaled, no_rows(public.variables))
     public = replace(public, codebook=public.codebook | {weights: declared})
-    require_declared(source, public.codebook)
-    return WeightedDesign(public, scaled, source, weights, declared)
+    return WeightedDesign(public, scaled, no_rows(public.variables), weights, declared)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

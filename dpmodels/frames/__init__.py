@@ -18,13 +18,14 @@ where the data are theirs.
 
 from dpmodels.frames.convert import to_codes, to_float
 from dpmodels.frames.declared import require_declared
-from dpmodels.frames.open import open_rows
+from dpmodels.frames.open import no_rows, open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
 from dpmodels.frames.require import require
 
 __all__ = [
     "RowSource",
+    "no_rows",
     "open_rows",
     "progress",
     "require",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
-from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
-from dpmodels.models.crossing import Asked, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.released import MomentsRelease
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.scaled import scaled_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results import CovResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -39,15 +39,10 @@ def dp_cov(
     ----------
     formula : str
         A right-hand side, for example ``"~ age + log(income + 1) + sex"``.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     center : bool
         Take off the private mean; False releases the second moment about 0.
     scale : {"range", None}
@@ -60,10 +55,8 @@ def dp_cov(
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues, free of charge.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -90,23 +83,16 @@ def dp_cov(
     >>> fit.cov.dims
     ('variable', 'variable_')
     """
-    asked = Asked(
-        formula=formula,
-        data=gathered(data, sites, protocol, PROTOCOLS),
-        codebook=codebook,
-        guarantee=resolve_budget(eps, delta, budget),
-        center=center,
-        scale=scale,
-        row_norm=row_norm,
-        mechanism=mechanism,
-        denoise=denoise,
-        adjacency=adjacency,
-        ledger=ledger,
-    )
     _check(scale, mechanism)
-    crossed = cross("dp_cov", asked, COVARIANCE)
-    assert isinstance(crossed.release, MomentsRelease)
-    return CovResult(crossed.call, crossed.release, row_coder(crossed.design.public))
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"center": center, "scale": scale, "row_norm": row_norm, "denoise": denoise}
+    question = asked("cov", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(cov_way(question), rows, mechanism, ledger)
+
+
+def cov_way(question: Question) -> Way[CovResult]:
+    """Return the way of the verb's question."""
+    return scaled_way(question, COVARIANCE, CovResult)
 
 
 def _check(scale: object, mechanism: object) -> None:

@@ -1,149 +1,113 @@
-"""The way of every release of moments: design, choice, plan, charge, measure, release."""
+"""The way of every verb's rows: bind, choose, plan, check, charge, measure, release, record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from dpmodels.codebook import Codebook
-from dpmodels.design import PrivateDesign, private_design
-from dpmodels.errors import ArgumentError, said
-from dpmodels.mechanisms import SUBSPACE, Facts, choose
-from dpmodels.mechanisms.auto import auto_moments
-from dpmodels.mechanisms.choose import Table
-from dpmodels.models.asked import about
-from dpmodels.postprocess.denoise import RULES
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.released import Release
-from dpmodels.results import MomentsCall
-from dpmodels.results.arguments import checked_ncomp
-from dpmodels.sites import parties, together
+from dpmodels.privacy import Charge, Ledger, charge, check_ledger
+from dpmodels.question import Question
+from dpmodels.released import digest
+from dpmodels.sites import Parties, parties
+
+Made = TypeVar("Made")
 
 
-class Asked(NamedTuple):
-    """The words that verbs on moments share, as given."""
+@dataclass(frozen=True, repr=False)
+class Way(Generic[Made]):
+    """How one verb asks: what the crossing has to know of it, made before there are any rows.
 
-    formula: str
-    data: object
-    codebook: Codebook
-    guarantee: Guarantee
-    center: bool
-    scale: str | None
-    row_norm: float | str | None
-    mechanism: object
-    denoise: str | None
-    adjacency: AdjacencyName | Adjacency
-    ledger: Ledger | None
-
-
-class Crossed(NamedTuple):
-    """A release with the public facts it came from."""
-
-    design: PrivateDesign
-    call: MomentsCall
-    release: Release
-
-
-def cross(
-    verb: str,
-    asked: Asked,
-    table: Table,
-    *,
-    automatic: frozenset[str] | None = None,
-    components: int | None = None,
-    options: Mapping[str, object] | None = None,
-) -> Crossed:
-    """Take rows across: everything is checked and charged before one is read.
-
-    Parameters
+    Attributes
     ----------
-    verb : str
-        Its name, for the ledger.
-    asked : Asked
-        What the user wrote.
-    table : mapping
-        The strategies the verb takes.
-    automatic : frozenset of str, optional
-        Names of those that ``mechanism="auto"`` may stand for; all by default.
-    components : int, optional
-        Components wanted; all by default.
-    options : mapping, optional
-        Further words, for strategies that have such a field.
+    question : Question
+        What is asked.
+    private : PrivateDesign or PrivateCells
+        Of no rows; those of each holder are bound like it, by its ``bind``.
+    facts : object
+        Public facts from which a plan is made.
+    choose : callable
+        From the word ``mechanism=`` and the holders' bound rows, none of them
+        read, to a strategy, and why it.
+    result : callable
+        From a release, what the ledger said and the reason to what the user holds.
+    gaussian : str
+        What ``mechanism="auto"`` is where sites add the noise; empty where no
+        strategy of the verb is one sum of integers.
+    lawful : bool
+        Whether the result needs noise of a known law.
+    passes : bool
+        Whether all strategies of the verb read the rows more than once.
     """
-    relation = neighbours(asked.adjacency)
-    _check(asked)
-    held = parties(asked.data)
-    designs = held.bind(
-        lambda own: private_design(
-            asked.formula,
-            own,
-            asked.codebook,
-            scale=asked.scale,
-            center=asked.center,
-            row_norm=asked.row_norm,
-        )
-    )
-    design = designs[0]
-    columns = len(design.public.names)
-    kept = checked_ncomp(components, columns)
-    length = 1.0 if design.scaling.unit else 0.5
-    facts = Facts(columns, relation, asked.center, kept, length)
-    words = {"denoise": asked.denoise, **(options or {})}
-    rows = together(own.nrows for own in designs) if relation.n_public else None
-    known = frozenset(table) if automatic is None else automatic
-    mechanism, why = held.mechanism(asked.mechanism, "gauss", asked.guarantee)
-    strategy, reason = choose(
-        mechanism, table, partial(auto_moments, facts, asked.guarantee, rows, known), words
-    )
-    if asked.scale == "sd" and type(strategy) in SUBSPACE.values():
-        raise ArgumentError(
-            f'scale="sd" needs private standard deviations, which {strategy.card.name} does not '
-            'release; write scale="range", or a mechanism that releases moments, such as "gauss"'
-        )
-    if getattr(strategy, "passes", "one") == "many":
-        for own in designs:
-            own.require_passes()
-    plan = strategy.plan(facts, asked.guarantee)
-    held.check(strategy, plan)
+
+    question: Question
+    private: Any
+    facts: Any
+    choose: Callable[[object, Sequence[Any]], tuple[Any, str]]
+    result: Callable[[Any, str, str], Made]
+    gaussian: str = ""
+    lawful: bool = False
+    passes: bool = False
+
+
+class Planned(NamedTuple):
+    """A strategy, the plan it made of public facts, and why it."""
+
+    strategy: Any
+    plan: Any
+    reason: str
+
+
+class Measured(NamedTuple):
+    """Exact statistics, one a holder, that were paid for and not released."""
+
+    planned: Planned
+    statistics: tuple[Any, ...]
+    charged: Charge
+
+
+def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None) -> Made:
+    """Take the rows of all holders across, and record what came out."""
+    held = parties(data)
+    (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
+    release = held.release(strategy, statistics, plan)
+    charged.released(lambda: digest(release))
+    return way.result(release, charged.told, reason)
+
+
+def measured(
+    way: Way[Any],
+    held: Parties,
+    mechanism: object,
+    ledger: Ledger | None,
+    claims: tuple[tuple[str, str], ...] = (),
+) -> Measured:
+    """Check everything and charge for it; only then read the rows."""
+    check_ledger(ledger)
+    question, witness = way.question, held.witness
+    private = held.bind(way.private.bind)
+    own = planned(way, held, mechanism, private)
+    witness.planned(own.strategy, private, own.plan)
     charged = charge(
-        asked.ledger,
-        plan.events,
-        adjacency=relation,
-        about=about(verb, asked.formula, strategy, design.public.codebook),
-        claims=held.claims,
+        ledger,
+        own.plan.events,
+        adjacency=question.adjacency,
+        about=question.about(own.strategy.card.name, way.private.codebook),
+        claims=claims,
     )
-    release = held.release(strategy, designs, plan, charged)
-    return Crossed(design, _call(asked, design, kept, charged.told, why or reason), release)
+    statistics = tuple(own.strategy.measure(one, own.plan) for one in private)
+    witness.measured(own.strategy, statistics, held.names, own.plan)
+    return Measured(own, statistics, charged)
 
 
-def _call(
-    asked: Asked, design: PrivateDesign, components: int, ledger: str, reason: str
-) -> MomentsCall:
-    public, scaling = design.public, design.scaling
-    return MomentsCall(
-        formula=public.formula,
-        codebook=public.codebook,
-        names=public.names,
-        lower=public.lower,
-        upper=public.upper,
-        origin=scaling.centre,
-        divisor=scaling.scale,
-        row_norm=scaling.row_norm,
-        worst_case=scaling.worst_case,
-        unit_rows=scaling.unit,
-        center=asked.center,
-        scale=asked.scale,
-        denoise=asked.denoise,
-        ncomp=components,
-        ledger=ledger,
-        reason=reason,
-    )
-
-
-def _check(asked: Asked) -> None:
-    check_ledger(asked.ledger)
-    if asked.denoise is not None and said(asked.denoise).strip("'") not in RULES:
-        known = ", ".join(f'"{rule}"' for rule in RULES)
-        raise ArgumentError(f"denoise={said(asked.denoise)}: expected {known} or None")
+def planned(way: Way[Any], held: Parties, mechanism: object, private: Sequence[Any]) -> Planned:
+    """Choose a strategy and make its plan, of public facts; refuse what cannot be released."""
+    question = way.question
+    named, why = held.mechanism(mechanism, way.gaussian, question, lawful=way.lawful)
+    strategy, reason = way.choose(named, private)
+    if way.passes or getattr(strategy, "passes", "one") == "many":
+        for own in private:
+            own.require_passes()
+    plan = strategy.plan(way.facts, question.guarantee)
+    held.check(strategy, plan)
+    return Planned(strategy, plan, why or reason)

@@ -49,7 +49,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path as Place
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpmodels.codebook import Codebook
@@ -57,12 +57,13 @@ from dpmodels.errors import ArgumentError, said
 
 # The front door hands this module out whole, and finds it by this name in it.
 from dpmodels.models import flower as flower
-from dpmodels.models.site_answers import QUESTIONS, SiteAnswers
-from dpmodels.models.site_files import Combined, Path, combine, site_release, stated_terms
-from dpmodels.models.site_questions import ask_sites
+from dpmodels.models.site_files import Combined, combine, site_release
+from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
+from dpmodels.models.site_terms import state
 from dpmodels.outside import parse
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.sites.outgoing import Sent
+from dpmodels.sites import LetterProtocol
+from dpmodels.typing import AnyPath
 
 if TYPE_CHECKING:
     from flwr.app import Context, Message, RecordDict
@@ -75,11 +76,11 @@ _RECORD = "dpmodels"
 def client_app(
     formula: str,
     data: object,
-    path: Path,
+    path: AnyPath,
     *,
     site: str,
     session: str,
-    protocol: str | Sent,
+    protocol: str | LetterProtocol,
     codebook: Codebook,
     verb: str = "pca",
     eps: float | None = None,
@@ -87,8 +88,8 @@ def client_app(
     budget: Guarantee | None = None,
     adjacency: AdjacencyName = "replace",
     ledger: Ledger | None = None,
-    key: Path | None = None,
-    cards: Sequence[Path] = (),
+    key: AnyPath | None = None,
+    cards: Sequence[AnyPath] = (),
     sites: Sequence[str] = (),
     **words: Any,
 ) -> ClientApp:
@@ -153,10 +154,10 @@ def client_app(
         "budget": guarantee,
         "adjacency": adjacency,
     }
-    chosen, _, terms = stated_terms(formula, **stated, words=words)
+    _, chosen, terms = state(formula, **stated, words=words)
     release = partial(site_release, formula, data, path, **stated, ledger=ledger, **words)
     answers = SiteAnswers(
-        site, chosen, terms, Place(path), release, key, tuple(cards), tuple(sites), ledger
+        site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
     )
     app = ClientApp()
     for question in QUESTIONS:
@@ -168,7 +169,7 @@ def server_app(
     sites: Sequence[str],
     *,
     session: str,
-    folder: Path,
+    folder: AnyPath,
     done: Callable[[Combined], object] | None = None,
     timeout: float = 600.0,
 ) -> ServerApp:
@@ -217,7 +218,7 @@ def server_app(
         raise ArgumentError(f"session={said(session)}: expected a text that is not empty")
 
     def main(grid: Grid, context: Context) -> None:
-        letters = ask_sites(_FlowerPost(grid), names, session, Place(folder), timeout)
+        letters = ask_sites(_FlowerPost(grid), names, session, Path(folder), timeout)
         fit = combine(letters)
         if done is not None:
             done(fit)

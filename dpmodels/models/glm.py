@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from dpmodels.arguments import real
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
-from dpmodels.mechanisms.protocol import RegressionMechanism
+from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
-from dpmodels.models.linear import Asked, Bound, bind, fit, levels
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.glm import GLMResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.statistics.losses import Logistic, Poisson
-from dpmodels.statistics.protocol import Loss
 
 AUTOMATIC = {
     "binomial": (
@@ -27,8 +31,10 @@ AUTOMATIC = {
 
 def dp_glm(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     family: str = "binomial",
     eps: float | None = None,
@@ -53,6 +59,9 @@ def dp_glm(
     data : frame, mapping or path
         As for :func:`dp_pca`, but not an iterable of frames: the rows are read
         several times. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
+        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     family : {"binomial", "poisson"}
@@ -77,10 +86,8 @@ def dp_glm(
         are longer.
     mechanism : str or instance
         ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -116,48 +123,37 @@ def dp_glm(
     >>> list(fit.params.index), fit.predict({"age": [40]}).shape
     (['Intercept', 'age'], (1,))
     """
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"family": family, "inference": inference, "clip": clip}
+    words |= {"scale": scale, "row_norm": row_norm}
+    question = asked("glm", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(glm_way(question), rows, mechanism, ledger)
+
+
+def glm_way(question: Question) -> Way[GLMResult]:
+    """Return the way of the verb's question."""
+    family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         known = ", ".join(f'"{name}"' for name in AUTOMATIC)
         raise ArgumentError(f"family={said(family)}: expected {known}")
-    asked = Asked(
-        formula=formula,
-        data=data,
-        codebook=codebook,
-        guarantee=resolve_budget(eps, delta, budget),
-        scale=scale,
-        row_norm=row_norm,
-        mechanism=mechanism,
-        adjacency=adjacency,
-        ledger=ledger,
-    )
-    bound = bind(asked)
-    loss, classes = _binomial(bound, clip) if family == "binomial" else _poisson(bound, clip)
-    fitted = fit(
-        "dp_glm",
-        asked,
-        bound,
-        loss,
-        family=family,
-        classes=classes,
-        table=COEFFICIENTS,
-        automatic=AUTOMATIC[family],
-        options={"inference": inference},
-    )
-    return GLMResult(*fitted)
+    terms = linear(question)
+    binomial = family == "binomial"
+    model = _binomial(terms.both, clip) if binomial else _poisson(terms.both, clip)
+    return coefficients_way(question, terms, model, COEFFICIENTS, AUTOMATIC[family], GLMResult)
 
 
-def _binomial(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[str, ...]]:
+def _binomial(both: TwoSided, clip: float | None) -> Model:
     """Return the logistic loss and the two levels."""
     if clip is not None:
         raise ArgumentError(
             f'clip={said(clip)} goes with family="poisson"; logistic gradients are bounded'
         )
-    return Logistic(), levels(bound.both, 'family="binomial"')
+    return Model("binomial", Logistic(), levels(both, 'family="binomial"'))
 
 
-def _poisson(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[str, ...]]:
+def _poisson(both: TwoSided, clip: float | None) -> Model:
     """Return clipped residuals; check that the response is a number that counts."""
-    response = bound.both.response
+    response = both.response
     name, lower, upper = shorten(response.names[0]), response.lower[0], response.upper[0]
     counts = isinstance(response.blocks[0].factors[0], RealValue)
     if not counts or lower < 0 or upper <= 0:
@@ -172,4 +168,4 @@ def _poisson(bound: Bound, clip: float | None) -> tuple[Loss | Poisson, tuple[st
             f"clip={said(clip)}: expected a bound on residuals in units of the response, such as "
             f"{suits:.3g}"
         )
-    return Poisson(float(upper), float(largest)), ()
+    return Model("poisson", Poisson(float(upper), float(largest)), ())

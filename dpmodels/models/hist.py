@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,8 +18,10 @@ from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Constant, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.hist import HistResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -44,25 +47,18 @@ def dp_hist(
     ----------
     formula : str
         ``"~ age"``, or ``"age ~ sex"`` for a histogram of each group.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     breaks : int or sequence of float
         A number of equal bins over the declared range, 2 or more, or the ends
         of the bins: rising, three or more, within the declared range. Rows
         outside them count as incomplete.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -91,22 +87,21 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    both = sides(formula, codebook)
-    tally, ends, variable = bins(both, breaks)
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    described = describe("dp_hist", both, (tally,), wanted)
-    return HistResult(*described, breaks=np.array(ends), variable=variable)
+    question = asked("hist", formula, codebook, eps, delta, budget, adjacency, breaks=breaks)
+    return cross(hist_way(question), rows, mechanism, ledger)
+
+
+def hist_way(question: Question) -> Way[HistResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    tally, ends, variable = bins(both, question.words["breaks"])
+    made = partial(HistResult, breaks=np.array(ends), variable=variable)
+    return described_way(question, both, (tally,), made)
 
 
 def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
-    """Return the table of a histogram, the ends of its bins, and what is counted.
-
-    Raises
-    ------
-    FormulaError, ArgumentError
-        If the formula is not of one number, or `breaks` are no ends.
-    """
+    """Return the table of a histogram, the ends of its bins, and what is counted."""
     _check_number(both)
     number, factors = one_measured(both, "dp_hist")
     ends = _ends(breaks, number)

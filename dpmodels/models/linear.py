@@ -1,106 +1,77 @@
-"""The way of every release of coefficients: design, choice, plan, charge, measure, release."""
+"""What verbs on linear predictors share: their way, and the call that a result keeps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
-from dpmodels.design.regression import private_regression
+from dpmodels.design.regression import joint_design
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.protocol import RegressionMechanism
-from dpmodels.models.asked import about
-from dpmodels.noise import source
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, charge, check_ledger
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.released import CoefficientsRelease, digest
+from dpmodels.models.crossing import Way
+from dpmodels.question import Question
+from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
-from dpmodels.typing import Floats
+from dpmodels.typing import Coder, Floats
 
+Made = TypeVar("Made")
 Table = Mapping[str, type[RegressionMechanism]]
 
 
-class Asked(NamedTuple):
-    """The words that verbs on linear predictors share, as given."""
+class Linear(NamedTuple):
+    """Both sides of a formula, the design of no rows, and how rows become predictors."""
 
-    formula: str
-    data: object
-    codebook: Codebook
-    guarantee: Guarantee
-    scale: str | None
-    row_norm: float | None
-    mechanism: object
-    adjacency: AdjacencyName | Adjacency
-    ledger: Ledger | None
-
-
-class Bound(NamedTuple):
-    """A formula bound to rows, and how its rows become those of a linear predictor."""
-
-    design: PrivateDesign
     both: TwoSided
+    design: PrivateDesign
     predictors: Predictors
 
 
-class Fitted(NamedTuple):
-    """A release with the public facts it came from."""
+class Model(NamedTuple):
+    """The model in a word, what is summed over rows, and levels of a response that has them."""
 
-    call: CoefficientsCall
-    release: CoefficientsRelease
-    coder: Callable[[object], Floats] | None
+    family: str
+    loss: Loss | Poisson
+    levels: tuple[str, ...]
 
 
-def bind(asked: Asked) -> Bound:
-    """Bind a formula to data without reading a row.
-
-    Raises
-    ------
-    FormulaError, CodebookError, ArgumentError, FrameError
-        From the formula, the codebook, the arguments and the column names.
-    """
-    both = two_sided(asked.formula, asked.codebook)
-    design = private_regression(
-        asked.formula,
-        asked.data,
-        asked.codebook,
-        scale=asked.scale,
-        row_norm=asked.row_norm,
+def linear(question: Question) -> Linear:
+    """Code a question's formula."""
+    both = two_sided(question.formula, question.codebook)
+    own = joint_design(
+        both,
+        question.codebook,
+        scale=question.words["scale"],
+        row_norm=question.words["row_norm"],
         # Without an intercept a moved column would be another model.
         center=both.intercept,
     )
-    own = design.scaling
+    scaled = own.scaling
     ends = (both.response.lower[0], both.response.upper[0])
-    left = max(abs(end - own.centre[-1]) for end in ends) / own.scale[-1]
-    longest = math.sqrt(own.row_norm**2 - left**2) / own.row_norm if both.terms.names else 0.0
+    left = max(abs(end - scaled.centre[-1]) for end in ends) / scaled.scale[-1]
+    longest = math.sqrt(scaled.row_norm**2 - left**2) / scaled.row_norm if both.terms.names else 0.0
     predictors = Predictors(
         terms=len(both.terms.names),
         intercept=both.intercept,
         radius=longest,
-        middle=float(own.centre[-1]),
-        reach=float(own.scale[-1] * own.row_norm),
+        middle=float(scaled.centre[-1]),
+        reach=float(scaled.scale[-1] * scaled.row_norm),
     )
-    return Bound(design, both, predictors)
+    return Linear(both, own, predictors)
 
 
 def levels(both: TwoSided, verb: str) -> tuple[str, str]:
-    """Return the two levels of the response, the modelled one last.
-
-    Raises
-    ------
-    FormulaError
-        If the response is not a category of two levels.
-    """
+    """Return the two levels of the response, the modelled one last."""
     factor = both.response.blocks[0].factors[0]
     if isinstance(factor, Category):
         first, second = factor.levels
@@ -113,85 +84,61 @@ def levels(both: TwoSided, verb: str) -> tuple[str, str]:
     )
 
 
-def fit(
-    verb: str,
-    asked: Asked,
-    bound: Bound,
-    loss: Loss | Poisson,
-    *,
-    family: str,
-    classes: tuple[str, ...],
+def coefficients_way(
+    question: Question,
+    terms: Linear,
+    model: Model,
     table: Table,
     automatic: tuple[str, str],
-    options: Mapping[str, object],
-) -> Fitted:
-    """Take rows across: everything is checked and charged before one is read.
+    result: Callable[[CoefficientsCall, CoefficientsRelease, Coder | None], Made],
+) -> Way[Made]:
+    """Return the way of a verb on a linear predictor."""
+    facts = RegressionFacts(terms.predictors, model.loss, question.adjacency)
+    words = {"inference": False, **question.words}
 
-    Parameters
-    ----------
-    verb : str
-        Its name, for the ledger.
-    asked, bound : Asked, Bound
-        What the user wrote, and the formula bound to the rows.
-    loss : Loss or Poisson
-        What is summed.
-    family : str
-        The model in a word.
-    classes : tuple of str
-        Levels of the response; empty where it is a number.
-    table : mapping
-        The strategies the verb takes.
-    automatic : (str, str)
-        What ``mechanism="auto"`` stands for, and why.
-    options : mapping
-        Words for strategies that have such a field.
-    """
-    relation = neighbours(asked.adjacency)
-    check_ledger(asked.ledger)
-    strategy, reason = choose(asked.mechanism, table, lambda: automatic, options)
-    bound.design.require_passes()
-    facts = RegressionFacts(bound.predictors, loss, relation)
-    plan = strategy.plan(facts, asked.guarantee)
-    codebook = bound.design.public.codebook
-    charged = charge(
-        asked.ledger,
-        plan.events,
-        adjacency=relation,
-        about=about(verb, asked.formula, strategy, codebook),
-    )
-    release = strategy.release(strategy.measure(bound.design, plan), plan, source())
-    charged.released(lambda: digest(release))
-    terms, scaled = bound.both.terms, bound.design.scaling
-    call = CoefficientsCall(
-        formula=bound.both.response.formula,
-        codebook=codebook,
-        names=("Intercept",) * bound.both.intercept + terms.names,
-        response=bound.both.response.names[0],
-        levels=classes,
-        family=family,
-        matrix=_matrix(bound),
-        row_norm=bound.predictors.radius * scaled.row_norm,
-        worst_case=_worst_case(bound),
-        scale=asked.scale,
-        clip=loss.clip if isinstance(loss, Poisson) else math.nan,
-        ledger=charged.told,
+    def made(release: CoefficientsRelease, ledger: str, reason: str) -> Made:
+        coder = row_coder(terms.both.terms) if terms.both.terms.names else None
+        return result(_call(question, terms, model, ledger, reason), release, coder)
+
+    def chosen(mechanism: object, _: object) -> tuple[RegressionMechanism, str]:
+        return choose(mechanism, table, lambda: automatic, words)
+
+    return Way(question, terms.design, facts, chosen, made, passes=True)
+
+
+def _call(
+    question: Question, terms: Linear, model: Model, ledger: str, reason: str
+) -> CoefficientsCall:
+    both, scaled, predictors = terms.both, terms.design.scaling, terms.predictors
+    return CoefficientsCall(
+        formula=both.response.formula,
+        codebook=terms.design.public.codebook,
+        names=("Intercept",) * both.intercept + both.terms.names,
+        response=both.response.names[0],
+        levels=model.levels,
+        family=model.family,
+        matrix=_matrix(terms),
+        row_norm=predictors.radius * scaled.row_norm,
+        worst_case=_worst_case(terms),
+        scale=question.words["scale"],
+        clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
+        ledger=ledger,
         reason=reason,
     )
-    return Fitted(call, release, row_coder(terms) if terms.names else None)
 
 
-def _worst_case(bound: Bound) -> float:
+def _worst_case(own: Linear) -> float:
     """Return the longest scaled row of the terms that the codebook allows."""
-    scaled, predictors = bound.design.scaling, bound.predictors
+    scaled, predictors = own.design.scaling, own.predictors
     if not predictors.terms:
         return 0.0
     response = scaled.row_norm**2 * (1 - predictors.radius**2)
     return math.sqrt(scaled.worst_case**2 - response)
 
 
-def _matrix(bound: Bound) -> Floats:
+def _matrix(terms: Linear) -> Floats:
     """Return what turns coefficients of the ball into those of the coded columns."""
-    predictors, scaled = bound.predictors, bound.design.scaling
+    predictors, scaled = terms.predictors, terms.design.scaling
     own, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))
     if predictors.terms:

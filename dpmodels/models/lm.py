@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
 
 from dpmodels.codebook import Codebook
-from dpmodels.design import PrivateDesign, row_coder
-from dpmodels.design.regression import private_regression
+from dpmodels.design import row_coder
+from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
-from dpmodels.models.asked import about
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    Guarantee,
-    Ledger,
-    charge,
-    check_ledger,
-    resolve_budget,
-)
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.results import MomentsCall
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.scaled import moments_call
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import MomentsRelease
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 LAWFUL = (Moments, AdaSSP, Gauss, Laplace)
 ALWAYS = (
@@ -59,11 +52,8 @@ def dp_lm(
     formula : str
         Such as ``"income ~ age + C(sex)"``; ``y ~ .`` for all other variables
         of the codebook.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables, response and weights among
         them. Values outside their bounds are clipped to them.
@@ -81,10 +71,8 @@ def dp_lm(
     mechanism : str or instance
         ``"auto"``, ``"moments"`` (noisy moments of terms and response) or
         ``"adassp"`` (the same, and a ridge by a private eigenvalue).
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -125,77 +113,36 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    guarantee, relation = resolve_budget(eps, delta, budget), neighbours(adjacency)
-    check_ledger(ledger)
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    asked = _bind(formula, rows, codebook, weights, row_norm)
-    facts = Facts(len(asked.design.public.names), relation, centred=True)
-    name, reason = asked.held.mechanism(mechanism, "moments", guarantee)
-    strategy, always = choose(name, REGRESSION, lambda: ("moments", ALWAYS))
-    reason = always or reason
-    if not isinstance(strategy, LAWFUL):
-        raise ArgumentError(
-            f"mechanism= is of type {type(strategy).__name__}; least squares needs moments whose "
-            'noise has a known law: "moments", "adassp", or an instance of these'
-        )
-    plan = strategy.plan(facts, guarantee)
-    asked.held.check(strategy, plan)
-    charged = charge(
-        ledger,
-        plan.events,
-        adjacency=relation,
-        about=about("dp_lm", formula, strategy, asked.design.public.codebook),
-        claims=asked.held.claims,
-    )
-    release = asked.held.release(strategy, asked.designs, plan, charged)
-    call = _call(asked.design, charged.told, reason)
-    terms, model = asked.both.terms, LinearModel(asked.both.intercept, weights)
-    return LMResult(call, release, model, row_coder(terms) if terms.names else None)
+    words = {"weights": weights, "row_norm": row_norm}
+    question = asked("lm", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(lm_way(question), rows, mechanism, ledger)
 
 
-class _Bound(NamedTuple):
-    both: TwoSided
-    held: Parties
-    designs: tuple[PrivateDesign, ...]
+def lm_way(question: Question) -> Way[LMResult]:
+    """Return the way of the verb's question."""
+    weights, book = question.words["weights"], question.codebook
+    apart = () if weights is None else (str(weights),)
+    both = two_sided(question.formula, book, apart=apart)
+    emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(both.terms.names)) - 1, 1.0))
+    row_norm = question.words["row_norm"]
+    own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
+    columns = len(own.public.names)
+    facts = Facts(columns, question.adjacency, centred=True)
 
-    @property
-    def design(self) -> PrivateDesign:
-        """Public facts of all."""
-        return self.designs[0]
+    def made(release: MomentsRelease, ledger: str, reason: str) -> LMResult:
+        asked = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
+        coder = row_coder(both.terms) if both.terms.names else None
+        model = LinearModel(both.intercept, weights)
+        return LMResult(moments_call(own, asked, ledger, reason), release, model, coder)
 
+    def chosen(mechanism: object, _: object) -> tuple[Any, str]:
+        strategy, reason = choose(mechanism, REGRESSION, lambda: ("moments", ALWAYS))
+        if not isinstance(strategy, LAWFUL):
+            raise ArgumentError(
+                f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
+                'whose noise has a known law: "moments", "adassp", or an instance of these'
+            )
+        return strategy, reason
 
-def _bind(
-    formula: str, data: object, codebook: Codebook, weights: str | None, row_norm: float | None
-) -> _Bound:
-    both = two_sided(formula, codebook, apart=() if weights is None else (str(weights),))
-    terms = len(both.terms.names)
-    emphasis = math.sqrt(max(math.sqrt(1 + 2 * terms) - 1, 1.0))
-    held = parties(data)
-    designs = held.bind(
-        lambda own: private_regression(
-            formula, own, codebook, weights=weights, row_norm=row_norm, emphasis=emphasis
-        )
-    )
-    return _Bound(both, held, designs)
-
-
-def _call(design: PrivateDesign, ledger: str, reason: str) -> MomentsCall:
-    public, scaling = design.public, design.scaling
-    return MomentsCall(
-        formula=public.formula,
-        codebook=public.codebook,
-        names=public.names,
-        lower=public.lower,
-        upper=public.upper,
-        origin=scaling.centre,
-        divisor=scaling.scale,
-        row_norm=scaling.row_norm,
-        worst_case=scaling.worst_case,
-        unit_rows=False,
-        center=True,
-        scale="range",
-        denoise=None,
-        ncomp=len(public.names),
-        ledger=ledger,
-        reason=reason,
-    )
+    return Way(question, own, facts, chosen, made, "moments")

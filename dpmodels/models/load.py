@@ -1,24 +1,32 @@
-"""``load``: a saved result back in hand."""
+"""``load``: a saved result back in hand, once its parts go together."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from os import PathLike
 from typing import Any, Final
 
+import numpy as np
+
+from dpmodels.codebook import Numeric
 from dpmodels.design import row_coder
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.formula import Design, design
-from dpmodels.models.loaded import (
-    require_centred,
-    require_coefficients,
-    require_columns,
-    require_linear,
-    require_tables,
-)
+from dpmodels.formula.response import two_sided
+from dpmodels.formula.sides import Sides, one_measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.models.describing import table_facts
+from dpmodels.models.hist import bins
+from dpmodels.models.linear import levels
+from dpmodels.models.overview import tables
+from dpmodels.models.quantile import cells_of, checked_probs
+from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
+from dpmodels.results.arguments import checked_level
+from dpmodels.results.call import MomentsCall, TableFacts
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
@@ -29,6 +37,118 @@ from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
+
+# Ranges are worked out by functions that may differ in their last bits between machines.
+_NEAR = 1e-9
+
+
+def require_columns(call: MomentsCall, own: Design) -> None:
+    """Refuse columns that are not those of the formula."""
+    if call.names != own.names:
+        raise FrameError("call.names: not the columns of the formula")
+    for name, ends in (("lower", own.lower), ("upper", own.upper)):
+        if not np.allclose(getattr(call, name), ends, rtol=_NEAR, atol=0):
+            raise FrameError(f"array {name!r}: not the public range of the formula's columns")
+
+
+def require_centred(result: MomentsResult) -> None:
+    """Refuse moments of other columns, or of none that a mean is taken off."""
+    call, release = result.call, result.release
+    require_columns(call, design(call.formula, call.codebook))
+    if release.total is None or not call.center or call.scale != "range":
+        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
+
+
+def require_linear(result: LMResult) -> Design:
+    """Return the terms of a regression, or refuse what is not of its formula."""
+    call, release, model = result.call, result.release, result.model
+    apart = () if model.weights is None else (model.weights,)
+    both = two_sided(call.formula, call.codebook, apart=apart)
+    require_columns(call, both.joint)
+    if model.intercept != both.intercept:
+        raise FrameError("model.intercept: not as in the formula")
+    if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
+        raise FrameError("model.weights: expected a number of the codebook")
+    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
+        raise FrameError("array 'total', release.noise: a regression needs both, without nan")
+    return both.terms
+
+
+def require_coefficients(result: GLMResult | SVMResult) -> Design:
+    """Return the terms of a linear predictor, or refuse what is not of its formula."""
+    call = result.call
+    if (call.family == "svm") != isinstance(result, SVMResult):
+        raise FrameError(f"call.family: {call.family!r} is none of such a result")
+    both = two_sided(call.formula, call.codebook)
+    names = ("Intercept",) * both.intercept + both.terms.names
+    if call.names != names or call.response != both.response.names[0]:
+        raise FrameError("call.names, call.response: not those of the formula")
+    if call.levels != (() if call.family == "poisson" else levels(both, call.family)):
+        raise FrameError("call.levels: not those of the formula's response")
+    return both.terms
+
+
+def require_tables(result: Any) -> None:
+    """Refuse a description whose tables are not those of the formula."""
+    call = result.call
+    both = sides(call.formula, call.codebook)
+    if isinstance(result, HistResult):
+        expected = [_bins(both, result)]
+    else:
+        tallies = _tallies(result, both)
+        expected = list(map(table_facts, tallies))
+        if isinstance(result, QuantileResult):
+            _require_quantiles(result, tallies[0])
+    if len(expected) != len(call.tables) or not all(map(_same, expected, call.tables)):
+        raise FrameError("call.tables: not those of the formula")
+    if isinstance(result, OverviewResult) and result.strata != len(both.left):
+        raise FrameError("strata: not as many as the formula groups by")
+
+
+def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
+    if isinstance(result, OverviewResult):
+        return tables(both)
+    if isinstance(result, TableResult):
+        return (counted(both),)
+    number, factors = one_measured(both, "the result")
+    if isinstance(result, QuantileResult):
+        return (Tally(factors, number),)
+    two = [len(factor.levels) for factor in factors] in ([], [2])
+    if isinstance(result, TTestResult) and not two:
+        raise FrameError("call.formula: a t-test compares two groups, or one mean with a number")
+    return (Tally(factors, number, 4 if isinstance(result, VarResult) else 2),)
+
+
+def _bins(both: Sides, result: HistResult) -> TableFacts:
+    """Return the table of a histogram, with the names of the bins that the file has."""
+    tally, ends, variable = bins(both, 2)
+    facts, breaks = table_facts(tally), result.breaks
+    names = result.call.tables[0].levels[-1:]
+    if not names or len(set(names[0])) + 1 != len(breaks):
+        raise FrameError("breaks: not as many as there are bins, and one")
+    if not all(isinstance(name, str) for name in names[0]) or result.variable != variable:
+        raise FrameError("variable, call.tables: not those of the formula")
+    slack = _NEAR * (ends[-1] - ends[0])
+    held = ends[0] - slack <= breaks[0] and breaks[-1] <= ends[-1] + slack
+    if not held or not (np.diff(breaks) > 0).all():
+        raise FrameError("breaks: not increasing, or outside the declared range")
+    return replace(facts, levels=(*facts.levels[:-1], *names))
+
+
+def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
+    checked_probs(result.probs)
+    if result.level is not None:
+        checked_level(result.level)
+    if result.grid != cells_of(grouped):
+        raise FrameError("grid: not the number of cells of such a quantile")
+
+
+def _same(expected: TableFacts, found: TableFacts) -> bool:
+    ends = np.allclose(
+        [found.lower, found.upper], [expected.lower, expected.upper], rtol=_NEAR, atol=0
+    )
+    return bool(ends) and replace(found, lower=expected.lower, upper=expected.upper) == expected
+
 
 Described = (
     MeanResult

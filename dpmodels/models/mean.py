@@ -8,8 +8,10 @@ from dpmodels.codebook import Codebook
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.groups import MeanResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -36,23 +38,16 @@ def dp_mean(
         ``"income ~ sex"``, ``"income ~ sex + region"`` for each combination of
         levels, or ``"~ income"`` for all rows. A comparison or a variable of
         two levels on the left gives proportions.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -83,8 +78,13 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    both = sides(formula, codebook)
-    number, factors = one_measured(both, "dp_mean")
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    return MeanResult(*describe("dp_mean", both, (Tally(factors, number, 2),), wanted))
+    question = asked("mean", formula, codebook, eps, delta, budget, adjacency)
+    return cross(mean_way(question), rows, mechanism, ledger)
+
+
+def mean_way(question: Question) -> Way[MeanResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    number, factors = one_measured(both, "dp_mean")
+    return described_way(question, both, (Tally(factors, number, 2),), MeanResult)

@@ -8,11 +8,14 @@ from dpmodels.codebook import Codebook
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import COVARIANCE
-from dpmodels.models.crossing import Asked, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.scaled import scaled_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
+from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
-from dpmodels.results import MomentsResult
-from dpmodels.sites import PROTOCOLS, DPdisPCA, SiteProtocol, gathered, parties
+from dpmodels.results import MomentsCall, MomentsResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+from dpmodels.typing import Coder
 
 
 def dp_moments(
@@ -40,11 +43,8 @@ def dp_moments(
     formula : str
         A right-hand side that names all columns wanted later, for example
         ``"~ age * sex + log(income + 1)"`` or ``"~ ."``.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -55,10 +55,8 @@ def dp_moments(
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of matrices, free of charge.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged once, before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -91,43 +89,28 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"row_norm": row_norm, "denoise": denoise}
+    question = asked("moments", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(moments_way(question), rows, "gauss", ledger)
+
+
+def moments_way(question: Question) -> Way[MomentsResult]:
+    """Return the way of the verb's question."""
+    row_norm, guarantee = question.words["row_norm"], question.guarantee
     if isinstance(row_norm, str):
         raise ArgumentError(
             f"row_norm={row_norm!r}: expected a number or None; rows divided by their norm over "
             'all columns say nothing of fewer: use dp.dp_pca or dp.dp_cov with row_norm="unit"'
         )
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    _require_law(rows)
-    guarantee = resolve_budget(eps, delta, budget)
     if isinstance(guarantee, PureDP):
         raise BudgetError(
             f"{guarantee.describe()}: dp_moments adds Gaussian noise, which has no pure guarantee: "
             "write delta=1e-6, or budget=dp.ZCDP(rho)"
         )
-    asked = Asked(
-        formula=formula,
-        data=rows,
-        codebook=codebook,
-        guarantee=guarantee,
-        center=True,
-        scale="range",
-        row_norm=row_norm,
-        mechanism="gauss",
-        denoise=denoise,
-        adjacency=adjacency,
-        ledger=ledger,
-    )
-    crossed = cross("dp_moments", asked, COVARIANCE)
-    assert isinstance(crossed.release, MomentsRelease)
-    return MomentsResult(crossed.call, crossed.release, row_coder)
+    return scaled_way(question, COVARIANCE, _result, lawful=True)
 
 
-def _require_law(rows: object) -> None:
-    """Refuse sites that release a part of their moments, with noise of no known law."""
-    protocol = parties(rows).protocol
-    if protocol is not None and protocol.trust.name == DPdisPCA.trust.name:
-        raise ArgumentError(
-            f"protocol={protocol.trust.name!r} releases the leading part of moments, from which no "
-            "regression and no interval can be made: write protocol='full' or 'secure_sum', or use "
-            "dp.dp_pca or dp.dp_cov"
-        )
+def _result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> MomentsResult:
+    # Columns are named after the release: each question of the user's codes its own.
+    return MomentsResult(call, release, row_coder)

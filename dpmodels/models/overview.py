@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
@@ -10,8 +11,10 @@ from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.overview import OverviewResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -37,21 +40,16 @@ def dp_summary(
     formula : str
         ``"~ age + income + sex"`` or ``"~ ."``; ``"sex ~ age + income"``
         describes the variables by sex.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
         The guarantee, for all variables together.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged once, before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -80,22 +78,20 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    both = sides(formula, codebook)
-    tallies = tables(both)
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    described = describe("dp_summary", both, tallies, wanted)
-    return OverviewResult(*described, strata=len(both.left))
+    question = asked("summary", formula, codebook, eps, delta, budget, adjacency)
+    return cross(summary_way(question), rows, mechanism, ledger)
+
+
+def summary_way(question: Question) -> Way[OverviewResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    made = partial(OverviewResult, strata=len(both.left))
+    return described_way(question, both, tables(both), made)
 
 
 def tables(both: Sides) -> tuple[Tally, ...]:
-    """Return a table for each variable of the right-hand side.
-
-    Raises
-    ------
-    FormulaError
-        If there is none, or one of them is on both sides.
-    """
+    """Return a table for each variable of the right-hand side."""
     if not both.right:
         raise FormulaError(
             f"formula {shorten(both.text)!r} has nothing on its right-hand side to describe; "

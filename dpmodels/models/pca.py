@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
-from dpmodels.design import row_coder
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
-from dpmodels.models.crossing import Asked, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
-from dpmodels.released import SubspaceRelease
-from dpmodels.results import PCAResult, SubspaceResult
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.scaled import scaled_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import Release, SubspaceRelease
+from dpmodels.results import MomentsCall, PCAResult, SubspaceResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+from dpmodels.typing import Coder
 
 # What mechanism="auto" may stand for: a table of components needs to tell them from noise.
 LAWFUL = frozenset({"gauss", "shells", "laplace"})
@@ -127,29 +129,22 @@ def dp_pca(
     >>> fit.loadings.sizes
     Frozen({'variable': 3, 'component': 3})
     """
-    asked = Asked(
-        formula=formula,
-        data=gathered(data, sites, protocol, PROTOCOLS),
-        codebook=codebook,
-        guarantee=resolve_budget(eps, delta, budget),
-        center=center,
-        scale=scale,
-        row_norm=row_norm,
-        mechanism=mechanism,
-        denoise=denoise,
-        adjacency=adjacency,
-        ledger=ledger,
-    )
-    checked_eigenvals(eigenvals)
-    crossed = cross(
-        "dp_pca",
-        asked,
-        {**COVARIANCE, **SUBSPACE},
-        automatic=LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"},
-        components=ncomp,
-        options={"eigenvals": eigenvals},
-    )
-    coder = row_coder(crossed.design.public)
-    if isinstance(crossed.release, SubspaceRelease):
-        return SubspaceResult(crossed.call, crossed.release, coder)
-    return PCAResult(crossed.call, crossed.release, coder)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"ncomp": ncomp, "center": center, "scale": scale, "row_norm": row_norm}
+    words |= {"denoise": denoise, "eigenvals": eigenvals}
+    question = asked("pca", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(pca_way(question), rows, mechanism, ledger)
+
+
+def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
+    """Return the way of the verb's question."""
+    scale = question.words["scale"]
+    checked_eigenvals(question.words.get("eigenvals"))
+    lawful = LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"}
+    return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=lawful)
+
+
+def _result(call: MomentsCall, release: Release, coder: Coder) -> PCAResult | SubspaceResult:
+    if isinstance(release, SubspaceRelease):
+        return SubspaceResult(call, release, coder)
+    return PCAResult(call, release, coder)

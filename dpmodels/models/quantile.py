@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from numbers import Real as Number
 
@@ -10,28 +10,20 @@ import numpy as np
 
 from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
-from dpmodels.design.cells import private_cells
+from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
-from dpmodels.models.asked import about
+from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_call
-from dpmodels.noise import source
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    Guarantee,
-    Ledger,
-    charge,
-    check_ledger,
-    resolve_budget,
-)
-from dpmodels.privacy import adjacency as neighbours
-from dpmodels.released import digest
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import QuantilesRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Floats
 
 # Cells of the grid: fewer where there are many groups.
@@ -41,8 +33,10 @@ MOST_PROBS = 100
 
 def dp_quantile(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -60,6 +54,9 @@ def dp_quantile(
         ``"~ income"``, or ``"income ~ sex"`` for those of each group.
     data : frame, mapping, path or iterable of frames
         As for :func:`dp_pca`. Never kept.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
+        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
     codebook : Codebook
         Public bounds and levels of the variables.
     eps, delta, budget
@@ -69,10 +66,8 @@ def dp_quantile(
     level : float or None
         Coverage of the confidence intervals, which take half of the budget;
         None buys none.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -108,30 +103,34 @@ def dp_quantile(
     >>> fit.params.shape, fit.conf_int().shape
     ((2, 2), (4, 2))
     """
-    both = sides(formula, codebook)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"probs": probs, "level": level}
+    question = asked("quantile", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(quantile_way(question), rows, "auto", ledger)
+
+
+def quantile_way(question: Question) -> Way[QuantileResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_quantile")
-    asked = checked_probs(probs)
+    probs, level = checked_probs(question.words["probs"]), question.words["level"]
     if level is not None:
         checked_level(level)
-    guarantee, relation = resolve_budget(eps, delta, budget), neighbours(adjacency)
-    check_ledger(ledger)
     grouped = Tally(factors, number)
     grid = cells_of(grouped)
     tally = Tally((*factors, _grid(number, grid)))
-    private = private_cells(both.text, data, both.codebook, (tally,))
-    facts = QuantileFacts(asked, grouped.cells, grid, level, relation)
-    strategy = Exponential()
-    plan = strategy.plan(facts, guarantee)
-    charged = charge(
-        ledger,
-        plan.events,
-        adjacency=relation,
-        about=about("dp_quantile", both.text, strategy, both.codebook),
+
+    def made(release: QuantilesRelease, ledger: str, reason: str) -> QuantileResult:
+        call = described_call(both, (grouped,), ledger, reason)
+        return QuantileResult(call, release, probs, level, grid)
+
+    return Way(
+        question,
+        unbound_cells(both.text, both.codebook, (tally,)),
+        QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
+        lambda *_: (Exponential(), ""),
+        made,
     )
-    release = strategy.release(strategy.measure(private, plan), plan, source())
-    charged.released(lambda: digest(release))
-    call = described_call(both, (grouped,), charged.told, "")
-    return QuantileResult(call, release, asked, level, grid)
 
 
 def cells_of(grouped: Tally) -> int:
@@ -149,13 +148,7 @@ def _grid(number: Real, grid: int) -> Category:
 
 
 def checked_probs(probs: object) -> tuple[float, ...]:
-    """Return increasing numbers from 0 to 1.
-
-    Raises
-    ------
-    ArgumentError
-        If they are not.
-    """
+    """Return increasing numbers from 0 to 1."""
     given = [probs] if isinstance(probs, Number) else probs
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")

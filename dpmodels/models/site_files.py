@@ -2,75 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from os import PathLike
-from pathlib import Path as Place
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, FrameError, said
-from dpmodels.models.cov import dp_cov
-from dpmodels.models.hist import dp_hist
-from dpmodels.models.lm import dp_lm
-from dpmodels.models.mean import dp_mean
-from dpmodels.models.moments import dp_moments
-from dpmodels.models.overview import dp_summary
-from dpmodels.models.pca import dp_pca
-from dpmodels.models.site_words import WORDS, read_words, require_words
-from dpmodels.models.table import dp_table
-from dpmodels.models.var import dp_var
-from dpmodels.outside import conform
-from dpmodels.privacy import (
-    ZCDP,
-    AdjacencyName,
-    ApproxDP,
-    Guarantee,
-    Ledger,
-    check_ledger,
-    resolve_budget,
-)
-from dpmodels.privacy import adjacency as neighbours
+from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.models.crossing import Way, measured, planned
+from dpmodels.models.site_terms import VERBS, keys_of, read_terms, seat_of, state
+from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
-from dpmodels.sites import Parties, SecureSum
-from dpmodels.sites.incoming import Incoming
-from dpmodels.sites.key_file import Seat, take_seat
-from dpmodels.sites.letter import STATED, read_letter, require_same_terms
-from dpmodels.sites.outgoing import SENT, Outgoing, Sent, protocol_terms
+from dpmodels.sites import LetterProtocol, Parties
+from dpmodels.sites.letter import key_claim, read_letter, require_same_terms
+from dpmodels.sites.part import join_parts, write_part
 from dpmodels.sites.posting import finish, post, require_places
+from dpmodels.typing import AnyPath
 
-Path = str | PathLike[str]
 Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | LMResult
 Combined = Moments | MeanResult | VarResult | HistResult | TableResult | OverviewResult
-
-VERBS: Mapping[str, Any] = {
-    "pca": dp_pca,
-    "cov": dp_cov,
-    "moments": dp_moments,
-    "lm": dp_lm,
-    "mean": dp_mean,
-    "var": dp_var,
-    "hist": dp_hist,
-    "table": dp_table,
-    "summary": dp_summary,
-}
-KEYED = ("cape", "secure_sum")
 
 
 def site_release(
     formula: str,
     data: object,
-    path: Path,
+    path: AnyPath,
     *,
     site: str,
     session: str,
-    protocol: str | Sent,
+    protocol: str | LetterProtocol,
     codebook: Codebook,
     verb: str = "pca",
     eps: float | None = None,
@@ -78,10 +44,10 @@ def site_release(
     budget: Guarantee | None = None,
     adjacency: AdjacencyName = "replace",
     ledger: Ledger | None = None,
-    key: Path | None = None,
-    cards: Sequence[Path] = (),
+    key: AnyPath | None = None,
+    cards: Sequence[AnyPath] = (),
     **words: Any,
-) -> Place:
+) -> Path:
     """Write this site's part of a joint release to a file, for :func:`combine`.
 
     Parameters
@@ -151,39 +117,38 @@ def site_release(
     >>> fit.release.shared.sites, fit.nobs
     (('X', 'Y'), 396)
     """
-    chosen, guarantee, terms = stated_terms(
+    stated = state(
         formula,
         site=site,
         session=session,
         protocol=protocol,
         codebook=codebook,
         verb=verb,
-        budget=resolve_budget(eps, delta, budget),
+        eps=eps,
+        delta=delta,
+        budget=budget,
         adjacency=adjacency,
         words=words,
     )
-    check_ledger(ledger)
+    chosen, terms = stated.protocol, stated.terms
     if key is not None and finish(key, site, path, terms, ledger):
-        return Place(path)
+        return Path(path)
     require_places(path, key)
     seat = seat_of(chosen, site, key, cards)
     terms["keys"] = keys_of(seat)
-    outgoing = Outgoing(chosen, terms, site, seat)
-    VERBS[verb](
-        formula,
-        Parties((site,), (data,), outgoing),
-        codebook=codebook,
-        budget=guarantee,
-        adjacency=adjacency,
-        ledger=ledger,
-        **words,
+    # What a ledger lets a site use once: its name in a session, and its key.
+    claims = [("session", f"{session}, site {site}")]
+    claims += [] if seat is None else [key_claim(terms, site)]
+    others = () if seat is None else seat.names
+    held = Parties((site,), (data,), chosen, others)
+    (strategy, plan, _), (statistic,), charged = measured(
+        _way(stated.question), held, "auto", ledger, tuple(claims)
     )
-    assert outgoing.letter is not None
-    post(outgoing.letter, path, key, outgoing.charged)
-    return Place(path)
+    post(write_part(chosen, strategy, statistic, plan, terms, site, seat), path, key, charged)
+    return Path(path)
 
 
-def combine(files: Sequence[Path]) -> Combined:
+def combine(files: Sequence[AnyPath]) -> Combined:
     """Fit what the sites' files were written for, at no further cost.
 
     Parameters
@@ -241,94 +206,28 @@ def combine(files: Sequence[Path]) -> Combined:
     require_same_terms(letters, [str(file) for file in files])
     letters.sort(key=lambda letter: letter.site)
     terms = letters[0].terms
-    protocol = _named(terms)
+    question, protocol = read_terms(terms)
     sites = tuple(letter.site for letter in letters)
-    _require_all(terms, sites)
-    protocol.seats(sites)
-    book = Codebook.from_dict(terms["codebook"])
-    nothing: dict[str, list[float]] = {name: [] for name in book}
-    result: Any = VERBS[terms["verb"]](
-        terms["formula"],
-        Parties(("",), (nothing,), Incoming(protocol, tuple(letters))),
-        codebook=book,
-        budget=conform(ApproxDP | ZCDP, terms["guarantee"], "terms.guarantee"),
-        adjacency=terms["adjacency"],
-        **terms["words"],
-    )
-    call = replace(result.call, ledger="kept by each site")
-    combined: Combined = replace(result, call=call)
+    _require_all(protocol, terms, sites)
+    held, way = Parties(protocol.seats(sites), (), protocol), _way(question)
+    strategy, plan, reason = planned(way, held, "auto", (way.private,))
+    # The rows lie at the sites: of none the lattice and its public facts are told.
+    basis = strategy.measure(way.private, plan).fingerprint.digest
+    release = join_parts(protocol, strategy, letters, plan, basis)
+    combined: Combined = way.result(release, "kept by each site", reason)
     return combined
 
 
-def stated_terms(
-    formula: str,
-    *,
-    site: str,
-    session: str,
-    protocol: object,
-    codebook: Codebook,
-    verb: str,
-    budget: Guarantee,
-    adjacency: AdjacencyName,
-    words: Mapping[str, Any],
-) -> tuple[Sent, Guarantee, dict[str, Any]]:
-    """Return what a site states, as all others have to, but for the keys; read nothing.
-
-    Returns
-    -------
-    protocol, budget, terms
-        The terms are plain values.
-    """
-    chosen = _protocol(protocol)
-    _check(verb, site, session, budget)
-    require_words(verb, words)
-    terms = {
-        "verb": verb,
-        "formula": formula,
-        "codebook": Codebook(codebook).to_dict(),
-        "words": dict(words),
-        "guarantee": [type(budget).__name__, asdict(budget)],
-        "adjacency": neighbours(adjacency).name,
-        "protocol": protocol_terms(chosen),
-        "session": session,
-    }
-    # What the others could not read is said here, before it is paid for.
-    read = json.loads(json.dumps({**terms, "keys": {site: ""}}))
-    conform(STATED, read, "what the site states")
-    return chosen, budget, terms
+def _way(question: Question) -> Way[Combined]:
+    made: Way[Combined] = VERBS[question.verb].way(question)
+    return made
 
 
-def seat_of(protocol: Sent, site: str, key: Path | None, cards: Sequence[Path]) -> Seat | None:
-    """Return the site's seat among the others, None where the protocol has no keys."""
-    name = protocol.trust.name
-    if name not in KEYED:
-        if key is not None or cards:
-            raise ArgumentError(f"key= and cards= are not for protocol={name!r}; leave them out")
-        return None
-    if key is None:
-        raise ArgumentError(
-            f"protocol={name!r} needs key=, made by dp.site_key, and cards=, those of all sites"
-        )
-    if isinstance(protocol, SecureSum) and protocol.dropouts:
-        raise ArgumentError(
-            f"dropouts={protocol.dropouts}: files of sites that do not answer cannot be made up "
-            "for; write dropouts=0, and start again without such a site"
-        )
-    seat = take_seat(key, site, cards)
-    protocol.seats(seat.names)
-    return seat
-
-
-def keys_of(seat: Seat | None) -> dict[str, str]:
-    """Return all sites' public keys as plain values."""
-    if seat is None:
-        return {}
-    return {name: own.hex() for name, own in zip(seat.names, seat.public, strict=True)}
-
-
-def _require_all(terms: Mapping[str, Any], sites: tuple[str, ...]) -> None:
+def _require_all(
+    protocol: LetterProtocol, terms: Mapping[str, Any], sites: tuple[str, ...]
+) -> None:
     """Refuse to go on without a site whose masks the others carry."""
-    if terms["protocol"]["name"] not in KEYED:
+    if not protocol.keyed:
         return
     absent = sorted(set(terms["keys"]) - set(sites))
     if absent:
@@ -339,34 +238,3 @@ def _require_all(terms: Mapping[str, Any], sites: tuple[str, ...]) -> None:
     strange = sorted(set(sites) - set(terms["keys"]))
     if strange:
         raise FrameError(f"site {strange[0]!r} is none of the sites that agreed on keys")
-
-
-def _check(verb: object, site: object, session: object, own: Any) -> None:
-    if not isinstance(verb, str) or verb not in VERBS:
-        raise ArgumentError(f"verb={said(verb)}: expected one of {', '.join(map(repr, VERBS))}")
-    for name, given in (("site", site), ("session", session)):
-        if not isinstance(given, str) or not given:
-            raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
-    if not isinstance(own, ApproxDP | ZCDP):
-        raise ArgumentError("sites add Gaussian noise: write delta=1e-6, or budget=dp.ZCDP(rho)")
-
-
-def _protocol(protocol: object) -> Sent:
-    if isinstance(protocol, tuple(SENT.values())):
-        return cast("Sent", protocol)
-    if not isinstance(protocol, str) or protocol not in SENT:
-        known = ", ".join(map(repr, SENT))
-        raise ArgumentError(f"protocol={said(protocol)}: expected one of {known}")
-    made: Sent = SENT[protocol]()
-    return made
-
-
-def _named(terms: Mapping[str, Any]) -> Sent:
-    """Return the protocol of a file, and refuse what this version does not know."""
-    words = dict(terms["protocol"])
-    name, verb = words.pop("name", None), terms["verb"]
-    if name not in SENT or verb not in VERBS or not set(terms["words"]) <= set(WORDS[verb]):
-        raise FrameError("the files are of a verb, words or a protocol that this version lacks")
-    read_words(terms["words"], "terms.words")
-    made: Sent = conform(SENT[name], words, "terms.protocol")
-    return made

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpmodels.codebook import Codebook
-from dpmodels.mechanisms.protocol import RegressionMechanism
-from dpmodels.mechanisms.regression import Objective, Output
-from dpmodels.models.linear import Asked, bind, fit, levels
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.mechanisms import Objective, Output, RegressionMechanism
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.svm import SVMResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.statistics.losses import Huber
 
 TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output": Output}
@@ -16,8 +20,10 @@ AUTOMATIC = ("objective", "its noise is divided by the curvature of the rows, no
 
 def dp_svm(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -40,10 +46,11 @@ def dp_svm(
     data : frame, mapping or path
         As for :func:`dp_pca`, but not an iterable of frames: the rows are read
         several times. Never kept.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
+        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     width : float
         Half the length of the round part of the loss, from 0.1 to 4.
     ridge : float, optional
@@ -55,10 +62,8 @@ def dp_svm(
         The longest scaled row to keep whole.
     mechanism : {"auto", "objective", "output"} or instance
         Where the noise enters.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -86,28 +91,14 @@ def dp_svm(
     >>> fit.predict({"x": [-0.9, 0.9]})
     array(['a', 'b'], dtype=object)
     """
-    loss = Huber(width)
-    asked = Asked(
-        formula=formula,
-        data=data,
-        codebook=codebook,
-        guarantee=resolve_budget(eps, delta, budget),
-        scale=scale,
-        row_norm=row_norm,
-        mechanism=mechanism,
-        adjacency=adjacency,
-        ledger=ledger,
-    )
-    bound = bind(asked)
-    fitted = fit(
-        "dp_svm",
-        asked,
-        bound,
-        loss,
-        family="svm",
-        classes=levels(bound.both, "dp_svm"),
-        table=TABLE,
-        automatic=AUTOMATIC,
-        options={"inference": False, "ridge": ridge},
-    )
-    return SVMResult(*fitted)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    words = {"width": width, "ridge": ridge, "scale": scale, "row_norm": row_norm}
+    question = asked("svm", formula, codebook, eps, delta, budget, adjacency, **words)
+    return cross(svm_way(question), rows, mechanism, ledger)
+
+
+def svm_way(question: Question) -> Way[SVMResult]:
+    """Return the way of the verb's question."""
+    loss, terms = Huber(question.words["width"]), linear(question)
+    model = Model("svm", loss, levels(terms.both, "dp_svm"))
+    return coefficients_way(question, terms, model, TABLE, AUTOMATIC, SVMResult)

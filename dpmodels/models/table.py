@@ -9,8 +9,10 @@ from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.table import TableResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -36,21 +38,14 @@ def dp_table(
     formula : str
         ``"~ sex + region"``: a count for each combination of declared levels.
         Numbers are cut at public breaks, ``"~ sex + cut(age, [0, 30, 60, 100])"``.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -85,21 +80,19 @@ def dp_table(
     >>> fit.counts.sizes, fit.margins("sex").sizes
     (Frozen({'sex': 2, 'region': 3}), Frozen({'sex': 2}))
     """
-    both = sides(formula, codebook)
-    tally = counted(both)
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    return TableResult(*describe("dp_table", both, (tally,), wanted))
+    question = asked("table", formula, codebook, eps, delta, budget, adjacency)
+    return cross(table_way(question), rows, mechanism, ledger)
+
+
+def table_way(question: Question) -> Way[TableResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    return described_way(question, both, (counted(both),), TableResult)
 
 
 def counted(both: Sides) -> Tally:
-    """Return the table of a right-hand side.
-
-    Raises
-    ------
-    FormulaError
-        If there is none, or something on the left.
-    """
+    """Return the table of a right-hand side."""
     if both.left or not both.right:
         raise FormulaError(
             f"formula {shorten(both.text)!r}: dp_table counts the levels of the right-hand side "

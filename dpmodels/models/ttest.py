@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.ttest import TTestResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
 def dp_ttest(
     formula: str,
-    data: object,
+    data: object = None,
     *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
     codebook: Codebook,
     eps: float | None = None,
     delta: float = 0.0,
@@ -33,22 +41,18 @@ def dp_ttest(
     formula : str
         ``"income ~ sex"``, a group of two declared levels, or ``"~ income"``
         for one sample.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     mu : float
         The difference, or the mean, that is tested.
     mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -81,7 +85,14 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    both = sides(formula, codebook)
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    question = asked("ttest", formula, codebook, eps, delta, budget, adjacency, mu=mu)
+    return cross(ttest_way(question), rows, mechanism, ledger)
+
+
+def ttest_way(question: Question) -> Way[TTestResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_ttest")
     levels = [len(factor.levels) for factor in factors]
     if levels not in ([], [2]):
@@ -89,7 +100,5 @@ def dp_ttest(
             f"formula {shorten(both.text)!r}: a t-test compares two groups; write 'y ~ group' "
             "with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
-    wanted = Wanted(data, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    tested = finite("mu", mu)
-    described = describe("dp_ttest", both, (Tally(factors, number, 2),), wanted)
-    return TTestResult(*described, mu=tested)
+    made = partial(TTestResult, mu=finite("mu", question.words["mu"]))
+    return described_way(question, both, (Tally(factors, number, 2),), made)

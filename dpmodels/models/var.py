@@ -8,8 +8,10 @@ from dpmodels.codebook import Codebook
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.describing import Wanted, describe
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, resolve_budget
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
 from dpmodels.results.groups import VarResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -35,21 +37,14 @@ def dp_var(
     formula : str
         ``"income ~ sex"``, ``"income ~ sex + region"`` for each combination of
         levels, or ``"~ income"`` for all rows.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and who sees what of
-        them, see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency : {"replace", "add-remove"}
-        Who is a neighbour.
-    ledger : Ledger, optional
-        Charged before a row is read; refuses what it cannot afford.
+    adjacency, ledger
+        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -76,8 +71,13 @@ def dp_var(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    both = sides(formula, codebook)
-    number, factors = one_measured(both, "dp_var")
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    wanted = Wanted(rows, resolve_budget(eps, delta, budget), mechanism, adjacency, ledger)
-    return VarResult(*describe("dp_var", both, (Tally(factors, number, 4),), wanted))
+    question = asked("var", formula, codebook, eps, delta, budget, adjacency)
+    return cross(var_way(question), rows, mechanism, ledger)
+
+
+def var_way(question: Question) -> Way[VarResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    number, factors = one_measured(both, "dp_var")
+    return described_way(question, both, (Tally(factors, number, 4),), VarResult)

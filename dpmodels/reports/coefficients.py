@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpmodels.released import CoefficientsRelease
+from dpmodels.released import CoefficientsRelease, shared_facts
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.reports.header import SEE, closing, more, opening, row_norm
 from dpmodels.results.base import report_of
@@ -51,6 +51,7 @@ def _report(
         ("Row norm", row_norm(call)),
         ("Response", response),
         ("Ridge", f"{signif(release.ridge, 3)} rows"),
+        *shared_facts(release),
     )
     closed = closing(call, release, f"{SEE}.regression")
     return Report(title, facts, (section,), (*notes, *closed), fit.stamp)

@@ -53,24 +53,28 @@ Keys are taken to be the sites' own: who hands out keys must be known to them.
 message and, under ``replace``, its number of rows.
 """
 
+from typing import Any
+
 from dpmodels.sites.cape import Cape as Cape
 from dpmodels.sites.dpdispca import DPdisPCA as DPdisPCA
 from dpmodels.sites.full import Full as Full
 from dpmodels.sites.local import Local as Local
 from dpmodels.sites.parties import Parties as Parties
+from dpmodels.sites.parties import Witness as Witness
 from dpmodels.sites.parties import gathered as gathered
 from dpmodels.sites.parties import parties as parties
 from dpmodels.sites.parties import together as together
 from dpmodels.sites.pooled import Pooled as Pooled
+from dpmodels.sites.protocol import LetterProtocol as LetterProtocol
 from dpmodels.sites.protocol import SiteProtocol as SiteProtocol
 from dpmodels.sites.protocol import Trust as Trust
 from dpmodels.sites.secure_sum import SecureSum as SecureSum
 
-PROTOCOLS: dict[str, type[SiteProtocol]] = {
-    "pooled": Pooled,
-    "local": Local,
+# Those whose sites can be different organisations.
+SENT: dict[str, type[Any]] = {
     "full": Full,
     "dpdispca": DPdisPCA,
     "cape": Cape,
     "secure_sum": SecureSum,
 }
+PROTOCOLS: dict[str, type[Any]] = {"pooled": Pooled, "local": Local, **SENT}

@@ -42,22 +42,34 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.noise import Entropy
+from dpmodels.sites.key_file import Seat
 from dpmodels.sites.keys import PairStream, pair_key
-from dpmodels.sites.message import WORD, coalition, shared_by
 from dpmodels.sites.payload import (
+    WORD,
     AnyPlan,
     Payload,
+    coalition,
     draw,
     multiplier,
+    pack,
     require_gaussian,
     scales,
+    shared_by,
 )
-from dpmodels.sites.protocol import Trust
+from dpmodels.sites.protocol import LetterProtocol, Trust
 from dpmodels.sites.shares import honest_sites, noise_share
-from dpmodels.sites.summing import masked, pair_masks, sent_by_all, summed
-from dpmodels.sites.words import Words, to_words
+from dpmodels.sites.summing import (
+    WORDS,
+    Words,
+    coalition_view,
+    masked,
+    pair_masks,
+    sent_by_all,
+    summed,
+    to_words,
+)
 from dpmodels.statistics import Statistic
-from dpmodels.typing import Integers
+from dpmodels.typing import Floats, Integers
 
 # Correlated noise over the planned one, and the scale at which it stays in 64 bits.
 RATIO = 1024.0
@@ -66,7 +78,7 @@ MOST_LEAK = 0.1
 
 
 @dataclass(frozen=True)
-class Cape:
+class Cape(LetterProtocol):
     """Noise shares under correlated noise that cancels at the aggregator.
 
     Parameters
@@ -89,6 +101,7 @@ class Cape:
         source="Imtiaz, Mohammadi and Sarwate (2019), correlated noise in pairs",
     )
     passes_noise: ClassVar[bool] = True
+    keyed: ClassVar[bool] = True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites; refuse fewer than two."""
@@ -114,13 +127,7 @@ class Cape:
         return min(wanted, LARGEST_SCALE / float(scales(plan).max()))
 
     def share(self, plan: AnyPlan, sites: int) -> float:
-        """Return the scale of each site's own noise over the planned one.
-
-        Raises
-        ------
-        BudgetError
-            If correlated noise large enough does not fit 64 bits.
-        """
+        """Return the scale of each site's own noise over the planned one."""
         honest = sites - self.colluders
         leak = (honest - 1) / self.ratio(plan, sites) ** 2
         if leak > MOST_LEAK:
@@ -141,6 +148,43 @@ class Cape:
         """Run all sites and the aggregator in this process, with fresh keys."""
         sent, rows = sent_by_all(self.send, statistics, plan, entropy)
         return self.join(strategy, plan, names, sent, rows)
+
+    def view(
+        self, strategy: Any, statistics: tuple[Statistic, ...], plan: AnyPlan, entropy: Entropy
+    ) -> Floats:
+        """Return the honest sum, and each honest vector without the masks that colluders share."""
+        return coalition_view(self, statistics, plan, entropy, self.pair_noise)
+
+    def part(
+        self,
+        strategy: Any,
+        statistic: Statistic,
+        plan: AnyPlan,
+        seat: Seat | None,
+        session: bytes,
+        entropy: Entropy,
+    ) -> Words:
+        """Return what the site sends, in words for any number of rows."""
+        assert seat is not None
+        return self.send(
+            pack(statistic, plan),
+            *(plan, seat.place, seat.private, seat.public, session, WORDS, entropy),
+        )
+
+    def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
+        """Return that of the integers in words."""
+        return "words", (WORDS, len(scales(plan)))
+
+    def whole(
+        self,
+        strategy: Any,
+        parts: Sequence[Words],
+        names: tuple[str, ...],
+        rows: Sequence[int],
+        plan: AnyPlan,
+    ) -> Any:
+        """Make the release of what all sites sent."""
+        return self.join(strategy, plan, names, parts, rows)
 
     def send(
         self,
@@ -176,13 +220,7 @@ class Cape:
         sent: Sequence[Words],
         rows: Sequence[int],
     ) -> Any:
-        """Make the release of what all sites sent.
-
-        Raises
-        ------
-        FrameError
-            If a site did not answer.
-        """
+        """Make the release of what all sites sent."""
         if len(sent) != len(names):
             raise FrameError(
                 f"{len(names) - len(sent)} of {len(names)} sites did not answer: the noise of the "

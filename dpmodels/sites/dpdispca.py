@@ -18,36 +18,36 @@ Source
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy
+from dpmodels.outside import LONGEST
 from dpmodels.released import MomentNoise, MomentsRelease
-from dpmodels.sites.message import checked_weights, shared_by, site_weights, weighted
-from dpmodels.sites.payload import require_gaussian
-from dpmodels.sites.protocol import Trust
+from dpmodels.sites.key_file import Seat
+from dpmodels.sites.payload import (
+    checked_weights,
+    require_gaussian,
+    scales,
+    shared_by,
+    site_weights,
+    unpack,
+    weighted,
+)
+from dpmodels.sites.protocol import LetterProtocol, Trust
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
 
 class Root(NamedTuple):
-    """What a site sends.
-
-    Attributes
-    ----------
-    complete : float
-        Noisy number of complete rows.
-    total : ndarray, shape (columns,) or None
-        Noisy sum of the rows, where the mean is taken off.
-    root : ndarray, shape (columns, R)
-        ``P_s``: ``P_s P_sᵀ`` is the leading part of the noisy second moment,
-        about the site's own noisy mean where that was released.
-    """
+    """What a site sends."""
 
     complete: float
     total: Floats | None
@@ -55,7 +55,7 @@ class Root(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DPdisPCA:
+class DPdisPCA(LetterProtocol):
     """The sum of the sites' leading parts.
 
     Parameters
@@ -82,19 +82,10 @@ class DPdisPCA:
         source="Imtiaz and Sarwate (2018)",
     )
     passes_noise: ClassVar[bool] = True
-
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Name all sites."""
-        return names
+    lawful: ClassVar[bool] = False
 
     def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
-        """Refuse all but the Gaussian mechanism for components, and an R out of range.
-
-        Raises
-        ------
-        ArgumentError
-            If R is not from the number of components to that of columns.
-        """
+        """Refuse all but the Gaussian mechanism for components, and an R out of range."""
         require_gaussian(strategy, plan, self.trust.name)
         if not isinstance(strategy, Gauss):
             raise ArgumentError(
@@ -128,26 +119,64 @@ class DPdisPCA:
 
         Eigenvalues below 0 are noise: their columns of the root are zero.
         """
-        kept = self.R or plan.facts.components or plan.facts.columns
+        kept = self._kept(plan)
         spread = release.second - _of_mean(release.count, release.total)
         values, vectors = np.linalg.eigh(spread)
         leading = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0.0))
         return Root(release.count, release.total, leading)
 
-    def join(self, roots: Any, terms: Any, names: tuple[str, ...], plan: Plan) -> Any:
-        """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost.
+    def view(
+        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Plan, entropy: Entropy
+    ) -> Floats:
+        """Return the number of rows and the leading part that the first site sends."""
+        sent = self.root(strategy.release(statistics[0], plan, entropy), plan)
+        return np.append(sent.root @ sent.root.T, sent.complete)
 
-        Parameters
-        ----------
-        roots : sequence of Root
-            One a site.
-        terms : sequence of MomentsRelease
-            Their public terms; of their values none is used.
-        names : tuple of str
-            The sites.
-        plan : Plan
-            What they were released by.
-        """
+    def part(
+        self,
+        strategy: Any,
+        statistic: Statistic,
+        plan: Plan,
+        seat: Seat | None,
+        session: bytes,
+        entropy: Entropy,
+    ) -> Floats:
+        """Return the site's root, after its number of rows and their sum."""
+        own = self.root(strategy.release(statistic, plan, entropy), plan)
+        total = np.zeros(0) if own.total is None else own.total
+        return np.concatenate([[own.complete], total, own.root.ravel()])
+
+    def shape(self, plan: Plan) -> tuple[str, tuple[int, ...]]:
+        """Return that of these numbers."""
+        columns = plan.facts.columns
+        return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
+
+    def whole(
+        self,
+        strategy: Any,
+        parts: Sequence[NDArray[Any]],
+        names: tuple[str, ...],
+        rows: Sequence[int],
+        plan: Plan,
+    ) -> Any:
+        """Add what the sites sent."""
+        columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)
+        roots, terms = [], []
+        for name, own, count in zip(names, parts, rows, strict=True):
+            if not (np.abs(own) <= LONGEST).all():
+                raise FrameError(f"site {name!r} sent numbers that are not finite")
+            first, last = own[1 : 1 + columns * plan.facts.centred], self._kept(plan) * columns
+            total = first if plan.facts.centred else None
+            roots.append(Root(float(own[0]), total, own[-last:].reshape(columns, -1)))
+            terms.append(unpack(strategy, silent, plan, count, 1.0))
+        return self.join(roots, terms, names, plan)
+
+    def _kept(self, plan: Plan) -> int:
+        """Return how many columns a root has."""
+        return self.R or plan.facts.components or plan.facts.columns
+
+    def join(self, roots: Any, terms: Any, names: tuple[str, ...], plan: Plan) -> Any:
+        """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [one.root @ one.root.T + _of_mean(one.complete, one.total) for one in roots]
         sent = [
             replace(own, count=one.complete, total=one.total, second=second)

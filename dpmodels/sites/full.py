@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.noise import Entropy
-from dpmodels.sites.message import checked_weights, shared_by, site_weights, weighted
+from dpmodels.sites.key_file import Seat
 from dpmodels.sites.payload import (
     AnyPlan,
     Payload,
+    checked_weights,
     draw,
     pack,
     require_gaussian,
     scales,
+    shared_by,
+    site_weights,
     unpack,
+    weighted,
 )
-from dpmodels.sites.protocol import Trust
+from dpmodels.sites.protocol import LetterProtocol, Trust
+from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
-class Full:
+class Full(LetterProtocol):
     """Releases of the sites, added up: S times the noise variance of one release.
 
     Parameters
@@ -46,10 +54,6 @@ class Full:
         source="one release a site; disjoint rows compose in parallel",
     )
     passes_noise: ClassVar[bool] = True
-
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Name all sites."""
-        return names
 
     def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
@@ -75,6 +79,41 @@ class Full:
         """Return what a site sends: its integers with the planned noise."""
         noisy: NDArray[Any] = payload.exact + draw(scales(plan), entropy).astype(object)
         return noisy
+
+    def view(
+        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Any, entropy: Entropy
+    ) -> Floats:
+        """Return what the first site sends; the others' say nothing of its rows."""
+        return self.send(pack(statistics[0], plan), plan, entropy).astype(np.float64)
+
+    def part(
+        self,
+        strategy: Any,
+        statistic: Statistic,
+        plan: AnyPlan,
+        seat: Seat | None,
+        session: bytes,
+        entropy: Entropy,
+    ) -> NDArray[Any]:
+        """Return the site's noisy integers."""
+        return to_words(self.send(pack(statistic, plan), plan, entropy), WORDS)
+
+    def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
+        """Return that of the integers in words."""
+        return "words", (WORDS, len(scales(plan)))
+
+    def whole(
+        self,
+        strategy: Any,
+        parts: Sequence[NDArray[Any]],
+        names: tuple[str, ...],
+        rows: Sequence[int],
+        plan: AnyPlan,
+    ) -> Any:
+        """Add what the sites sent."""
+        pairs = zip(map(from_words, parts), rows, strict=True)
+        releases = [unpack(strategy, one, plan, count, 1.0) for one, count in pairs]
+        return self.join(releases, names, plan)
 
     def join(self, releases: Any, names: tuple[str, ...], plan: Any) -> Any:
         """Add what the sites released, at no further cost."""

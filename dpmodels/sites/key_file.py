@@ -25,19 +25,7 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 class Seat(NamedTuple):
-    """A site among others.
-
-    Attributes
-    ----------
-    names : tuple of str
-        All sites, sorted.
-    public : tuple of bytes
-        Their public keys.
-    place : int
-        One's own.
-    private : X25519PrivateKey
-        One's own key.
-    """
+    """A site among others."""
 
     names: tuple[str, ...]
     public: tuple[bytes, ...]
@@ -47,17 +35,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Used:
-    """What a key was used for: one letter, and where it is until it is visible.
-
-    Attributes
-    ----------
-    site : str
-        Whose key it was.
-    letter, partial : str
-        Names of the letter's file and of the temporary one, in one folder.
-    sha256 : str
-        The letter's digest.
-    """
+    """What a key was used for: one letter, and where it is until it is visible."""
 
     site: str
     letter: str
@@ -119,14 +97,7 @@ def write_card(path: Path, site: str, public: str) -> None:
 
 
 def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]) -> Seat:
-    """Read a site's key and the cards of all sites, its own among them or not.
-
-    Raises
-    ------
-    FrameError
-        If a file is not what it should be, two cards are of one site or hold
-        one key, or the key was used.
-    """
+    """Read a site's key and the cards of all sites, its own among them or not."""
     plain = _read(key, KEY)
     if plain.get("site") != site:
         raise FrameError(f"{str(key)!r} is the key of another site than site={site!r}")
@@ -163,11 +134,6 @@ def use_up(key: str | PathLike[str], used: Used) -> None:
     """Claim a key for one letter; of several processes one is let through.
 
     The record is the claim: it is there whole, or not at all, and never replaced.
-
-    Raises
-    ------
-    FrameError
-        If the key was claimed before, or the record cannot be written.
     """
     plain = {"format": USED, **asdict(used)}
     try:

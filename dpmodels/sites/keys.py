@@ -1,8 +1,16 @@
-"""Secrets of pairs of sites, and the random words that both make of them."""
+"""Secrets of sites: of pairs, with the random words that both make of them, and in shares.
+
+References
+----------
+.. [1] Shamir, A. (1979). "How to share a secret." Communications of the ACM
+   22(11), 612-613.
+"""
 
 from __future__ import annotations
 
-from typing import NoReturn
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -11,9 +19,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from dpmodels.errors import FrameError, PrivacyError
+from dpmodels.errors import ArgumentError, FrameError, PrivacyError
 
 DOMAIN = b"dpmodels.sites/1:"
+# A Mersenne prime above 2**256.
+PRIME = 2**521 - 1
+SECRET_BYTES = 32
 
 
 class PairStream:
@@ -50,25 +61,6 @@ def public_bytes(private: X25519PrivateKey) -> bytes:
 def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
     """Agree with another site on a secret for one release.
 
-    Parameters
-    ----------
-    private : X25519PrivateKey
-        One's own.
-    other : bytes
-        The other site's public key.
-    session : bytes
-        What both are about to release; other words give another secret.
-
-    Returns
-    -------
-    bytes
-        32 of them, the same at both sites.
-
-    Raises
-    ------
-    FrameError
-        If the other key is not one.
-
     References
     ----------
     RFC 7748 (X25519) and RFC 5869 (HKDF).
@@ -79,3 +71,57 @@ def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
         raise FrameError("the public key of a site is not an X25519 key of 32 bytes") from None
     both = b"".join(sorted((public_bytes(private), other)))
     return HKDF(SHA256(), 32, salt=session, info=DOMAIN + both).derive(secret)
+
+
+class KeyShare(NamedTuple):
+    """The value of a random polynomial at a place from 1, modulo `PRIME`."""
+
+    place: int
+    value: int
+
+    def __repr__(self) -> str:
+        return f"<KeyShare {self.place}, value not shown>"
+
+
+def split_secret(secret: bytes, shares: int, needed: int) -> tuple[KeyShare, ...]:
+    """Divide a secret between holders; fewer than needed learn nothing of it.
+
+    Examples
+    --------
+    >>> parts = split_secret(bytes(range(32)), 5, 3)
+    >>> join_secret(parts[1:4], 3) == bytes(range(32))
+    True
+    """
+    if not 1 <= needed <= shares or len(secret) != SECRET_BYTES:
+        raise ArgumentError(
+            f"{needed} of {shares} shares of {len(secret)} bytes: expected a number needed from 1 "
+            f"to that of the shares, of a secret of {SECRET_BYTES} bytes"
+        )
+    polynomial = [int.from_bytes(secret)] + [secrets.randbelow(PRIME) for _ in range(needed - 1)]
+    return tuple(KeyShare(at, _value(polynomial, at)) for at in range(1, shares + 1))
+
+
+def join_secret(parts: Sequence[KeyShare], needed: int) -> bytes:
+    """Give a secret back."""
+    own = {part.place: part for part in parts}
+    if len(own) < needed:
+        raise ArgumentError(f"{len(own)} shares of different holders are there, {needed} needed")
+    chosen = list(own.values())[:needed]
+    secret = 0
+    for part in chosen:
+        weight = part.value
+        for other in chosen:
+            if other.place != part.place:
+                weight = weight * other.place % PRIME
+                weight = weight * pow(other.place - part.place, -1, PRIME) % PRIME
+        secret = (secret + weight) % PRIME
+    if secret >= 2 ** (8 * SECRET_BYTES):
+        raise ArgumentError("the shares are not of one secret")
+    return secret.to_bytes(SECRET_BYTES)
+
+
+def _value(polynomial: Sequence[int], at: int) -> int:
+    value = 0
+    for coefficient in reversed(polynomial):
+        value = (value * at + coefficient) % PRIME
+    return value

@@ -16,22 +16,17 @@ from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
-from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError, shorten
-from dpmodels.labels import plain as shown
 from dpmodels.outside import Shape, conform, fields_of, parse, read_bytes
 from dpmodels.privacy import adjacency
+from dpmodels.question import STATED as QUESTION
+from dpmodels.question import canonical, difference
 
 FORMAT = "dpmodels.site/1"
 MOST_BYTES = 2**30
 # What all sites agree on before one has read a row.
 STATED: Mapping[str, Shape] = {
-    "verb": str,
-    "formula": str,
-    "codebook": Codebook.from_dict,
-    "words": dict[str, str | int | float | bool | tuple[float, ...] | None],
-    "guarantee": tuple[str, dict[str, float]],
-    "adjacency": adjacency,
+    **QUESTION,
     "protocol": dict[str, str | int | float | None],
     "session": str,
     "keys": dict[str, str],
@@ -87,11 +82,6 @@ _SHAPE: Mapping[str, Shape] = {
 }
 
 
-def canonical(plain: object) -> bytes:
-    """Return JSON of one spelling."""
-    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-
-
 def digest(plain: object) -> str:
     """Return the SHA-256 of a plain value, 64 hexadecimal digits.
 
@@ -109,15 +99,7 @@ def key_claim(terms: Mapping[str, Any], site: str) -> tuple[str, str]:
 
 
 class Sealed(NamedTuple):
-    """A letter as it is written.
-
-    Attributes
-    ----------
-    content : bytes
-        All of its file.
-    sha256 : str
-        The digest it carries, 64 hexadecimal digits.
-    """
+    """A letter as it is written."""
 
     content: bytes
     sha256: str
@@ -133,13 +115,7 @@ def seal(letter: Letter) -> Sealed:
 
 
 def read_letter(path: str | PathLike[str]) -> Letter:
-    """Read the file of a letter.
-
-    Raises
-    ------
-    FrameError
-        If it is missing, truncated, of another version, or was changed.
-    """
+    """Read the file of a letter."""
     name = repr(str(path))
     try:
         plain = parse(read_bytes(path, MOST_BYTES))
@@ -178,20 +154,7 @@ def _letter(plain: dict[str, Any]) -> Letter:
 
 
 def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
-    """Refuse files that are not of one release, and a site that comes twice.
-
-    Parameters
-    ----------
-    letters : sequence of Letter
-        At least one.
-    names : sequence of str
-        Of their files.
-
-    Raises
-    ------
-    FrameError
-        The message names the first difference.
-    """
+    """Refuse files that are not of one release, and a site that comes twice."""
     first, seen = letters[0], {letters[0].site: names[0]}
     for letter, name in zip(letters[1:], names[1:], strict=True):
         found = difference(first.terms, letter.terms)
@@ -208,21 +171,3 @@ def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
                 "counted once; leave one out"
             )
         seen[letter.site] = name
-
-
-def difference(one: Any, other: Any, where: str = "") -> str:
-    """Say where two plain values first differ; nothing where they do not."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        for key in [*one, *(key for key in other if key not in one)]:
-            place = f"{where} {shorten(shown(str(key)))}".strip()
-            if key not in one or key not in other:
-                return f"{place} is stated by one of them only"
-            found = difference(one[key], other[key], place)
-            if found:
-                return found
-        return ""
-    # Sites whose spellings differ, 1 and 1.0, would agree on no secret.
-    if canonical(one) == canonical(other):
-        return ""
-    said = [shorten(shown(str(own)), 120) for own in (other, one)]
-    return f"{where} is {said[0]} and not {said[1]}"

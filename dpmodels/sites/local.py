@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from dpmodels.errors import ArgumentError, said
 from dpmodels.noise import Entropy
-from dpmodels.sites.message import shared_by
-from dpmodels.sites.protocol import Trust
+from dpmodels.sites.payload import shared_by
+from dpmodels.sites.protocol import SiteProtocol, Trust
 from dpmodels.statistics import Statistic
 
 
 @dataclass(frozen=True)
-class Local:
+class Local(SiteProtocol):
     """One site releases from its own rows; the others are not read.
 
     Parameters
@@ -35,7 +35,6 @@ class Local:
         holds="all but the site itself",
         source="one curator",
     )
-    passes_noise: ClassVar[bool] = False
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name the one site."""
@@ -45,9 +44,6 @@ class Local:
             known = ", ".join(map(repr, names))
             raise ArgumentError(f"Local(site={said(self.site)}): expected one of {known}")
         return (self.site,)
-
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
-        """Refuse nothing."""
 
     def release(
         self,

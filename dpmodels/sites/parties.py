@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.noise import source
-from dpmodels.privacy import Charge, Guarantee, PureDP
-from dpmodels.released import digest
+from dpmodels.privacy import PureDP
+from dpmodels.question import Question
 from dpmodels.sites.protocol import SiteProtocol
 
 Bound = TypeVar("Bound")
-MOST_SITES = 10_000
+# A choice: names of more sites fit no table that is printed.
+MOST_SITES: Final = 10_000
+
+
+class Witness:
+    """Is told of each step of a crossing and changes none; it can only stop one, by raising."""
+
+    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
+        """See what is about to be charged: nothing has been read."""
+
+    def measured(
+        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+    ) -> None:
+        """See the exact statistics of all holders, which have been paid for."""
+
+
+NOBODY: Final = Witness()
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,11 +45,17 @@ class Parties:
         Their rows, as the user has them.
     protocol : SiteProtocol or None
         How they release together; None for one table.
+    others : tuple of str
+        All sites of the release, where rows of one of them alone are here.
+    witness : Witness
+        Who watches.
     """
 
     names: tuple[str, ...]
     data: tuple[object, ...]
     protocol: SiteProtocol | None = None
+    others: tuple[str, ...] = ()
+    witness: Witness = NOBODY
 
     def __repr__(self) -> str:
         return f"<Parties: {len(self.names)}, rows not shown>"
@@ -42,13 +64,7 @@ class Parties:
         raise PrivacyError("sites with their rows cannot be pickled or copied")
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
-        """Bind a formula to the rows of each, and say which site an error is of.
-
-        Raises
-        ------
-        FrameError
-            As of `binding`, with the name of the site.
-        """
+        """Bind a formula to the rows of each, and say which site an error is of."""
         bound, seen = [], dict[Hashable, str]()
         for name, own in zip(self.names, self.data, strict=True):
             try:
@@ -58,21 +74,31 @@ class Parties:
                 raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
         return tuple(bound)
 
-    def mechanism(self, asked: object, gaussian: str, guarantee: Guarantee) -> tuple[object, str]:
-        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise.
-
-        Raises
-        ------
-        BudgetError
-            If sites add the noise and the guarantee is pure.
-        """
-        if self.protocol is None or not self.protocol.passes_noise:
+    def mechanism(
+        self, asked: object, gaussian: str, question: Question, *, lawful: bool
+    ) -> tuple[object, str]:
+        """Return the mechanism asked for, or what ``"auto"`` is where sites add the noise."""
+        if self.protocol is None:
             return asked, ""
-        name = self.protocol.trust.name
-        if isinstance(guarantee, PureDP):
+        name, verb = self.protocol.trust.name, f"dp_{question.verb}"
+        if lawful and not self.protocol.lawful:
+            raise ArgumentError(
+                f"protocol={name!r} releases the leading part of moments, from which no "
+                "regression and no interval can be made: write protocol='full' or 'secure_sum', or "
+                "use dp.dp_pca or dp.dp_cov"
+            )
+        if not self.protocol.passes_noise:
+            return asked, ""
+        if not gaussian:
+            raise ArgumentError(
+                f"protocol={name!r}: sites add Gaussian noise to one sum of integers, and no "
+                f"mechanism of {verb} is that: write protocol='pooled', where one trusted "
+                "aggregator takes any mechanism"
+            )
+        if isinstance(question.guarantee, PureDP):
             raise BudgetError(
                 f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
-                f"{guarantee.describe()}: write delta=1e-6, or budget=dp.ZCDP(rho), or "
+                f"{question.guarantee.describe()}: write delta=1e-6, or budget=dp.ZCDP(rho), or "
                 "protocol='pooled', where one trusted aggregator takes any mechanism"
             )
         if not (isinstance(asked, str) and asked == "auto"):
@@ -82,30 +108,14 @@ class Parties:
     def check(self, strategy: Any, plan: Any) -> None:
         """Refuse what the protocol cannot release."""
         if self.protocol is not None:
-            self.protocol.check(strategy, plan, self.names)
+            self.protocol.check(strategy, plan, self.others or self.names)
 
-    @property
-    def claims(self) -> tuple[tuple[str, str], ...]:
-        """What the release uses up, for the ledger."""
-        return () if self.protocol is None else getattr(self.protocol, "claims", ())
-
-    def release(self, strategy: Any, private: Iterable[Any], plan: Any, charged: Charge) -> Any:
-        """Take the rows of all across, after the charge, and record what came out.
-
-        A protocol that writes to a file records it itself, before anybody can
-        see the file.
-        """
-        statistics = tuple(strategy.measure(own, plan) for own in private)
+    def release(self, strategy: Any, statistics: tuple[Any, ...], plan: Any) -> Any:
+        """Release the exact statistics, one a holder; called once, after the charge."""
         if self.protocol is None:
-            release = strategy.release(statistics[0], plan, source())
-        else:
-            release = self.protocol.release(strategy, statistics, self.names, plan, source())
-        keep = getattr(self.protocol, "keep", None)
-        if keep is None:
-            charged.released(lambda: digest(release))
-        else:
-            keep(charged)
-        return release
+            (own,) = statistics
+            return strategy.release(own, plan, source())
+        return self.protocol.release(strategy, statistics, self.names, plan, source())
 
 
 def parties(data: object) -> Parties:
@@ -125,27 +135,7 @@ def gathered(
     protocol: object,
     table: Mapping[str, type[SiteProtocol]],
 ) -> object:
-    """Return what a verb reads: its ``data``, or the rows of its ``sites``.
-
-    Parameters
-    ----------
-    data : object
-        None where sites are given.
-    sites : mapping of str to data, optional
-        Rows of each site, by its public name.
-    protocol : str or instance
-        A name in the table, or a protocol with words of its own.
-    table : mapping
-        The protocols known.
-
-    Raises
-    ------
-    ArgumentError
-        If both data and sites are given, or the protocol is not known or not
-        stated.
-    FrameError
-        If neither data nor sites are given.
-    """
+    """Return what a verb reads: its ``data``, or the rows of its ``sites``."""
     known = ", ".join(map(repr, table))
     if sites is None:
         if protocol is not None:

@@ -1,14 +1,15 @@
-"""The integers of a release that travel, and the release made of their noisy sum."""
+"""What sites send: the integers of a release that travel, and the release made of their sum."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError, PrivacyError
+from dpmodels.errors import ArgumentError, PrivacyError, said
 from dpmodels.mechanisms import Gauss
 from dpmodels.mechanisms.add_noise import Law, hand_over, noised_moments
 from dpmodels.mechanisms.count_plan import CountPlan, counts_released
@@ -17,10 +18,14 @@ from dpmodels.mechanisms.protocol import Plan
 from dpmodels.mechanisms.regression import Moments
 from dpmodels.noise import Entropy, discrete_gaussian, source
 from dpmodels.privacy import GaussianEvent
-from dpmodels.released import CountsRelease, MomentsRelease
+from dpmodels.released import CountsRelease, MomentNoise, MomentsRelease, Shared
+from dpmodels.sites.protocol import Trust
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
+WEIGHTS = ("rows", "sites")
+# Bytes of a number that travels.
+WORD = 8
 AnyPlan = Plan | CountPlan
 Summed = MomentsRelease | CountsRelease
 
@@ -52,13 +57,7 @@ class Payload:
 
 
 def require_gaussian(strategy: object, plan: AnyPlan, protocol: str) -> None:
-    """Refuse a strategy whose noise cannot be added by the sites.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not one of Gaussian noise on a sum of integers.
-    """
+    """Refuse a strategy whose noise cannot be added by the sites."""
     if not isinstance(strategy, GAUSSIAN) or not isinstance(plan.events[0], GaussianEvent):
         raise ArgumentError(
             f"protocol={protocol!r}: sites add Gaussian noise to sums of integers; write "
@@ -99,21 +98,7 @@ def pack(statistic: Statistic, plan: AnyPlan) -> Payload:
 
 
 def unpack(strategy: Any, noisy: NDArray[Any], plan: AnyPlan, rows: int, widening: float) -> Summed:
-    """Make the release of integers that hold their noise already.
-
-    Parameters
-    ----------
-    strategy : Gauss, Moments or Gaussian
-        Whose plan it is.
-    noisy : ndarray of int (dtype object), shape (size,)
-        Sums over the sites.
-    plan : Plan or CountPlan
-        What they were measured by.
-    rows : int
-        How many rows were read; shown where that is public.
-    widening : float
-        The noise's standard deviation over the planned one.
-    """
+    """Make the release of integers that hold their noise already."""
     if isinstance(plan, CountPlan):
         silent = np.zeros(noisy.size, dtype=np.int64)
         release = counts_released(strategy.card, plan, noisy, silent, rows, "gaussian")
@@ -144,3 +129,81 @@ def _places(plan: Plan) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _silent(scale: float, size: int, entropy: Entropy) -> Integers:
     return np.zeros(size, dtype=np.int64)
+
+
+def shared_by(
+    release: Any,
+    trust: Trust,
+    names: tuple[str, ...],
+    numbers: int = 0,
+    word: int = WORD,
+    holds: str = "",
+) -> Any:
+    """Say on a release how its sites took part."""
+    against = holds or trust.holds
+    shared = Shared(trust.name, names, trust.sees, against, numbers, numbers * word)
+    return replace(release, shared=shared)
+
+
+def coalition(colluders: int) -> str:
+    """Name those who may put together what they know."""
+    others = {0: "without any site's help", 1: "with one of the sites"}
+    helped = others.get(colluders, f"with up to {colluders} of the sites")
+    return f"the aggregator {helped}, all of whom follow the protocol"
+
+
+def checked_weights(weights: object, plan: AnyPlan, protocol: str) -> None:
+    """Refuse unknown weights of the sites, and those that need private numbers of rows."""
+    if not isinstance(weights, str) or weights not in WEIGHTS:
+        raise ArgumentError(
+            f"weights={said(weights)} of protocol {protocol!r}: expected 'rows' (each site in "
+            "proportion to its rows) or 'sites' (all alike)"
+        )
+    moments = isinstance(plan, Plan) and plan.facts.adjacency.n_public
+    if weights == "sites" and not moments:
+        raise ArgumentError(
+            "weights='sites' divides the moments of each site by its number of rows, which has "
+            "to be public: write weights='rows', or adjacency='replace'"
+        )
+
+
+def site_weights(weights: str, rows: Sequence[int]) -> Floats:
+    """Return what the sum of a site counts, ``N/(S N_s)`` where all sites count alike.
+
+    Of these S a site without rows is none.
+
+    Examples
+    --------
+    >>> site_weights("sites", [30, 10, 0]).tolist()
+    [0.6666666666666666, 2.0, 0.0]
+    """
+    held = np.array(rows, dtype=np.float64)
+    if weights == "rows" or not held.any():
+        return np.ones(len(rows))
+    return np.where(held > 0, held.sum() / ((held > 0).sum() * np.maximum(held, 1.0)), 0.0)
+
+
+def weighted(releases: Sequence[Any], weights: Floats) -> Summed:
+    """Add releases of disjoint rows; their independent noise adds up in squares."""
+    first = releases[0]
+    widening = float(np.sqrt((weights**2).sum()))
+    rows = None if first.rows is None else sum(one.rows for one in releases)
+    pairs = list(zip(weights.tolist(), releases, strict=True))
+    if isinstance(first, CountsRelease):
+        values = np.sum([w * one.values for w, one in pairs], axis=0)
+        return replace(first, values=values, noise_sd=first.noise_sd * widening, rows=rows)
+    assert isinstance(first, MomentsRelease)
+    noise = first.noise
+    return replace(
+        first,
+        count=sum(w * one.count for w, one in pairs),
+        total=None if first.total is None else np.sum([w * o.total for w, o in pairs], axis=0),
+        second=np.sum([w * one.second for w, one in pairs], axis=0),
+        noise=MomentNoise(
+            noise.count * widening,
+            noise.mean * widening,
+            noise.diagonal * widening,
+            noise.off * widening,
+        ),
+        rows=rows,
+    )

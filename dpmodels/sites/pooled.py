@@ -8,13 +8,13 @@ from operator import add
 from typing import Any, ClassVar
 
 from dpmodels.noise import Entropy
-from dpmodels.sites.message import shared_by
-from dpmodels.sites.protocol import Trust
+from dpmodels.sites.payload import shared_by
+from dpmodels.sites.protocol import SiteProtocol, Trust
 from dpmodels.statistics import Statistic
 
 
 @dataclass(frozen=True)
-class Pooled:
+class Pooled(SiteProtocol):
     """A trusted aggregator adds exact statistics and releases their sum by any mechanism.
 
     Examples
@@ -29,14 +29,6 @@ class Pooled:
         holds="all who see the result, but not the aggregator",
         source="disjoint rows: parallel composition",
     )
-    passes_noise: ClassVar[bool] = False
-
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Name all sites."""
-        return names
-
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
-        """Refuse nothing."""
 
     def release(
         self,

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy import Charge, Ledger
+from dpmodels.question import difference
 from dpmodels.sites.key_file import Used, read_used, use_up, used_record, wipe
-from dpmodels.sites.letter import Letter, difference, key_claim, read_letter, seal
+from dpmodels.sites.letter import Letter, key_claim, read_letter, seal
 from dpmodels.typing import AnyPath
 from dpmodels.writing import discard, publish, require_target, stage
 
@@ -29,13 +30,7 @@ NOTHING: Final = Charge()
 
 
 def require_places(path: AnyPath, key: AnyPath | None) -> None:
-    """Refuse a path for a letter, or the place of a key, that cannot be written to.
-
-    Raises
-    ------
-    ArgumentError, FrameError
-        As :func:`~dpmodels.writing.require_target`.
-    """
+    """Refuse a path for a letter, or the place of a key, that cannot be written to."""
     record = [] if key is None else [used_record(key)]
     require_target(path, never=record)
     for place in record:
@@ -44,17 +39,7 @@ def require_places(path: AnyPath, key: AnyPath | None) -> None:
 
 
 def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING) -> None:
-    """Write a letter, use up the key that masks it, and record its digest.
-
-    Raises
-    ------
-    FrameError
-        If it cannot be written, or another process was faster with the key: no
-        letter is left then, and the charge is given back. Or if the letter
-        cannot be made visible: :func:`finish` does it later.
-    LedgerError
-        If it cannot be recorded; it is not visible then.
-    """
+    """Write a letter, use up the key that masks it, and record its digest."""
     sealed = seal(letter)
     place = Path(path)
     try:
@@ -82,31 +67,7 @@ def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = N
 def finish(
     key: AnyPath, site: str, path: AnyPath, terms: Mapping[str, Any], ledger: Ledger | None = None
 ) -> bool:
-    """Make the letter visible for which a key was used up, if that is all that is lacking.
-
-    Parameters
-    ----------
-    key : path
-        The site's key.
-    site : str
-        Its name.
-    path : path
-        Where the letter belongs.
-    terms : dict
-        What the site states, but for the keys.
-    ledger : Ledger or None
-        What was charged for the letter.
-
-    Returns
-    -------
-    bool
-        Whether there was such a letter.
-
-    Raises
-    ------
-    FrameError
-        If it is one of other terms.
-    """
+    """Make the letter visible for which a key was used up, if that is all that is lacking."""
     used, place = read_used(key), Path(path)
     if used is None or (used.site, used.letter) != (site, place.name):
         return False

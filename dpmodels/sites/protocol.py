@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from numpy.typing import NDArray
 
 from dpmodels.noise import Entropy
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from dpmodels.sites.key_file import Seat
 
 
 @dataclass(frozen=True)
@@ -32,25 +39,28 @@ class Trust:
 
 
 class SiteProtocol(Protocol):
-    """A way for disjoint sites to make one release."""
+    """A way for disjoint sites to make one release.
 
-    @property
-    def trust(self) -> Trust:
-        """Who may see what."""
-        ...
+    Attributes
+    ----------
+    trust : Trust
+        Who may see what.
+    passes_noise : bool
+        Whether sites add noise themselves, so that it has to be Gaussian.
+    lawful : bool
+        Whether the noise in what is released is of a known law.
+    """
 
-    @property
-    def passes_noise(self) -> bool:
-        """Whether sites add noise themselves, so that it has to be Gaussian."""
-        ...
+    trust: ClassVar[Trust]
+    passes_noise: ClassVar[bool] = False
+    lawful: ClassVar[bool] = True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name the sites that take part; refuse too few of them."""
-        ...
+        return names
 
     def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
-        ...
 
     def release(
         self,
@@ -61,4 +71,53 @@ class SiteProtocol(Protocol):
         entropy: Entropy,
     ) -> Any:
         """Release the sum over the sites; called once, after the ledger was charged."""
+        ...
+
+    def view(
+        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Any, entropy: Entropy
+    ) -> Floats | None:
+        """Return what an aggregator and all colluders know of the honest sites' rows.
+
+        The rows that an audit changes are the first site's, the last collude.
+        None where that is the joint release alone.
+        """
+        return None
+
+
+class LetterProtocol(SiteProtocol, Protocol):
+    """One whose sites can be different organisations, each of which sends one letter.
+
+    Attributes
+    ----------
+    keyed : bool
+        Whether sites need keys and each other's cards.
+    """
+
+    keyed: ClassVar[bool] = False
+
+    def part(
+        self,
+        strategy: Any,
+        statistic: Statistic,
+        plan: Any,
+        seat: Seat | None,
+        session: bytes,
+        entropy: Entropy,
+    ) -> NDArray[Any]:
+        """Return what one site sends: noisy or masked, uint64 words or float64."""
+        ...
+
+    def shape(self, plan: Any) -> tuple[str, tuple[int, ...]]:
+        """Return "words" or "floats", and the shape of what each site sends."""
+        ...
+
+    def whole(
+        self,
+        strategy: Any,
+        parts: Sequence[NDArray[Any]],
+        names: tuple[str, ...],
+        rows: Sequence[int],
+        plan: Any,
+    ) -> Any:
+        """Make the release of what all sites sent, at no further cost."""
         ...

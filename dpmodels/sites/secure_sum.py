@@ -37,19 +37,44 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.keys import PairStream, pair_key, public_bytes
-from dpmodels.sites.message import WORD, coalition, shared_by
-from dpmodels.sites.payload import AnyPlan, Payload, multiplier, require_gaussian, scales
-from dpmodels.sites.protocol import Trust
-from dpmodels.sites.shamir import KeyShare, join_secret, split_secret
+from dpmodels.sites.key_file import Seat
+from dpmodels.sites.keys import (
+    KeyShare,
+    PairStream,
+    join_secret,
+    pair_key,
+    public_bytes,
+    split_secret,
+)
+from dpmodels.sites.payload import (
+    WORD,
+    AnyPlan,
+    Payload,
+    coalition,
+    multiplier,
+    pack,
+    require_gaussian,
+    scales,
+    shared_by,
+)
+from dpmodels.sites.protocol import LetterProtocol, Trust
 from dpmodels.sites.shares import honest_sites, noise_share
-from dpmodels.sites.summing import masked, pair_masks, sent_by_all, summed
-from dpmodels.sites.words import Words, add
+from dpmodels.sites.summing import (
+    WORDS,
+    Words,
+    add,
+    coalition_view,
+    masked,
+    pair_masks,
+    sent_by_all,
+    summed,
+)
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
-class SecureSum:
+class SecureSum(LetterProtocol):
     """Pairwise masked sum.
 
     Parameters
@@ -77,6 +102,7 @@ class SecureSum:
         source="Bonawitz et al. (2017)",
     )
     passes_noise: ClassVar[bool] = True
+    keyed: ClassVar[bool] = True
 
     def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Name all sites; refuse fewer than two."""
@@ -110,6 +136,43 @@ class SecureSum:
         """Return the scale of each site's noise over the planned one."""
         honest = sites - self.colluders - self.dropouts
         return noise_share(honest, multiplier(plan), scales(plan))
+
+    def view(
+        self, strategy: Any, statistics: tuple[Statistic, ...], plan: AnyPlan, entropy: Entropy
+    ) -> Floats:
+        """Return the honest sum; single vectors are uniform."""
+        return coalition_view(self, statistics, plan, entropy)
+
+    def part(
+        self,
+        strategy: Any,
+        statistic: Statistic,
+        plan: AnyPlan,
+        seat: Seat | None,
+        session: bytes,
+        entropy: Entropy,
+    ) -> Words:
+        """Return what the site sends, in words for any number of rows."""
+        assert seat is not None
+        return self.send(
+            pack(statistic, plan),
+            *(plan, seat.place, seat.private, seat.public, session, WORDS, entropy),
+        )
+
+    def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
+        """Return that of the integers in words."""
+        return "words", (WORDS, len(scales(plan)))
+
+    def whole(
+        self,
+        strategy: Any,
+        parts: Sequence[Words],
+        names: tuple[str, ...],
+        rows: Sequence[int],
+        plan: AnyPlan,
+    ) -> Any:
+        """Make the release of what all sites sent."""
+        return self.join(strategy, plan, names, parts, rows)
 
     def send(
         self,

@@ -53,17 +53,6 @@ ROUND_UP = 1 + 1e-12
 def noise_share(honest: int, multiplier: float, own: Floats, leak: float = 0.0) -> float:
     """Return the scale of a site's noise over the planned one.
 
-    Parameters
-    ----------
-    honest : int
-        How many sites are sure to add theirs and not to tell it, at least 1.
-    multiplier : float
-        Planned noise over the sensitivity.
-    own : ndarray, shape (size,)
-        Planned scales, in lattice steps.
-    leak : float
-        The part of the budget that masks leak, in [0, 1).
-
     Examples
     --------
     >>> import numpy as np
@@ -87,13 +76,7 @@ def least_factor(honest: int, multiplier: float, own: Floats, leak: float = 0.0)
 
 
 def honest_sites(sites: int, protocol: str, colluders: object, dropouts: object = 0) -> int:
-    """Return how many sites are left when some tell all they know, and some do not answer.
-
-    Raises
-    ------
-    ArgumentError
-        If fewer than one site is left, or one of the numbers is not whole.
-    """
+    """Return how many sites are left when some tell all they know, and some do not answer."""
     left = sites
     for word, number in (("colluders", colluders), ("dropouts", dropouts)):
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:

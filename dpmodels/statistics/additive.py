@@ -6,11 +6,9 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
-from dpmodels.frames import RowSource, open_rows
+from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
 from dpmodels.statistics.statistic import Statistic
 
@@ -32,8 +30,7 @@ def additive(
         if private.scattered is None:
             return measure(private, *words, **named)
         recipe: Callable[[RowSource], Any] = private.recipe
-        no_rows = open_rows({name: np.empty(0) for name in private.variables})
-        nothing = measure(recipe(no_rows), *words, **named)
+        nothing = measure(recipe(no_rows(private.variables)), *words, **named)
         there = partial(_there, anywhere, recipe, words, named)
         public = bool(named.get("count_public"))
         exact, rows = private.scattered.summed(private.variables, there, count_public=public)

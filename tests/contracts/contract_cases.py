@@ -1,8 +1,8 @@
 """The cases every law is run on: mechanism x guarantee x adjacency x way, by a verb."""
 
 import inspect
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -18,6 +18,7 @@ from verbs import Verb
 import dpmodels as dp
 from dpmodels.mechanisms import Facts, Plan
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, adjacency
+from dpmodels.sites import Parties, Witness
 from dpmodels.statistics import Statistic
 
 Table = Mapping[str, Any]
@@ -34,19 +35,12 @@ class Reached(Exception):
     """A verb has come to where it was to be stopped."""
 
 
-@contextmanager
-def stopped_at(strategy: type, method: str) -> Iterator[list[Any]]:
-    """Stop a verb where it calls a strategy's method; the list then holds what that was given."""
-    given: list[Any] = []
+class Stopping(Witness):
+    """Stops a verb before it charges, and keeps what it was about to do."""
 
-    def stop(*words: object) -> NoReturn:
-        given.extend(words)
+    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> NoReturn:
+        self.made = strategy, private[0], plan
         raise Reached
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strategy, method, stop)
-        with pytest.raises(Reached):
-            yield given
 
 
 class Crossing(NamedTuple):
@@ -144,18 +138,21 @@ class Case:
     @cached_property
     def own_plan(self) -> Any:
         """The plan of the verb's own formula, made without a row."""
-        with stopped_at(self.mechanism.strategy, "plan") as given:
-            self.ask(minefield())
-        strategy, facts, guarantee = given
-        with self.inside:
-            return strategy.plan(facts, guarantee)
+        return self._stopped(self.formula, minefield(), BOOK)[-1]
 
     def crossing(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Crossing:
         """What the verb is about to release."""
-        with stopped_at(self.mechanism.strategy, "measure") as given:
-            self.fit(formula, data, codebook, **more)
-        strategy, rows, plan = given
+        strategy, rows, plan = self._stopped(formula, data, codebook, **more)
         return Crossing(strategy, rows, strategy.measure(rows, plan), plan)
+
+    def _stopped(
+        self, formula: str, data: object, codebook: dp.Codebook, **more: Any
+    ) -> tuple[Any, Any, Any]:
+        """The strategy, the bound rows and the plan, where nothing has been charged."""
+        witness = Stopping()
+        with pytest.raises(Reached):
+            self.fit(formula, Parties(("",), (data,), witness=witness), codebook, **more)
+        return witness.made
 
     def exact(
         self,

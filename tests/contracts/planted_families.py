@@ -1,19 +1,19 @@
 """Faults in regressions, counts and quantiles, each planted with a monkeypatch."""
 
 import dataclasses
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpmodels as dp
+from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
 from dpmodels.mechanisms.counts import gaussian as gaussian_counts
 from dpmodels.mechanisms.counts import geometric
 from dpmodels.mechanisms.regression import gradients, objective, output
 from dpmodels.mechanisms.scalar import exponential
-from dpmodels.models import describing, hist, linear, lm, quantile
+from dpmodels.models import hist, quantile
 from dpmodels.statistics import gradient
 from dpmodels.statistics.losses import Poisson
 
@@ -127,10 +127,10 @@ def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_histogram_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    def free(verb, both, tallies, wanted):
-        return describing.describe(verb, both, tallies, wanted._replace(ledger=None))
-
-    patch.setattr(hist, "describe", free)
+    own = hist.cross
+    patch.setattr(
+        hist, "cross", lambda way, rows, mechanism, ledger: own(way, rows, mechanism, None)
+    )
 
 
 def a_quantile_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
@@ -143,23 +143,20 @@ def a_quantile_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
 
 
 def coefficients_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
-    own = linear.bind
+    """Where it is asked whether rows can be read again, they are read."""
 
-    def eager(asked):
-        bound = own(asked)
-        next(bound.design._source.chunks(bound.design.public.variables, 1))
-        return bound
+    def eager(self):
+        next(self._source.chunks(self.public.variables, 1))
 
-    for module in (linear, import_module("dpmodels.models.glm")):
-        patch.setattr(module, "bind", eager)
+    patch.setattr(PrivateDesign, "require_passes", eager)
 
 
 def joint_rows_are_read_before_the_charge(patch: pytest.MonkeyPatch) -> None:
-    own = lm._bind
+    own = PrivateDesign.bind
 
-    def eager(*given):
-        bound = own(*given)
-        next(bound.design._source.chunks(bound.design.public.variables, 1))
+    def eager(self, data):
+        bound = own(self, data)
+        next(bound._source.chunks(bound.public.variables, 1))
         return bound
 
-    patch.setattr(lm, "_bind", eager)
+    patch.setattr(PrivateDesign, "bind", eager)

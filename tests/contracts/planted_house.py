@@ -10,9 +10,10 @@ import dpmodels as dp
 from dpmodels.frames import to_float
 from dpmodels.mechanisms import add_noise
 from dpmodels.mechanisms.covariance import gauss
-from dpmodels.models import crossing, pca
+from dpmodels.models import crossing, pca, scaled
 from dpmodels.noise import secure, source
 from dpmodels.privacy import PureEvent
+from dpmodels.sites import Parties
 from dpmodels.statistics import Statistic
 
 PRIVATE = import_module("dpmodels.design.private")
@@ -25,45 +26,27 @@ def the_ledger_is_not_charged(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_ledger_is_charged_after_reading(patch: pytest.MonkeyPatch) -> None:
-    bound = crossing.private_design
+    own = Parties.bind
 
-    def eager(formula, data, codebook, **words):
-        design = bound(formula, data, codebook, **words)
-        next(design._source.chunks(design.public.variables, 1))
-        return design
+    def eager(self, binding):
+        bound = own(self, binding)
+        next(bound[0]._source.chunks(bound[0].public.variables, 1))
+        return bound
 
-    patch.setattr(crossing, "private_design", eager)
+    patch.setattr(Parties, "bind", eager)
 
 
 def the_rows_are_measured_before_the_charge(patch: pytest.MonkeyPatch) -> None:
     """The verb plans, measures, and only then asks the ledger."""
-    chosen = crossing.choose
+    own = crossing.planned
 
-    class Hasty:
-        def __init__(self, strategy, design):
-            self.strategy, self.design = strategy, design
-            self.release = strategy.release
+    def hasty(way, held, mechanism, private):
+        made = own(way, held, mechanism, private)
+        for one in private:
+            made.strategy.measure(one, made.plan)
+        return made
 
-        def plan(self, facts, guarantee):
-            plan = self.strategy.plan(facts, guarantee)
-            self.statistic = self.strategy.measure(self.design, plan)
-            return plan
-
-        def measure(self, design, plan):
-            return self.statistic
-
-    bound, made = crossing.private_design, []
-
-    def remembered(*given, **words):
-        made.append(bound(*given, **words))
-        return made[-1]
-
-    def hasty(*given):
-        choice = chosen(*given)
-        return choice._replace(strategy=Hasty(choice.strategy, made[-1]))
-
-    patch.setattr(crossing, "private_design", remembered)
-    patch.setattr(crossing, "choose", hasty)
+    patch.setattr(crossing, "planned", hasty)
 
 
 def a_stream_is_taken_for_a_table(patch: pytest.MonkeyPatch) -> None:
@@ -137,19 +120,19 @@ def a_design_shows_its_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_result_holds_the_rows(patch: pytest.MonkeyPatch) -> None:
-    coder, bound = pca.row_coder, crossing.private_design
+    coder, bound = scaled.row_coder, PRIVATE.PrivateDesign.bind
     kept: list[Any] = []
 
-    def keeping(formula, data, codebook, **words):
+    def keeping(self, data):
         kept[:] = [data]
-        return bound(formula, data, codebook, **words)
+        return bound(self, data)
 
     def holding(design):
         code, data = coder(design), kept.pop()
         return lambda public: (code(public), data)[0]
 
-    patch.setattr(crossing, "private_design", keeping)
-    patch.setattr(pca, "row_coder", holding)
+    patch.setattr(PRIVATE.PrivateDesign, "bind", keeping)
+    patch.setattr(scaled, "row_coder", holding)
 
 
 def a_cell_is_quoted_in_an_error(patch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from dpmodels.sites import PROTOCOLS
 SITES = ("north", "east", "south", "west")
 # Of noise on sums of integers, which every protocol takes.
 SUMMED = ("gauss", "moments", "gaussian")
+# Of rows that are read again, or of draws: what adds is exact, before there is any noise.
+POOLED = ("gradients", "objective", "exponential")
 # Words for fields of a protocol that change its noise; of four sites.
 OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))
 
@@ -76,6 +78,10 @@ class SiteCase(Case):
         told = getattr(own, "colluders", len(self.seated) - 1)
         return len(self.seated) - told - getattr(own, "dropouts", 0)
 
+    def _stopped(self, *given: Any, **more: Any) -> tuple[Any, Any, Any]:
+        """Neither strategy nor plan depend on where rows lie."""
+        return self.whole._stopped(*given, **more)
+
     def fit(self, formula: str, data: object, codebook: dp.Codebook, **more: Any) -> Any:
         verb = getattr(dp, self.verb.name)
         given = {"sites": divided(data), "protocol": self.protocol, "codebook": codebook}
@@ -91,9 +97,9 @@ def verbs_of_sites() -> set[str]:
 def _asked() -> Iterator[tuple[Mechanism, Any]]:
     known = verbs_of_sites()
     for mechanism in MECHANISMS:
-        if mechanism.name in SUMMED and ApproxDP in mechanism.takes:
+        if mechanism.name in (*SUMMED, *POOLED) and ApproxDP in mechanism.takes:
             for verb in mechanism.kin.verbs:
-                if verb.name in known:
+                if verb.name in known and mechanism.name in (verb.by or mechanism.kin.table):
                     yield mechanism, verb
 
 
@@ -134,7 +140,10 @@ def _in_turn(cases: tuple[SiteCase, ...]) -> Iterator[SiteCase]:
 EVERY = tuple(case for kind in PROTOCOLS.values() for case in of_protocol(kind()))
 FIRST = {case.protocol.trust.name: case for case in reversed(EVERY)}
 LAWFUL = frozenset(name for name, case in FIRST.items() if lawful(case))
-SUMS = tuple(case for case in EVERY if case.protocol.trust.name in LAWFUL)
+SUMS = tuple(
+    case for case in EVERY if case.protocol.trust.name in LAWFUL and case.mechanism.name in SUMMED
+)
+AGGREGATED = tuple(case for case in EVERY if case.protocol.trust.name == "pooled")
 # Each protocol by its first verb, and each verb by a protocol in turn.
 SOME = tuple(dict.fromkeys((*FIRST.values(), *_in_turn(EVERY))))
 _WAYS = [

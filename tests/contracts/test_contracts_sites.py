@@ -8,7 +8,18 @@ import law_sites as sites
 import law_sites_told as told
 import pytest
 from contract_cases import Law
-from site_cases import BOTH, EVERY, FIRST, LAWFUL, NOISES, SOME, SUMS, SiteCase, verbs_of_sites
+from site_cases import (
+    AGGREGATED,
+    BOTH,
+    EVERY,
+    FIRST,
+    LAWFUL,
+    NOISES,
+    SOME,
+    SUMS,
+    SiteCase,
+    verbs_of_sites,
+)
 
 from dpmodels.sites import PROTOCOLS
 
@@ -45,6 +56,11 @@ def test_the_card_is_complete(name: str):
 @pytest.mark.parametrize("case", SUMS, ids=str)
 def test_the_integers_are_those_of_one_table(case: SiteCase):
     sites.the_integers_are_those_of_one_table(case)
+
+
+@pytest.mark.parametrize("case", AGGREGATED, ids=str)
+def test_a_trusted_aggregator(case: SiteCase):
+    sites.a_trusted_aggregator_releases_what_one_table_would(case)
 
 
 @pytest.mark.parametrize("case", NOISES, ids=str)

@@ -16,9 +16,10 @@ from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
 from dpmodels.mechanisms.minimise import furthest, mask, masked, minimise, tolerance
 from dpmodels.mechanisms.objective_noise import spherical, spherical_sd
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
-from dpmodels.models.linear import Asked, bind
+from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.question import Question
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
 
 # False alarms of all laws here together: below 1e-6 each.
@@ -40,11 +41,11 @@ def table(rows=4000, seed=0):
 def bound(data, loss=None, relation="replace", formula="~ a + b"):
     loss = loss or Logistic()
     response = "c" if isinstance(loss, Poisson) else "y"
-    asked = Asked(
-        f"{response} {formula}", data, BOOK, ZCDP(1.0), "range", None, "auto", relation, None
+    words = {"scale": "range", "row_norm": None}
+    own = linear(
+        Question("glm", f"{response} {formula}", BOOK, ZCDP(1.0), adjacency(relation), words)
     )
-    own = bind(asked)
-    return own.design, RegressionFacts(own.predictors, loss, adjacency(relation))
+    return own.design.bind(data), RegressionFacts(own.predictors, loss, adjacency(relation))
 
 
 def spent(plan):

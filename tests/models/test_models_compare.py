@@ -11,7 +11,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss
 from dpmodels.models import trial
-from dpmodels.models.invented import LEAST_ROWS, MOST_ROWS_IN_PASSES, invent
+from dpmodels.models.trial import LEAST_ROWS, MOST_ROWS_IN_PASSES, invent
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, adjacency
 

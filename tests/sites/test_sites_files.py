@@ -113,7 +113,7 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
         ({"budget": dp.ZCDP(2.0)}, "guarantee"),
         ({"adjacency": "add-remove"}, "adjacency is add-remove"),
         ({"protocol": dp.sites.Full("sites")}, "protocol weights is sites and not rows"),
-        ({"scale": None}, "words scale is stated by one"),
+        ({"scale": None}, "words scale is None and not range"),
         ({"verb": "cov"}, "verb is cov and not pca"),
         ({"row_norm": 1.0}, r"words row_norm is 1\.0 and not 1;"),
     ],

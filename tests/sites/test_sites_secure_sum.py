@@ -14,11 +14,9 @@ from dpmodels.mechanisms.counts import Gaussian
 from dpmodels.noise import secure, seeded
 from dpmodels.privacy import ZCDP, adjacency
 from dpmodels.sites import Cape, SecureSum
-from dpmodels.sites.keys import PairStream, pair_key, public_bytes
+from dpmodels.sites.keys import PairStream, join_secret, pair_key, public_bytes, split_secret
 from dpmodels.sites.payload import Payload, draw, scales, unit
-from dpmodels.sites.shamir import join_secret, split_secret
-from dpmodels.sites.summing import words_needed
-from dpmodels.sites.words import add, from_words
+from dpmodels.sites.summing import add, from_words, words_needed
 
 FALSE_ALARM = 1e-6
 

@@ -10,9 +10,10 @@ from scipy.special import expit
 
 import dpmodels as dp
 from dpmodels.errors import PrivacyError
-from dpmodels.models.linear import Asked, bind
+from dpmodels.models.linear import linear
 from dpmodels.noise.lattice import Lattice
-from dpmodels.privacy import ZCDP
+from dpmodels.privacy import ZCDP, adjacency
+from dpmodels.question import Question
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
 
@@ -35,13 +36,15 @@ def table(rows, seed=0):
     return data
 
 
+def bind(formula, data, book):
+    words = {"scale": "range", "row_norm": None}
+    own = linear(Question("glm", formula, book, ZCDP(1.0), adjacency("replace"), words))
+    return own._replace(design=own.design.bind(data))
+
+
 def gradients(data, loss=LOSSES[0], formula=None):
     response = "c" if isinstance(loss, Poisson) else "y"
-    asked = Asked(
-        formula or f"{response} ~ a + b + g", data, BOOK, ZCDP(1.0), "range", None, "auto",
-        "replace", None,
-    )  # fmt: skip
-    bound = bind(asked)
+    bound = bind(formula or f"{response} ~ a + b + g", data, BOOK)
     lattice = Lattice(20, bound.predictors.terms + 1)
     return Gradients((bound.design,), bound.predictors, loss, lattice, count_public=True), bound
 
@@ -148,15 +151,14 @@ def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
     row = {name: np.array([rng.uniform(-1, 1)]) for name in names}
     row |= {"y": np.array(["yes"]), "c": np.array([3.0])}
     formula = f"{response} ~ {' + '.join(names)}"
-    asked = Asked(formula, row, book, ZCDP(1.0), "range", None, "auto", "replace", None)
-    bound, lattice, out = bind(asked), Lattice(20, 11), Lattice(20, 11)
+    bound, lattice, out = bind(formula, row, book), Lattice(20, 11), Lattice(20, 11)
     ((block, _),) = bound.design.blocks(np.copy, lattice, count_public=True)
     own = block[1:-1, 0]
     theta = np.append(0.5, 2.0**24 * (np.roll(own, 1) - np.roll(own, -1)))
 
     def gradient(count):
         data = {name: np.repeat(own, count) for name, own in row.items()}
-        design = bind(asked._replace(data=data)).design
+        design = bound.design.bind(data)
         rows = Gradients((design,), bound.predictors, loss, lattice, count_public=True)
         return rows.gradient(theta, out).cross()[0]
 

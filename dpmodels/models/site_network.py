@@ -1,21 +1,126 @@
-"""The aggregator's half of a release over a network: it asks all for terms, then for letters."""
+"""Both halves of a release over a network: a site answers once, the aggregator asks all first."""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any, Final
 from urllib.parse import quote
 
-from dpmodels.errors import FrameError, shorten
+from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.labels import plain as printed
 from dpmodels.models.protocol import Post
-from dpmodels.models.site_answers import LETTER, TERMS
-from dpmodels.models.site_files import KEYED
+from dpmodels.models.site_terms import keys_of, seat_of
 from dpmodels.outside import conform
-from dpmodels.sites.letter import STATED, difference, read_letter
+from dpmodels.privacy import Ledger
+from dpmodels.question import difference
+from dpmodels.sites import SENT, LetterProtocol
+from dpmodels.sites.key_file import take_seat, write_card
+from dpmodels.sites.keys import public_bytes
+from dpmodels.sites.letter import STATED, read_letter
+from dpmodels.sites.posting import finish, require_places
+from dpmodels.typing import AnyPath
 from dpmodels.writing import require_target, write_whole
+
+TERMS, LETTER = "terms", "letter"
+QUESTIONS = (TERMS, LETTER)
+Answer = dict[str, Any]
+_LOG: Final = logging.getLogger("dpmodels.sites")
+
+
+@dataclass(frozen=True, repr=False)
+class SiteAnswers:
+    """What one site states, and how it answers."""
+
+    site: str
+    protocol: LetterProtocol
+    terms: Mapping[str, Any]
+    path: Path
+    release: Callable[..., object]
+    key: AnyPath | None = None
+    cards: Sequence[AnyPath] = ()
+    sites: tuple[str, ...] = ()
+    ledger: Ledger | None = None
+    _alone: Any = field(default_factory=Lock, init=False)
+
+    def __post_init__(self) -> None:
+        keyed, name = self.protocol.keyed, self.protocol.trust.name
+        if keyed and self.key is None:
+            raise ArgumentError(f"protocol={name!r} needs key=, made by dp.site_key")
+        if not keyed and (self.key is not None or self.cards or self.sites):
+            raise ArgumentError(f"key=, cards= and sites= are not for protocol={name!r}")
+        if keyed and bool(self.cards) == bool(self.sites):
+            raise ArgumentError(
+                f"protocol={name!r} needs either cards=, those of all sites, or sites=, their "
+                "names, if the aggregator is trusted to hand on their keys"
+            )
+        if self.sites and self.site not in self.sites:
+            raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
+
+    def answer(self, question: str, asked: Mapping[str, Any]) -> Answer:
+        """Return what goes back to the aggregator; never raise, never quote a row."""
+        try:
+            with self._alone:
+                return {"site": self.site} | self._answer(question, asked)
+        except DPModelsError as error:
+            kind = type(error).__name__
+            _LOG.warning("site %r did not answer. %s: %s", self.site, kind, error)
+        except Exception:
+            # What a reader of rows raises may quote one: not even its name goes on.
+            kind = "an error outside dpmodels"
+            _LOG.warning("site %r did not answer: %s", self.site, kind)
+        return {"site": self.site, "refusal": f"it cannot answer ({kind}); its own log says why"}
+
+    def _answer(self, question: str, asked: Mapping[str, Any]) -> Answer:
+        session = self.terms["session"]
+        if asked.get("session") != session:
+            return self._refusal(f"its session is {session!r}, another one than was asked for")
+        if self.key is not None:
+            finish(self.key, self.site, self.path, self.terms, self.ledger)
+        if self.path.exists():
+            return self._refusal(
+                f"it has answered session {session!r} already, and a session is answered once; "
+                "its letter is kept at the site, for dp.combine"
+            )
+        require_places(self.path, self.key)
+        if question == TERMS:
+            return {"terms": {**self.terms, "keys": self._known_keys()}}
+        handed = asked.get("keys")
+        if self.sites and (not isinstance(handed, Mapping) or set(handed) != set(self.sites)):
+            return self._refusal("it does not agree: the keys are not those of the sites it named")
+        with TemporaryDirectory() as folder:
+            cards = self._cards(handed, Path(folder))
+            keys = keys_of(seat_of(self.protocol, self.site, self.key, cards))
+            found = difference({**self.terms, "keys": keys}, asked)
+            if found:
+                return self._refusal(f"it does not agree: {found}")
+            self.release(key=self.key, cards=cards)
+        return {"letter": self.path.read_text(encoding="utf-8")}
+
+    def _known_keys(self) -> dict[str, str]:
+        if not self.sites:
+            return keys_of(seat_of(self.protocol, self.site, self.key, self.cards))
+        assert self.key is not None
+        return {self.site: public_bytes(take_seat(self.key, self.site, ()).private).hex()}
+
+    def _cards(self, handed: Any, folder: Path) -> Sequence[AnyPath]:
+        """Return one's own copies of the cards, or else those handed on."""
+        if not self.sites:
+            return self.cards
+        cards = [folder / f"{place}.card" for place in range(len(handed))]
+        for card, (name, public) in zip(cards, handed.items(), strict=True):
+            write_card(card, name, str(public))
+        return cards
+
+    def _refusal(self, why: str) -> Answer:
+        _LOG.warning("site %r refuses: %s", self.site, why)
+        return {"site": self.site, "refusal": why}
+
 
 Terms = dict[str, Any]
 _PAUSE: Final = 0.2
@@ -25,31 +130,7 @@ _UNTOUCHED: Final = "no row was read and nothing was charged"
 def ask_sites(
     post: Post, sites: Sequence[str], session: str, folder: Path, timeout: float
 ) -> list[Path]:
-    """Gather one letter of each site, once all have stated the same terms.
-
-    Parameters
-    ----------
-    post : Post
-        The way to the sites.
-    sites : sequence of str
-        The names of those that are to take part.
-    session : str
-        The name of this release.
-    folder : path
-        Where letters are put, each under its site's name.
-    timeout : float
-        Seconds for all of it.
-
-    Returns
-    -------
-    list of Path
-        The letters.
-
-    Raises
-    ------
-    FrameError
-        If a site is missing, refuses, states other terms than another, or fails.
-    """
+    """Gather one letter of each site, once all have stated the same terms."""
     until = time.monotonic() + timeout
     files = {site: folder / f"{quote(site, safe='')}.json" for site in sites}
     taken = [str(file) for file in files.values() if file.exists()]
@@ -80,13 +161,7 @@ def ask_sites(
 
 
 def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
-    """Return the terms that all sites stated, with the keys of all.
-
-    Raises
-    ------
-    FrameError
-        The message names the first difference.
-    """
+    """Return the terms that all sites stated, with the keys of all."""
     (first, own), *others = stated.items()
     keys: dict[str, str] = {}
     for site, terms in stated.items():
@@ -100,7 +175,7 @@ def agreed_terms(stated: Mapping[str, Terms]) -> Terms:
             raise FrameError(
                 f"sites {first!r} and {site!r} do not state the same: {found}; {_UNTOUCHED}"
             )
-    if own["protocol"]["name"] in KEYED and set(keys) != set(stated):
+    if SENT[own["protocol"]["name"]].keyed and set(keys) != set(stated):
         strange = sorted(set(keys) ^ set(stated))[0]
         raise FrameError(
             f"site {strange!r} is not both asked here and known to the others by its key; "
@@ -153,7 +228,7 @@ def _are_terms(plain: Any) -> bool:
         conform(STATED, plain, "")
     except FrameError:
         return False
-    return "name" in plain["protocol"]
+    return plain["protocol"].get("name") in SENT
 
 
 def _quoted(text: object, most: int) -> str:

@@ -9,9 +9,9 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.models.site_answers import LETTER, TERMS, SiteAnswers
-from dpmodels.models.site_files import site_release, stated_terms
-from dpmodels.models.site_questions import agreed_terms, ask_sites
+from dpmodels.models.site_files import site_release
+from dpmodels.models.site_network import LETTER, TERMS, SiteAnswers, agreed_terms, ask_sites
+from dpmodels.models.site_terms import state
 from dpmodels.sites.letter import read_letter
 
 CB = dp.codebook(a=(0, 1), b=(0, 1))
@@ -38,7 +38,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
             keys["sites"] = SITES
         else:
             keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
-    chosen, _, terms = stated_terms(formula, site=name, **own, words=words)
+    _, chosen, terms = state(formula, site=name, **own, words=words)
     path = folder / f"{name}.json"
     release = partial(
         site_release,
@@ -120,7 +120,7 @@ def test_letters_that_leave_are_those_that_stay(tmp_path):
     [
         ({"formula": "~ a"}, "'A' and 'B' do not state the same: formula is ~ a and not ~ a"),
         ({"budget": dp.ZCDP(0.6)}, "guarantee is"),
-        ({"words": {"ncomp": 1}}, "words ncomp is stated by one"),
+        ({"words": {"ncomp": 1}}, "words ncomp is 1 and not None"),
         ({"protocol": "dpdispca"}, "protocol name is dpdispca and not full"),
         ({"session": "s-2"}, "'B' refuses: its session is 's-2'"),
     ],
@@ -338,7 +338,7 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
 )
 def test_keys_that_make_no_sense(change, said, tmp_path):
     protocol = change.pop("protocol")
-    chosen, _, terms = stated_terms(
+    _, chosen, terms = state(
         "~ a",
         site="A",
         session="s",

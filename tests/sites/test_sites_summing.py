@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmodels.sites.words import add, from_words, negative, to_words
+from dpmodels.sites.summing import add, from_words, negative, to_words
 
 
 @st.composite

@@ -1,0 +1,95 @@
+"""What verbs on moments of scaled columns share: their way, and the call that a result keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from dpmodels.design import PrivateDesign, row_coder, unbound_design
+from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms import SUBSPACE, Facts, choose
+from dpmodels.mechanisms.auto import auto_moments
+from dpmodels.mechanisms.choose import Table
+from dpmodels.models.crossing import Way
+from dpmodels.postprocess.denoise import RULES
+from dpmodels.question import Question
+from dpmodels.results import MomentsCall
+from dpmodels.results.arguments import checked_ncomp
+from dpmodels.sites import together
+from dpmodels.typing import Coder
+
+Made = TypeVar("Made")
+
+
+def scaled_way(
+    question: Question,
+    table: Table,
+    result: Callable[[MomentsCall, Any, Coder], Made],
+    *,
+    automatic: frozenset[str] | None = None,
+    lawful: bool = False,
+) -> Way[Made]:
+    """Return the way of a verb on moments."""
+    words, relation = question.words, question.adjacency
+    center, scale, denoise = (
+        words.get("center", True),
+        words.get("scale", "range"),
+        words["denoise"],
+    )
+    if denoise is not None and said(denoise).strip("'") not in RULES:
+        rules = ", ".join(f'"{rule}"' for rule in RULES)
+        raise ArgumentError(f"denoise={said(denoise)}: expected {rules} or None")
+    own = unbound_design(
+        question.formula,
+        question.codebook,
+        scale=scale,
+        center=center,
+        row_norm=words["row_norm"],
+    )
+    columns = len(own.public.names)
+    kept = checked_ncomp(words.get("ncomp"), columns)
+    facts = Facts(columns, relation, center, kept, 1.0 if own.scaling.unit else 0.5)
+    known = frozenset(table) if automatic is None else automatic
+    options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
+
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+        rows = together(one.nrows for one in private) if relation.n_public else None
+        automatic = partial(auto_moments, facts, question.guarantee, rows, known)
+        choice = choose(mechanism, table, automatic, options)
+        if scale == "sd" and type(choice.strategy) in SUBSPACE.values():
+            raise ArgumentError(
+                'scale="sd" needs private standard deviations, which '
+                f'{choice.strategy.card.name} does not release; write scale="range", or a '
+                'mechanism that releases moments, such as "gauss"'
+            )
+        return choice
+
+    def made(release: Any, ledger: str, reason: str) -> Made:
+        asked = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
+        call = moments_call(own, asked, ledger, reason)
+        return result(call, release, row_coder(own.public))
+
+    return Way(question, own, facts, chosen, made, "gauss", lawful=lawful)
+
+
+def moments_call(
+    own: PrivateDesign, asked: Mapping[str, Any], ledger: str, reason: str
+) -> MomentsCall:
+    """Return the public facts of a release of moments; `asked` fills what a design does not say."""
+    public, scaling = own.public, own.scaling
+    return MomentsCall(
+        formula=public.formula,
+        codebook=public.codebook,
+        names=public.names,
+        lower=public.lower,
+        upper=public.upper,
+        origin=scaling.centre,
+        divisor=scaling.scale,
+        row_norm=scaling.row_norm,
+        worst_case=scaling.worst_case,
+        unit_rows=scaling.unit,
+        ledger=ledger,
+        reason=reason,
+        **asked,
+    )

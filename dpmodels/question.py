@@ -1,0 +1,144 @@
+"""What was asked: the words that all holders of rows, a ledger and an audit have to agree on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import shorten
+from dpmodels.labels import plain as shown
+from dpmodels.outside import Shape, conform
+from dpmodels.privacy import (
+    ZCDP,
+    About,
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    adjacency,
+    resolve_budget,
+)
+
+# A question as plain values, as a file from outside has to hold it.
+STATED: Final[Mapping[str, Shape]] = {
+    "verb": str,
+    "formula": str,
+    "codebook": Codebook.from_dict,
+    "words": dict[str, str | int | float | bool | tuple[float, ...] | None],
+    "guarantee": tuple[str, dict[str, float]],
+    "adjacency": adjacency,
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A verb with its words, before any rows.
+
+    Attributes
+    ----------
+    verb : str
+        Its name, such as ``"pca"`` of ``dp_pca``.
+    formula : str
+        As written.
+    codebook : Codebook
+        The declarations.
+    guarantee : Guarantee
+        What is asked for.
+    adjacency : Adjacency
+        Between which neighbours.
+    words : mapping
+        The verb's other arguments, as plain values.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> one = Question("mean", "~ a", dp.codebook(a=(0, 1)), dp.PureDP(1), adjacency("replace"))
+    >>> one.about("geometric").verb, Question.of(one.plain()) == one
+    ('dp_mean', True)
+    """
+
+    verb: str
+    formula: str
+    codebook: Codebook
+    guarantee: Guarantee
+    adjacency: Adjacency
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return plain values, as holders state them to each other."""
+        return {
+            "verb": self.verb,
+            "formula": self.formula,
+            "codebook": Codebook(self.codebook).to_dict(),
+            "words": dict(self.words),
+            "guarantee": [type(self.guarantee).__name__, asdict(self.guarantee)],
+            "adjacency": self.adjacency.name,
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Question:
+        """Read plain values back.
+
+        Raises
+        ------
+        FrameError
+            If they are of another shape.
+        """
+        own = conform(STATED, {word: plain[word] for word in STATED}, "terms")
+        guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
+        return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
+
+    def about(self, mechanism: str, codebook: Mapping[str, Any] | None = None) -> About:
+        """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
+        declared = Codebook(self.codebook if codebook is None else codebook).to_dict()
+        own = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
+        return About(f"dp_{self.verb}", self.formula, mechanism, own)
+
+
+def asked(
+    verb: str,
+    formula: str,
+    codebook: Codebook,
+    eps: float | None,
+    delta: float,
+    budget: Guarantee | None,
+    neighbours: AdjacencyName | Adjacency,
+    **words: Any,
+) -> Question:
+    """Return the question of a verb, of its arguments as given.
+
+    Raises
+    ------
+    ArgumentError, BudgetError
+        From the guarantee and the neighbours.
+    """
+    guarantee = resolve_budget(eps, delta, budget)
+    return Question(verb, formula, codebook, guarantee, adjacency(neighbours), words)
+
+
+def canonical(plain: object) -> bytes:
+    """Return JSON of one spelling."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
+
+
+def difference(one: Any, other: Any, where: str = "") -> str:
+    """Say at which word two plain values first differ; nothing where they do not."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in [*one, *(key for key in other if key not in one)]:
+            place = f"{where} {shorten(shown(str(key)))}".strip()
+            if key not in one or key not in other:
+                return f"{place} is stated by one of them only"
+            found = difference(one[key], other[key], place)
+            if found:
+                return found
+        return ""
+    # Holders whose spellings differ, 1 and 1.0, would agree on no secret.
+    if canonical(one) == canonical(other):
+        return ""
+    said = [shorten(shown(str(own)), 120) for own in (other, one)]
+    return f"{where} is {said[0]} and not {said[1]}"
