@@ -1,8 +1,7 @@
 """Arguments as users write them, held against what is expected of them.
 
-A refusal says what was declared, what was expected and what to write instead;
-of what is neither a text nor a number it names the type alone. `more` ends the
-message.
+A refusal says what was declared, what was expected and what to write instead; of what is neither a
+text nor a number it names the type alone. `more` ends the message.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ _Word = TypeVar("_Word", bound=str | None)
 def real(given: object) -> float:
     """Return a finite number, nan for anything else; texts and truth values are no numbers.
 
-    Examples
-    --------
     >>> real(2), real("2"), real(True), real(10**400)
     (2.0, nan, nan, nan)
     """
@@ -35,13 +32,7 @@ def real(given: object) -> float:
 
 
 def finite(name: str, given: object, more: str = "") -> float:
-    """Return a finite number.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Return a finite number."""
     number = real(given)
     if math.isnan(number):
         raise ArgumentError(f"{name}={said(given)}: expected a finite number{more}")
@@ -49,13 +40,7 @@ def finite(name: str, given: object, more: str = "") -> float:
 
 
 def between(name: str, given: object, least: float, most: float, more: str = "") -> float:
-    """Return a number from `least` to `most`, both allowed.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Return a number from `least` to `most`, both allowed."""
     number = real(given)
     if not least <= number <= most:
         raise ArgumentError(
@@ -65,13 +50,7 @@ def between(name: str, given: object, least: float, most: float, more: str = "")
 
 
 def share(name: str, given: object, more: str = "") -> float:
-    """Return a number between 0 and 1, neither allowed.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Return a number between 0 and 1, neither allowed."""
     number = real(given)
     if not 0 < number < 1:
         raise ArgumentError(f"{name}={said(given)}: expected a number between 0 and 1{more}")
@@ -81,13 +60,6 @@ def share(name: str, given: object, more: str = "") -> float:
 def whole(name: str, given: object, least: int, most: int | None = None, more: str = "") -> int:
     """Return a whole number from `least` to `most`, both allowed; floats are none.
 
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-
-    Examples
-    --------
     >>> whole("steps", 0, 1, 10_000, "; write steps=20")
     Traceback (most recent call last):
     ...
@@ -103,13 +75,7 @@ def whole(name: str, given: object, least: int, most: int | None = None, more: s
 
 
 def truth(name: str, given: object) -> bool:
-    """Return a truth value.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Return a truth value."""
     if not isinstance(given, bool):
         raise ArgumentError(f"{name}={said(given)}: expected True or False")
     return given
@@ -118,13 +84,6 @@ def truth(name: str, given: object) -> bool:
 def word(name: str, given: object, words: Iterable[_Word], more: str = "") -> _Word:
     """Return the one of `words` that was given; None may be one of them.
 
-    Raises
-    ------
-    ArgumentError
-        If it is none of them.
-
-    Examples
-    --------
     >>> word("scale", "unit", ("range", "sd", None))
     Traceback (most recent call last):
     ...

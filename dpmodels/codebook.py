@@ -1,7 +1,7 @@
 """The codebook: public facts about variables, the only ones a design may use.
 
-A variable is a number with public bounds or a category with public levels.
-Nothing is ever learnt from rows: what the codebook does not say is not known.
+A variable is a number with public bounds or a category with public levels. Nothing is ever learnt
+from rows: what the codebook does not say is not known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpmodels.levels import Level, as_number, require_distinct
 from dpmodels.outside import parse, read_bytes, require_text
 from dpmodels.writing import write_whole
 
-# Of a codebook's file.
+# A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
 
 
@@ -34,8 +34,8 @@ class Numeric:
     Parameters
     ----------
     lower, upper : float
-        Finite bounds, ``lower < upper``, in the variable's own unit. Values
-        outside are clipped to them.
+        Finite bounds, ``lower < upper``, in the variable's own unit. Values outside are clipped to
+        them.
     label, unit : str, optional
         What the variable is and what it is measured in, for printing.
 
@@ -85,10 +85,9 @@ class Categorical:
     Raises
     ------
     CodebookError
-        If there are fewer than two levels, a level occurs twice or is not a
-        plain value, or two levels cannot be told apart where software makes
-        floating-point numbers of them: ``1`` and ``"01"``, or whole numbers from
-        2**53 up that are one in float64.
+        If there are fewer than two levels, a level occurs twice or is not a plain value, or two
+        levels cannot be told apart where software makes floating-point numbers of them: ``1`` and
+        ``"01"``, or whole numbers from 2**53 up that are one in float64.
 
     Examples
     --------
@@ -204,8 +203,8 @@ class Codebook(Mapping[str, Variable]):
     variables : mapping, optional
         Declarations by name, for names that are not Python identifiers.
     **named
-        Declarations by name: a tuple ``(lower, upper)``, a list of levels, or
-        a :class:`Numeric` or :class:`Categorical` with label and unit.
+        Declarations by name: a tuple ``(lower, upper)``, a list of levels, or a :class:`Numeric` or
+        :class:`Categorical` with label and unit.
 
     Raises
     ------
@@ -214,8 +213,8 @@ class Codebook(Mapping[str, Variable]):
 
     Notes
     -----
-    The bounds must come from knowledge, never from the data: a minimum or a
-    maximum read off the rows is a leak that no mechanism can mend.
+    The bounds must come from knowledge, never from the data: a minimum or a maximum read off the
+    rows is a leak that no mechanism can mend.
 
     Examples
     --------
@@ -297,8 +296,7 @@ class Codebook(Mapping[str, Variable]):
         Raises
         ------
         ArgumentError, FrameError
-            If it cannot be written, or the file is there already and
-            `overwrite` is False.
+            If it cannot be written, or the file is there already and `overwrite` is False.
         """
         text = json.dumps(self.to_dict(), indent=2) + "\n"
         write_whole(path, text.encode(), overwrite=overwrite)

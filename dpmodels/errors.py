@@ -1,8 +1,7 @@
 """The errors of the package: they speak of declarations, never of values in rows.
 
-Every message says what was declared, what was expected and what to write
-instead. All of them are raised before a row is read and before a budget is
-charged, unless the class says otherwise.
+Every message says what was declared, what was expected and what to write instead. All of them are
+raised before a row is read and before a budget is charged, unless the class says otherwise.
 """
 
 from numbers import Real

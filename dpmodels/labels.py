@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 def component_names(count: int) -> list[str]:
     """Return ``PC1, PC2, ...``.
 
-    Examples
-    --------
     >>> component_names(2)
     ['PC1', 'PC2']
     """
@@ -23,12 +21,9 @@ def component_names(count: int) -> list[str]:
 def plain(text: str) -> str:
     r"""One line without characters that could act on a terminal or a page.
 
-    Runs of white space become one space; what does not print (control
-    characters, escape sequences, direction overrides) becomes its backslash
-    code.
+    Runs of white space become one space; what does not print (control characters, escape sequences,
+    direction overrides) becomes its backslash code.
 
-    Examples
-    --------
     >>> plain("two\n lines"), plain("\x1b[31mred")
     ('two lines', '\\x1b[31mred')
     """

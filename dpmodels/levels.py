@@ -24,12 +24,8 @@ def as_number(level: Level) -> float:
 def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
     """Refuse levels that are one where they are read as numbers.
 
-    Text that spells small numbers is left alone, as "1" and "01": cells of text match it
-    exactly, and whole numbers below 2**53 have one text each that Python prints.
-
-    Raises
-    ------
-    CodebookError
+    Text that spells small numbers is left alone, as "1" and "01": cells of text match it exactly,
+    and whole numbers below 2**53 have one text each that Python prints.
     """
     first: dict[float, Level] = {}
     for level in levels:

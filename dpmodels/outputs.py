@@ -31,12 +31,7 @@ _PICTURES = {
 def add_outputs(parser: argparse.ArgumentParser, printed: str) -> None:
     """Add the options that name files.
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Of one command.
-    printed : {"report", "table"}
-        What the command prints; a result is behind a report.
+    `printed` is what the command prints; a result is behind a "report".
     """
     output = parser.add_argument_group(f"output, besides the printed {printed}")
     for name, how in TABLES.items():
@@ -51,18 +46,7 @@ def add_outputs(parser: argparse.ArgumentParser, printed: str) -> None:
 def require_outputs(words: argparse.Namespace, *read: str) -> None:
     """Refuse files that cannot be written, before anything is read or charged.
 
-    Parameters
-    ----------
-    words : Namespace
-        What the user wrote.
-    *read : str
-        Paths, and patterns of paths, of what the command reads: nothing is
-        written over these, whatever the user wrote.
-
-    Raises
-    ------
-    ArgumentError
-        The message names the option.
+    Nothing is written over what the command reads, paths or patterns, whatever the user wrote.
     """
     never = [path for given in read for path in (given, *glob(given, recursive=True))]
     for name, target in _targets(words).items():
@@ -75,22 +59,7 @@ def require_outputs(words: argparse.Namespace, *read: str) -> None:
 
 
 def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) -> None:
-    """Write all files that can be written.
-
-    Parameters
-    ----------
-    words : Namespace
-        What the user wrote.
-    summary : Summary
-        What was printed.
-    fit : result, optional
-        What is behind it, for pictures and to be saved.
-
-    Raises
-    ------
-    FrameError
-        If some could not; the message names them.
-    """
+    """Write all files that can be written; the `FrameError` names those that cannot."""
     makers: Mapping[str, Callable[[], bytes]] = {
         "text": lambda: (summary.as_text() + "\n").encode(),
         "html": lambda: summary.as_page(_pictures(fit)).encode(),

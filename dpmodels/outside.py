@@ -1,11 +1,11 @@
 """Files that come from outside: read within limits, and held against what they should be.
 
-Nothing of such a file is used before all of it has the declared shape. A
-shape is written in Python's own types:
+Nothing of such a file is used before all of it has the declared shape. A shape is written in
+Python's own types:
 
 ``str``, ``bool``, ``int``, ``float``, ``None``
-    A text without control characters, a truth value, a whole number of 64 bits, a
-    number that is finite or nan, null.
+    A text without control characters, a truth value, a whole number of 64 bits, a number that is
+    finite or nan, null.
 ``X | None``, ``Literal["a", "b"]``
     One of these. Of several dataclasses a list of two: the name of one, and its fields.
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``
@@ -41,6 +41,7 @@ Shape = Any
 MOST_MARKS: Final = 5_000_000
 # Of released numbers, whose squares and quotients have to be finite too.
 LONGEST: Final = 1e30
+# Choices: deeper and longer than anything that is saved, within what Python reads quickly.
 _DEEPEST: Final = 50
 _LONGEST_INT: Final = 1000
 _LARGEST: Final[dict[Any, float]] = {int: 2**63 - 1, float: sys.float_info.max}
@@ -59,13 +60,7 @@ _NAMES: Final[dict[Any, str]] = {
 
 
 def read_bytes(path: str | PathLike[str], most: int) -> bytes:
-    """Read a file of limited size.
-
-    Raises
-    ------
-    FrameError
-        If it is missing, no file, or longer than `most` bytes.
-    """
+    """Read a file of limited size."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise FrameError("it is no file")
@@ -83,18 +78,6 @@ def read_bytes(path: str | PathLike[str], most: int) -> bytes:
 def parse(content: bytes) -> Any:
     """Read JSON, strictly: no name twice in one object, nothing without end.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8.
-
-    Raises
-    ------
-    FrameError
-        If it is not JSON, or not within limits.
-
-    Examples
-    --------
     >>> parse(b'{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     >>> parse(b'{"a": 1, "a": 2}')
@@ -121,22 +104,8 @@ def parse(content: bytes) -> Any:
 def conform(shape: Shape, plain: Any, where: str) -> Any:
     """Return a plain value as what it should be.
 
-    Parameters
-    ----------
-    shape : see the module
-        What is expected.
-    plain : object
-        As :func:`parse` returns it.
-    where : str
-        Its place in the file, for the error; empty for all of it.
+    `where` is its place in the file, for the error, which names the first difference.
 
-    Raises
-    ------
-    FrameError
-        The message names the first difference.
-
-    Examples
-    --------
     >>> conform({"name": str, "sizes": tuple[int, ...]}, {"name": "a", "sizes": [1, 2]}, "it")
     {'name': 'a', 'sizes': (1, 2)}
     >>> conform({"name": str}, {"name": 3}, "card")
@@ -151,7 +120,7 @@ def conform(shape: Shape, plain: Any, where: str) -> Any:
     if shape in _NAMES or shape is None:
         return _scalar(NoneType if shape is None else shape, plain, where)
     if isinstance(shape, type) and is_dataclass(shape):
-        own = _named(fields_of(shape), plain, where)
+        own = _named(fields_of(shape), plain, where, _optional(shape))
         return _made(lambda: shape(**own), where)
     origin, parts = get_origin(shape), get_args(shape)
     if origin in _PARTED:
@@ -166,11 +135,14 @@ def fields_of(shape: type[Any], *names: str) -> Mapping[str, Shape]:
     return {name: hints[name] for name in names or (own.name for own in fields(shape))}
 
 
+def _optional(shape: type[Any]) -> frozenset[str]:
+    """Return the fields that a file of an earlier version may lack: those that are None then."""
+    return frozenset(own.name for own in fields(shape) if own.default is None)
+
+
 def require_text(text: str, where: str) -> str:
     r"""Refuse a text that could act on the terminal it is printed on.
 
-    Examples
-    --------
     >>> require_text("\x1b[31m", "label")
     Traceback (most recent call last):
     ...
@@ -249,11 +221,13 @@ def _scalar(shape: Any, plain: Any, where: str) -> Any:
     return require_text(plain, where) if found is str else float(plain) if shape is float else plain
 
 
-def _named(shape: Mapping[str, Shape], plain: Any, where: str) -> dict[str, Any]:
+def _named(
+    shape: Mapping[str, Shape], plain: Any, where: str, optional: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise FrameError(f"{where or 'it'}: expected an object, found {_found(plain)}")
     for name in shape:
-        if name not in plain:
+        if name not in plain and name not in optional:
             raise FrameError(f"{where or 'it'} lacks {name!r}")
     for name in plain:
         if name not in shape:
@@ -261,7 +235,11 @@ def _named(shape: Mapping[str, Shape], plain: Any, where: str) -> dict[str, Any]
                 f"{where or 'it'} has {shorten(ascii(name))}, which is not known there"
             )
     places = {name: f"{where}.{name}".lstrip(".") for name in shape}
-    return {name: conform(own, plain[name], places[name]) for name, own in shape.items()}
+    return {
+        name: conform(own, plain[name], places[name])
+        for name, own in shape.items()
+        if name in plain
+    }
 
 
 def _many(parts: tuple[Any, ...], plain: Any, where: str) -> tuple[Any, ...]:

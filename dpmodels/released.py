@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -23,40 +23,23 @@ from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarante
 
 @dataclass(frozen=True)
 class Card:
-    """What a mechanism promises, in the words its table prints.
+    """What a mechanism promises, in the words its table prints."""
 
-    Attributes
-    ----------
-    name : str
-        The word that selects it.
-    theorem, sensitivity, noise : str
-        The guarantee, the inequality it rests on, the law of the noise.
-    numerics : {"exact lattice", "idealised"}
-        Whether the guarantee holds to the last bit.
-    source : str
-        Where it comes from.
-    """
-
-    name: str
+    name: str  # the word that selects it
     theorem: str
-    sensitivity: str
+    sensitivity: str  # the inequality that the theorem rests on
     noise: str
-    numerics: str
+    numerics: str  # "exact lattice": the guarantee holds to the last bit, or "idealised"
     source: str
 
 
 @dataclass(frozen=True)
 class MomentNoise:
-    """Standard deviations of the independent noise in released moments.
+    """Standard deviations of the independent noise in released moments, in their own units.
 
-    Attributes
-    ----------
-    count, mean, diagonal, off : float
-        Of the number of rows, of each coordinate of their sum, of each
-        diagonal and each off-diagonal entry of their second moment, in the
-        released values' own units. ``mean`` is nan where no sum was released,
-        ``diagonal`` and ``off`` where the error of the second moment has no
-        known law.
+    Of the number of rows, of each coordinate of their sum, of each diagonal and each off-diagonal
+    entry of their second moment. ``mean`` is nan where no sum was released, ``diagonal`` and
+    ``off`` where the error of the second moment has no known law.
     """
 
     count: AmountOrNan
@@ -67,42 +50,22 @@ class MomentNoise:
 
 @dataclass(frozen=True)
 class Shared:
-    """How disjoint sites made one release.
+    """How disjoint sites made one release."""
+
+    protocol: str  # the word that selects it
+    sites: tuple[str, ...]  # public names of those that took part
+    sees: str  # what the aggregator sees of a site
+    holds: str  # against whom the guarantee holds
+    numbers: int  # that each site sent; 0 where it sent none
+    size: int  # of these, in bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """What every release has beside its values and the law of their noise.
 
     Attributes
     ----------
-    protocol : str
-        The word that selects it.
-    sites : tuple of str
-        Public names of those that took part.
-    sees, holds : str
-        What the aggregator sees of a site, and against whom the guarantee holds.
-    numbers, size : int
-        How many numbers each site sent, and their bytes; 0 where it sent none.
-    """
-
-    protocol: str
-    sites: tuple[str, ...]
-    sees: str
-    holds: str
-    numbers: int
-    size: int
-
-
-@dataclass(frozen=True)
-class MomentsRelease:
-    """Released augmented moments of rows in the unit ball.
-
-    Attributes
-    ----------
-    count : float
-        Noisy number of complete rows.
-    total : ndarray, shape (columns,) or None
-        Noisy sum of the rows; None where it was not released.
-    second : ndarray, shape (columns, columns)
-        Noisy sum of ``x xᵀ``; symmetric, not necessarily positive.
-    noise : MomentNoise
-        The law of the noise in the three of them.
     rows : int or None
         Number of rows read, where that is public.
     card : Card
@@ -115,37 +78,57 @@ class MomentsRelease:
         What an accountant composes.
     simulated : bool
         True inside ``dp.simulation``: then nothing here is private.
-    estimate : ndarray, shape (columns, columns) or None
-        Of the same release: an estimate of the second moment that is closer
-        than ``second``, with an error of unknown law.
     shared : Shared or None
         How sites made it; None where the rows were in one place.
     """
 
-    count: Quantity
-    total: Annotated[Bounded, "variable"] | None
-    second: Annotated[Bounded, "variable", "variable_"]
-    noise: MomentNoise
     rows: int | None
     card: Card
     guarantee: Guarantee
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool
-    estimate: Annotated[Bounded, "variable", "variable_"] | None = None
     shared: Shared | None = None
 
+    # Fields that the first version had not: no digest is of them where they are None.
+    later: ClassVar[frozenset[str]] = frozenset()
 
-@dataclass(frozen=True)
-class SubspaceRelease:
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsRelease(Released):
+    """Released augmented moments of rows in the unit ball.
+
+    Attributes
+    ----------
+    count : float
+        Noisy number of complete rows.
+    total : ndarray, shape (columns,) or None
+        Noisy sum of the rows; None where it was not released.
+    second : ndarray, shape (columns, columns)
+        Noisy sum of ``x xᵀ``; symmetric, not necessarily positive.
+    noise : MomentNoise
+        The law of the noise in the three of them.
+    estimate : ndarray, shape (columns, columns) or None
+        Of the same release: an estimate of the second moment that is closer than ``second``, with
+        an error of unknown law.
+    """
+
+    count: Quantity
+    total: Annotated[Bounded, "variable"] | None
+    second: Annotated[Bounded, "variable", "variable_"]
+    noise: MomentNoise
+    estimate: Annotated[Bounded, "variable", "variable_"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubspaceRelease(Released):
     """Released orthonormal directions of rows in the unit ball.
 
     Attributes
     ----------
     frame : ndarray, shape (columns, components)
-        Orthonormal columns, in the order of `variances` where those were
-        bought; the order means nothing where the mechanism only knows the
-        space they span.
+        Orthonormal columns, in the order of `variances` where those were bought; the order means
+        nothing where the mechanism only knows the space they span.
     variances : ndarray, shape (components,) or None
         Noisy sums of squares of the rows along the directions, where bought.
     variance_sd : float
@@ -157,13 +140,8 @@ class SubspaceRelease:
     limit : str
         What the guarantee rests on besides the theorem; empty where nothing.
     expected_loss : float
-        What the captured sum of squares is expected to fall short by,
-        approximately, in units of the squared row norm; nan where theory
-        gives nothing.
-    rows : int or None
-        Number of rows read, where that is public.
-    card, guarantee, adjacency, events, simulated
-        As in :class:`MomentsRelease`.
+        What the captured sum of squares is expected to fall short by, approximately, in units of
+        the squared row norm; nan where theory gives nothing.
     """
 
     frame: Annotated[Bounded, "variable", "component"]
@@ -173,27 +151,14 @@ class SubspaceRelease:
     ordered: bool
     limit: str
     expected_loss: QuantityOrNan
-    rows: int | None
-    card: Card
-    guarantee: Guarantee
-    adjacency: Adjacency
-    events: tuple[Event, ...]
-    simulated: bool
-    shared: Shared | None = None
 
 
 @dataclass(frozen=True)
 class BoughtCurvature:
-    """Released matrices that intervals of coefficients are made from.
+    """Released matrices, shape (columns, columns), that intervals of coefficients are made from.
 
-    Attributes
-    ----------
-    bread : ndarray, shape (columns, columns)
-        Noisy sum of the curvatures of the rows' losses.
-    meat : ndarray, shape (columns, columns)
-        Noisy sum of the squares of their gradients.
-    bread_noise, meat_noise : MomentNoise
-        The law of the noise in them; ``count`` and ``mean`` are nan.
+    The bread is the noisy sum of the curvatures of the rows' losses, the meat that of the squares
+    of their gradients; ``count`` and ``mean`` of the laws of their noise are nan.
     """
 
     bread: Annotated[Bounded, "column", "column_"]
@@ -202,8 +167,8 @@ class BoughtCurvature:
     meat_noise: MomentNoise
 
 
-@dataclass(frozen=True)
-class CoefficientsRelease:
+@dataclass(frozen=True, kw_only=True)
+class CoefficientsRelease(Released):
     """Released coefficients of a linear predictor of rows in the unit ball.
 
     Attributes
@@ -213,19 +178,18 @@ class CoefficientsRelease:
     ridge : float
         Weight of ``|coefficients|**2 / 2`` in the sum that they minimise.
     gradient : ndarray, shape (columns,), or None
-        The gradient of the sum of losses at the coefficients, as far as it is
-        known; None where it is not.
+        The gradient of the sum of losses at the coefficients, as far as it is known; None where it
+        is not.
     gradient_sd : float
-        Noise standard deviation of each coordinate of what is not known of it;
-        nan where nothing is known.
+        Noise standard deviation of each coordinate of what is not known of it; nan where nothing is
+        known.
     coefficient_sd : float
-        Noise standard deviation of each coefficient, on top of that; nan where
-        it has no known law.
+        Noise standard deviation of each coefficient, on top of that; nan where it has no known law.
     curvature : BoughtCurvature or None
         Where it was bought.
-    rows, card, guarantee, adjacency, events, simulated, shared
-        As in :class:`MomentsRelease`.
     """
+
+    later = frozenset({"shared"})
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -233,92 +197,64 @@ class CoefficientsRelease:
     gradient_sd: AmountOrNan
     coefficient_sd: AmountOrNan
     curvature: BoughtCurvature | None
-    rows: int | None
-    card: Card
-    guarantee: Guarantee
-    adjacency: Adjacency
-    events: tuple[Event, ...]
-    simulated: bool
-    shared: Shared | None = None
 
 
-@dataclass(frozen=True)
-class CountsRelease:
+@dataclass(frozen=True, kw_only=True)
+class CountsRelease(Released):
     """Released counts of rows, or of parts of rows, in tables of declared levels.
 
     Attributes
     ----------
     values : ndarray, shape (parts,)
-        In rows: one table after another, for each cell its parts, last the
-        incomplete rows. Each with independent noise of the same law; may be
-        negative.
+        In rows: one table after another, for each cell its parts, last the incomplete rows. Each
+        with independent noise of the same law; may be negative.
     law : {"laplace", "gaussian"}
         Of the noise.
     noise_sd : float
         Its standard deviation, in rows.
     step : float
         What it is a multiple of, in rows.
-    rows, card, guarantee, adjacency, events, simulated
-        As in :class:`MomentsRelease`.
     paired : bool
-        True for the four values of one mean where independent noise is in the
-        last less the first part, the middle part and the incomplete rows, and
-        all four add up to the number of rows.
-    shared
-        As in :class:`MomentsRelease`.
+        True for the four values of one mean where independent noise is in the last less the first
+        part, the middle part and the incomplete rows, and all four add up to the number of rows.
     """
 
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
     step: Amount
-    rows: int | None
-    card: Card
-    guarantee: Guarantee
-    adjacency: Adjacency
-    events: tuple[Event, ...]
-    simulated: bool
     paired: bool = False
-    shared: Shared | None = None
 
 
-@dataclass(frozen=True)
-class QuantilesRelease:
+@dataclass(frozen=True, kw_only=True)
+class QuantilesRelease(Released):
     """Released quantiles of a number by group.
 
     Attributes
     ----------
     values : ndarray, shape (groups, probs, 3)
-        The quantile, and the quantiles drawn below and above it for an
-        interval; places in the public range, from 0 to 1. nan where rows are
-        too few, and for intervals that were not bought.
+        The quantile, and the quantiles drawn below and above it for an interval; places in the
+        public range, from 0 to 1. nan where rows are too few, and for intervals that were not
+        bought.
     drawn : ndarray, shape (groups, probs)
-        The share of the rows that each quantile was drawn at: the one asked
-        for, or one farther inside where noise could have taken it out of the
-        rows; nan where rows are too few.
+        The share of the rows that each quantile was drawn at: the one asked for, or one farther
+        inside where noise could have taken it out of the rows; nan where rows are too few.
     counts : ndarray, shape (groups,)
         Noisy numbers of complete rows.
     count_sd : float
         Noise standard deviation of each of them.
     concentration : ndarray, shape (probs,)
-        Of the draws: the density falls by e for every ``1/concentration`` rows
-        that a value is from the quantile's rank.
-    rows, card, guarantee, adjacency, events, simulated, shared
-        As in :class:`MomentsRelease`.
+        Of the draws: the density falls by e for every ``1/concentration`` rows that a value is from
+        the quantile's rank.
     """
+
+    later = frozenset({"shared"})
 
     values: Annotated[BoundedOrNan, "group", "prob", "place"]
     drawn: Annotated[BoundedOrNan, "group", "prob"]
     counts: Annotated[Bounded, "group"]
     count_sd: Amount
     concentration: Annotated[Bounded, "prob"]
-    rows: int | None
-    card: Card
-    guarantee: Guarantee
-    adjacency: Adjacency
-    events: tuple[Event, ...]
-    simulated: bool
-    shared: Shared | None = None
 
 
 Release = MomentsRelease | SubspaceRelease
@@ -336,7 +272,7 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
 
 def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
     """Return what every report says of the sites of a release; nothing where there are none."""
-    shared = getattr(release, "shared", None)
+    shared = release.shared
     if shared is None:
         return ()
     sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
@@ -348,7 +284,7 @@ def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
 
 def shared_notes(release: AnyRelease) -> tuple[str, ...]:
     """Say who has to be trusted with what."""
-    shared = getattr(release, "shared", None)
+    shared = release.shared
     if shared is None:
         return ()
     return (
@@ -392,7 +328,19 @@ def _pieces(value: object) -> Iterator[bytes]:
             yield from _pieces(list(value.items()))
         case _ if is_dataclass(value):
             yield type(value).__name__.encode()
-            for field in fields(value):
-                yield from _pieces(getattr(value, field.name))
+            for name in in_order(value):
+                yield from _pieces(getattr(value, name))
         case _:
             yield repr(value).encode()
+
+
+def in_order(value: Any) -> list[str]:
+    """Return the fields of a part of a release: its own, those of all, those with a default.
+
+    Ledgers hold digests over this order.
+    """
+    every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
+    order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
+    later = value.later if isinstance(value, Released) else frozenset()
+    held = {name for name in later if getattr(value, name) is not None}
+    return [own.name for own in order if own.name not in later - held]

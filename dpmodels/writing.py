@@ -1,8 +1,8 @@
 """Files that are written whole or not at all: what was paid for is never half on a disk.
 
-A file is written under a temporary name in the folder of its target, at its
-full size, and synced; then it takes its own name in one step. Whoever looks,
-at any time, finds the old file, no file, or the whole new one.
+A file is written under a temporary name in the folder of its target, at its full size, and synced;
+then it takes its own name in one step. Whoever looks, at any time, finds the old file, no file, or
+the whole new one.
 """
 
 from __future__ import annotations
@@ -27,31 +27,10 @@ def require_target(
 ) -> Path:
     """Refuse a path that nothing can be written to, before anything is spent on its content.
 
-    Parameters
-    ----------
-    path : path
-        Where a file is to be written.
-    overwrite : bool, default False
-        Whether a file that is there already may be replaced. A link never is.
-    never : iterable of path
-        Files that are read, or written besides: whatever `overwrite` says, they
-        are no targets, by whichever name; nor is a file in a folder among them.
+    `overwrite` lets a file be replaced that is there already; a link never is. Files that are read,
+    or written besides, are `never` targets, by whichever name; nor is a file in a folder among
+    them.
 
-    Returns
-    -------
-    Path
-        The same path.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no path, or one of `never`.
-    FrameError
-        If its folder is missing or takes no files, the name is too long, or
-        something is there already that may not be replaced.
-
-    Examples
-    --------
     >>> require_target("nowhere/fit.nc")
     Traceback (most recent call last):
     ...
@@ -81,26 +60,9 @@ def write_whole(
 ) -> None:
     """Write a file, so that there is all of it or none.
 
-    Parameters
-    ----------
-    path : path
-        Where to write.
-    content : bytes
-        All of the file.
-    overwrite : bool, default False
-        Whether a file that is there already may be replaced. A link never is.
-    private : bool, default False
-        Whether the file is for its owner's eyes alone.
+    A `private` file is for its owner's eyes alone. Where a write fails, what was there before is
+    whole.
 
-    Raises
-    ------
-    ArgumentError
-        If `path` is no path.
-    FrameError
-        If it cannot be written. What was there before is whole then.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(Path(folder) / "a.txt", b"all of it")
@@ -117,18 +79,7 @@ def write_whole(
 
 
 def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
-    """Write and sync a file beside its target, for :func:`publish`.
-
-    Returns
-    -------
-    Path
-        The temporary file: in the target's folder, of a name that nobody guesses.
-
-    Raises
-    ------
-    FrameError
-        If it cannot be written; nothing is left of it then.
-    """
+    """Write and sync a file beside its target, under a name nobody guesses, for :func:`publish`."""
     place = checked_path(path)
     partial = _unused(place)
     try:
@@ -152,11 +103,7 @@ def stage(path: AnyPath, content: bytes, *, private: bool = False) -> Path:
 def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
     """Give a staged file its own name, in one step.
 
-    Raises
-    ------
-    FrameError
-        If the name is taken and not to be replaced, or cannot be given; the
-        staged file is still there then.
+    Where that fails the staged file is still there.
     """
     place = checked_path(path)
     try:
@@ -181,8 +128,8 @@ def discard(partial: Path) -> None:
 def _name_once(partial: Path, place: Path) -> None:
     """Name a file that no other may have the name of.
 
-    Where the file system knows no second names, an empty file keeps the name free
-    until the whole one replaces it.
+    Where the file system knows no second names, an empty file keeps the name free until the whole
+    one replaces it.
     """
     try:
         os.link(partial, place)
@@ -198,12 +145,7 @@ def _name_once(partial: Path, place: Path) -> None:
 
 
 def checked_path(path: object) -> Path:
-    """Return a path, and refuse what is none.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Return a path, and refuse what is none."""
     if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"path={said(path)}: expected the path of a file, such as 'fit.nc'")
     if not os.fspath(path) or "\0" in os.fspath(path):

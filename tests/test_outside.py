@@ -134,3 +134,16 @@ def test_only_files_of_a_size_are_read(tmp_path):
 @pytest.mark.parametrize("text", ["two\nlines", "tab\t", "日本", "no\u00a0break", ""])
 def test_texts_that_act_on_nothing_pass(text):
     assert require_text(text, "it") == text
+
+
+def test_a_file_of_an_earlier_version_may_lack_what_is_none_by_default():
+    @dataclass(frozen=True)
+    class Release:
+        rows: int
+        shared: str | None = None
+        paired: bool = False
+
+    assert conform(Release, {"rows": 3, "paired": True}, "release") == Release(3, None, True)
+    for missing in ({"paired": True}, {"rows": 3}):
+        with pytest.raises(FrameError, match="release lacks"):
+            conform(Release, missing, "release")

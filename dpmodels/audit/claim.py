@@ -33,7 +33,7 @@ from dpmodels.audit.p_value import Boundary
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
-from dpmodels.privacy.concentrated import zcdp_to_approx
+from dpmodels.privacy.compose import zcdp_to_approx
 from dpmodels.typing import Floats
 
 Unit = Literal["eps", "mu", "rho"]

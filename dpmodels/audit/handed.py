@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.released import in_order
 from dpmodels.typing import Floats
 
 # Public before a row is read, or a function of the plan.
@@ -24,15 +25,15 @@ def numbers(release: Any) -> Floats:
     signs mean nothing, as the squares ``v vᵀ``.
     """
     parts = []
-    for field in fields(release):
-        value = getattr(release, field.name)
-        if field.name in _PLANNED or value is None or field.name.endswith("_sd"):
+    for name in in_order(release):
+        value = getattr(release, name)
+        if name in _PLANNED or value is None or name.endswith("_sd"):
             continue
-        if field.name == "frame":
+        if name == "frame":
             parts.append(_squares(value))
         elif isinstance(value, np.ndarray):
             parts.append(_once(value))
-        elif is_dataclass(value) and not field.name.endswith("noise"):
+        elif is_dataclass(value) and not name.endswith("noise"):
             parts.append(numbers(value))
         elif isinstance(value, int | float) and not isinstance(value, bool):
             parts.append(np.array([float(value)]))

@@ -94,6 +94,7 @@ def joint_line(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> J
 
     Examples
     --------
+    >>> from dpmodels.sites import SecureSum
     >>> joint_line(SecureSum(colluders=2)).name
     'dp_cov gauss, secure_sum by 3 sites'
     """

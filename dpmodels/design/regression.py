@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmodels.arguments import word
 from dpmodels.codebook import Codebook, Numeric
 from dpmodels.design.private import PrivateDesign
 from dpmodels.design.scaling import Scaling, scaling
@@ -121,8 +122,7 @@ def joint_design(
     CodebookError, ArgumentError
         From the codebook and the arguments.
     """
-    if not isinstance(scale, str | None) or scale not in ("range", None):
-        raise ArgumentError(f'scale={said(scale)}: expected "range" or None')
+    word("scale", scale, ("range", None))
     if isinstance(row_norm, str):
         raise ArgumentError(
             f"row_norm={said(row_norm)}: expected a number, the longest scaled row of the terms to "

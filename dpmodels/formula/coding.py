@@ -1,8 +1,8 @@
 """From terms to coded columns: names, public ranges and row norms, without data.
 
-Redundancy rules, contrast matrices and column names are patsy's, run on the
-codebook's levels alone. Every block of columns knows a finite set of points
-whose convex hull contains each coded row, so bounds on row norms are exact.
+Redundancy rules, contrast matrices and column names are patsy's, run on the codebook's levels
+alone. Every block of columns knows a finite set of points whose convex hull contains each coded
+row, so bounds on row norms are exact.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dpmodels.formula.syntax import variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 
+# Choices: a second moment of so many columns, and so many hull points, fit in memory.
 MAX_COLUMNS = 5_000
 MAX_POINTS = 4_000_000
 
@@ -35,14 +36,8 @@ Factor = Real | Category | Basis
 class Block:
     """The columns of one term, coded together.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Column names in patsy's style.
-    factors : tuple of Factor
-        What is multiplied; the first varies fastest over the columns.
-    contrasts : tuple of array or None
-        Contrast matrix, shape (levels, columns), of each categorical factor.
+    Names are in patsy's style; the first factor varies fastest over the columns; a contrast matrix
+    of shape (levels, columns) belongs to each categorical factor.
     """
 
     names: tuple[str, ...]
@@ -116,18 +111,8 @@ def _coded(factor: Factor, contrast: Floats | None, columns: Columns) -> Floats:
 class Design:
     """The coded columns of one side of a formula; public facts only.
 
-    Attributes
-    ----------
-    formula : str
-        The text as written.
-    codebook : Codebook
-        The declarations of the variables that are used.
-    names : tuple of str
-        Coded column names, without the intercept.
-    lower, upper : ndarray, shape (columns,)
-        Public range of each coded column.
-    blocks : tuple of Block
-        The terms in order.
+    `codebook` declares the variables that are used, `names` are the coded columns without the
+    intercept, `lower` and `upper` their public ranges, shape (columns,).
     """
 
     formula: str
@@ -145,8 +130,8 @@ class Design:
     def evaluate(self, columns: Columns, out: Floats) -> None:
         """Write coded rows into ``out``, shape (columns, rows).
 
-        Each cell lies in ``[lower, upper]``; a row in which a factor is
-        missing has at least one NaN.
+        Each cell lies in ``[lower, upper]``; a row in which a factor is missing has at least one
+        NaN.
         """
         start = 0
         for block in self.blocks:
@@ -158,21 +143,8 @@ class Design:
 def design(formula: str, codebook: Codebook | None) -> Design:
     """Build the coded design of a one-sided formula from the codebook alone.
 
-    Parameters
-    ----------
-    formula : str
-        A right-hand side such as ``"~ age + C(sex)"``; the intercept decides
-        the coding of categories and is no column of the design.
-    codebook : Codebook
-        Public bounds and levels.
+    The intercept decides the coding of categories and is no column of the design.
 
-    Raises
-    ------
-    FormulaError, CodebookError
-        Before any data is touched.
-
-    Examples
-    --------
     >>> import dpmodels as dp
     >>> from dpmodels.formula import design
     >>> cb = dp.codebook(age=(0, 100), sex=["F", "M"])

@@ -1,7 +1,7 @@
 """One factor of a formula, from text to a value: a closed language, never Python's eval.
 
-The text is parsed to Python's syntax tree; every node that is not listed here
-is refused by name, with what to write instead.
+The text is parsed to Python's syntax tree; every node that is not listed here is refused by name,
+with what to write instead.
 """
 
 from __future__ import annotations
@@ -48,22 +48,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[..., Floats]] = {
 
 
 def compile_factor(code: str, book: Book) -> Varying:
-    """Turn the text of a factor into a value with its public range.
-
-    Parameters
-    ----------
-    code : str
-        Text such as ``"log(income + 1)"``.
-    book : mapping
-        The codebook.
-
-    Raises
-    ------
-    FormulaError
-        If the text asks for anything outside the allow-list.
-    UnknownVariable
-        If it names a variable the codebook does not declare.
-    """
+    """Turn the text of a factor into a value with its public range."""
     tree = syntax(code)
     try:
         value = _compile(tree, book)

@@ -1,7 +1,7 @@
 """The allow-list: every function a formula may call, with its interval arithmetic.
 
-A function is row-wise and its range follows from its arguments' ranges. What
-is not in the table :data:`FUNCTIONS` cannot be called.
+A function is row-wise and its range follows from its arguments' ranges. What is not in the table
+:data:`FUNCTIONS` cannot be called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Formula text to terms: patsy's grammar, our own algebra with limits, R's ``.``.
 
-Only the grammar is patsy's: the text of a factor is never evaluated as Python,
-here or later.
+Only the grammar is patsy's: the text of a factor is never evaluated as Python, here or later.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ Terms = dict[frozenset[str], Term]
 
 INTERCEPT: frozenset[str] = frozenset()
 
+# Choices: beyond what anybody writes, and read within a second and Python's own depth.
 MAX_LENGTH = 20_000
 MAX_OPERATORS = 5_000
 MAX_DEPTH = 40
@@ -36,14 +36,7 @@ MAX_ORDER = 8
 class ParsedFormula:
     """A formula's terms, response and predictors apart.
 
-    Parameters
-    ----------
-    text : str
-        The formula as the user wrote it, white space tidied.
-    response, predictors : tuple of Term
-        Terms in order of first mention, without the intercept.
-    intercept : bool
-        Whether the predictors carry the intercept.
+    The text's white space is tidied; terms stand in order of first mention, without the intercept.
     """
 
     text: str
@@ -55,18 +48,7 @@ class ParsedFormula:
 def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     """Split a formula into terms.
 
-    Parameters
-    ----------
-    text : str
-        A formula such as ``"y ~ a + log(b + 1):c"``.
-    names : iterable of str
-        The codebook's variables, for ``.``.
-
-    Raises
-    ------
-    FormulaError
-        If the text is no formula, or is longer, deeper or richer in terms
-        than a formula may be.
+    `names` are what ``.`` stands for. A formula has limits of length, depth and terms.
     """
     check_size(text)
     tree = _tree(" ".join(text.splitlines()))

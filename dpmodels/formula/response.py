@@ -20,16 +20,8 @@ from dpmodels.formula.values import Basis, Category
 class TwoSided:
     """Both sides of a formula, coded from the codebook alone.
 
-    Attributes
-    ----------
-    response : Design
-        One column: the number, or for a category of two levels the indicator
-        of the second.
-    terms : Design
-        The columns of the right-hand side, without the intercept; there may
-        be none.
-    intercept : bool
-        Whether the right-hand side carries the intercept.
+    The response is one column: the number, or for a category of two levels the indicator of the
+    second; `terms` may have none, and never the intercept.
     """
 
     response: Design
@@ -46,23 +38,9 @@ class TwoSided:
 def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] = ()) -> TwoSided:
     """Code a formula with a response.
 
-    Parameters
-    ----------
-    formula : str
-        Such as ``"income ~ age + C(sex)"`` or ``"sex ~ age"``; ``.`` stands
-        for all variables of the codebook but those of the response.
-    codebook : Codebook
-        Public bounds and levels.
-    apart : iterable of str
-        Variables that ``.`` does not stand for, such as weights.
+    ``.`` stands for all variables of the codebook but those of the response and those `apart`, such
+    as weights.
 
-    Raises
-    ------
-    FormulaError, CodebookError
-        Before any data is touched.
-
-    Examples
-    --------
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
     >>> both = two_sided("log(income + 1) ~ age * sex", cb)

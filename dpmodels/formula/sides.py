@@ -21,14 +21,7 @@ from dpmodels.typing import Floats
 class Sides:
     """The factors of a formula by side, whatever the operators between them.
 
-    Attributes
-    ----------
-    text : str
-        The formula, white space tidied.
-    codebook : Codebook
-        The declarations of the variables that are used.
-    left, right : tuple of Varying
-        Numbers, comparisons and categories in order of first mention.
+    Numbers, comparisons and categories in order of first mention.
     """
 
     text: str
@@ -40,20 +33,6 @@ class Sides:
 def sides(formula: str, codebook: Codebook | None) -> Sides:
     """Split a formula at ``~`` and compile its factors.
 
-    Parameters
-    ----------
-    formula : str
-        Such as ``"income ~ sex + region"`` or ``"~ age"``.
-    codebook : Codebook
-        Public bounds and levels.
-
-    Raises
-    ------
-    FormulaError, CodebookError
-        Before any data is touched.
-
-    Examples
-    --------
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), sex=["F", "M"])
     >>> both = sides("income ~ sex", cb)
@@ -77,23 +56,14 @@ def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
 
 
 def grouping(value: Varying) -> Category:
-    """Read a value as what rows are grouped by.
-
-    Raises
-    ------
-    FormulaError
-        If it is a number.
-    """
+    """Read a value as what rows are grouped by."""
     return as_category(value, value.code)
 
 
 def measured(value: Varying) -> Real:
     """Read a value as what is measured: a number, or the indicator of a second level.
 
-    Raises
-    ------
-    FormulaError
-        If it is a category of more than two levels or has several columns.
+    A category of more than two levels, or of several columns, is refused.
     """
     match value:
         case Real():
@@ -114,17 +84,7 @@ def measured(value: Varying) -> Real:
 def one_measured(both: Sides, verb: str) -> tuple[Real, tuple[Category, ...]]:
     """Return the number a formula is about and the factors it is grouped by.
 
-    Parameters
-    ----------
-    both : Sides
-        ``y ~ groups``, or ``~ y`` for all rows together.
-    verb : str
-        Who asks, for the message.
-
-    Raises
-    ------
-    FormulaError
-        If there is no such number, or more than one.
+    ``y ~ groups``, or ``~ y`` for all rows together; `verb` asks, for the message.
     """
     if len(both.left) == 1:
         return measured(both.left[0]), tuple(map(grouping, both.right))

@@ -10,6 +10,7 @@ import unicodedata
 
 from dpmodels.errors import FormulaError, shorten
 
+# A choice: longer than any factor, and short of what exhausts Python's parser.
 MAX_CODE = 2_000
 
 
@@ -40,13 +41,7 @@ def _restore_names(tree: ast.expr, code: bytes) -> None:
 
 
 def folded(name: str) -> str:
-    r"""Return a name as Python reads it where it is an identifier or a keyword argument.
-
-    Examples
-    --------
-    >>> folded("\N{LATIN SMALL LIGATURE FI}t")
-    'fit'
-    """
+    r"""Return a name as Python reads it where it is an identifier or a keyword argument."""
     return unicodedata.normalize("NFKC", name)
 
 

@@ -14,20 +14,13 @@ from dpmodels.formula.sides import positions
 from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.typing import Floats
 
+# A choice: counts that are released, and fit, at once.
 MAX_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Where rows fall.
-
-    Attributes
-    ----------
-    cells : ndarray of int, shape (rows,)
-        Flat index of each row's cell, -1 where the row is incomplete.
-    positions : ndarray, shape (rows,) or None
-        Place of the measured number in its public range, from 0 to 1.
-    """
+    """Each row's flat cell, -1 if incomplete, and the measured number's place in [0, 1]."""
 
     cells: NDArray[np.intp]
     positions: Floats | None
@@ -37,19 +30,8 @@ class Placed:
 class Tally:
     """A table that every row adds one to, in all.
 
-    Attributes
-    ----------
-    factors : tuple of Category
-        The table has a cell for each combination of their levels.
-    measured : Real or None
-        A number whose power sums are wanted by cell; None for counts.
-    degree : int
-        The highest power.
-
-    Raises
-    ------
-    FormulaError
-        If the table is larger than a table may be.
+    A cell for each combination of the factors' levels, and in each the power sums of `measured` up
+    to `degree`, or counts alone where it is None. A table has a limit of size.
     """
 
     factors: tuple[Category, ...]

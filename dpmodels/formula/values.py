@@ -1,8 +1,7 @@
 """What an expression in a formula is: a real, a truth, a category, a basis or a constant.
 
-Each value carries its public range and a row-wise evaluation. The range comes
-from the codebook by interval arithmetic; no evaluation ever looks at two rows
-together.
+Each value carries its public range and a row-wise evaluation. The range comes from the codebook by
+interval arithmetic; no evaluation ever looks at two rows together.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ Columns = Mapping[str, Floats]
 
 Evaluate = Callable[[Columns], Floats]
 
+# A choice: squares and products of three such numbers are finite.
 LARGEST = 1e100
 
 
@@ -38,8 +38,7 @@ class Constant:
 class Real:
     """A number in a public interval; evaluates to shape (rows,).
 
-    ``variable`` names the column where the number is a variable as it stands,
-    held in its bounds.
+    ``variable`` names the column where the number is a variable as it stands, held in its bounds.
     """
 
     code: str

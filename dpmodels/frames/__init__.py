@@ -1,27 +1,26 @@
 """Rows from anywhere, given on in column chunks.
 
-`open_rows` takes what the user has (a data frame, a mapping of columns, a
-structured array, a Parquet or CSV path, an iterable of such tables) and gives a
-`RowSource`: column names first, rows later, block by block. `to_float` and
-`to_codes` turn a column of a block into numbers or into level indices.
+`open_rows` takes what the user has (a data frame, a mapping of columns, a structured array, a
+Parquet or CSV path, an iterable of such tables) and gives a `RowSource`: column names first, rows
+later, block by block. `to_float` and `to_codes` turn a column of a block into numbers or into level
+indices.
 
 The folder stands on the private bank. Two laws hold in every file of it:
 
-* nothing it raises, warns or prints depends on a cell, only on container types,
-  column names and the existence of files;
-* the converted value of a cell depends on that cell alone, never on another row
-  and never on a dtype that the cells of other rows forced upon the column.
+* nothing it raises, warns or prints depends on a cell, only on container types, column names and
+  the existence of files;
+* the converted value of a cell depends on that cell alone, never on another row and never on a
+  dtype that the cells of other rows forced upon the column.
 
-Reading is lazy in its dependencies: pandas, polars and pyarrow are imported only
-where the data are theirs.
+Reading is lazy in its dependencies: pandas, polars and pyarrow are imported only where the data are
+theirs.
 """
 
 from dpmodels.frames.convert import to_codes, to_float
-from dpmodels.frames.declared import require_declared
 from dpmodels.frames.open import no_rows, open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
-from dpmodels.frames.require import require
+from dpmodels.frames.require import require, require_declared
 
 __all__ = [
     "RowSource",

@@ -9,20 +9,11 @@ from dpmodels.frames.cell import MISSING, plain
 
 
 def arrow_cells(column: Any) -> NDArray[Any]:
-    """Give the cells of an Arrow array.
+    """Give the n cells of an Arrow array or chunked array, shape (n,).
 
-    Parameters
-    ----------
-    column : pyarrow.Array or pyarrow.ChunkedArray
-        n cells of any Arrow type.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Numbers as numbers (with nulls: float, NaN for null), logical values as bool
-        (with nulls: objects), text, bytes, decimals and dictionary-encoded cells as
-        objects, None for null. Types that are neither numbers nor text (dates,
-        durations, lists, structures) are all NaN.
+    Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
+    objects), text, bytes, decimals and dictionary-encoded cells as objects, None for null. Types
+    that are neither numbers nor text (dates, durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 

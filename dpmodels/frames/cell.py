@@ -1,8 +1,7 @@
 """One cell, whatever its type: a text, a number, or nothing.
 
-A cell is read by the type it is built on, with that type's own code. What a foreign
-class defines (`__float__`, `__hash__`, `__eq__`, `__class__`) is not asked, since it
-might raise, warn or print.
+A cell is read by the type it is built on, with that type's own code. What a foreign class defines
+(`__float__`, `__hash__`, `__eq__`, `__class__`) is not asked, since it might raise, warn or print.
 """
 
 from collections.abc import Callable
@@ -29,22 +28,11 @@ _LOGICAL: Final = {
 def plain(cell: object) -> str | float:
     """Read a cell as a text or a number; NaN where it is neither.
 
-    Parameters
-    ----------
-    cell : object
-        Anything a column can hold.
+    Text and bytes (UTF-8, undecodable bytes replaced) as str; integers, floats, logical values,
+    decimals and fractions as the nearest float, a complex number as its real part if it has no
+    other. NaN for all else: None and the missing values of every library, dates, sequences,
+    integers beyond the range of float, foreign objects.
 
-    Returns
-    -------
-    str or float
-        Text and bytes (UTF-8, undecodable bytes replaced) as str; integers, floats,
-        logical values, decimals and fractions as the nearest float, a complex
-        number as its real part if it has no other. NaN for all else: None and the
-        missing values of every library, dates, sequences, integers beyond the
-        range of float, foreign objects.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> plain("F"), plain(True), plain(np.int8(3)), plain(10**400), plain([1.0])
     ('F', 1.0, 3.0, nan, nan)
@@ -62,8 +50,6 @@ def plain(cell: object) -> str | float:
 def number(text: str) -> float:
     """Read the number that a text spells; NaN where it spells none.
 
-    Examples
-    --------
     >>> number("1.50"), number("True"), number("F")
     (1.5, 1.0, nan)
     """

@@ -15,15 +15,7 @@ from dpmodels.frames.require import require
 
 @dataclass(frozen=True, slots=True)
 class ColumnRows:
-    """The rows of columns that lie side by side.
-
-    Parameters
-    ----------
-    columns : mapping of str to 1-D array-like
-        Arrays, lists, Series or Arrow arrays of one length n.
-    nrows : int
-        Their length.
-    """
+    """The rows of 1-D columns (arrays, lists, Series, Arrow arrays) of one length."""
 
     columns: Mapping[str, Any] = field(repr=False)
     nrows: int = field(repr=False)
@@ -45,13 +37,7 @@ class ColumnRows:
 
 
 def open_mapping(data: Mapping[Any, Any]) -> ColumnRows:
-    """Open a mapping of names to 1-D array-likes.
-
-    Raises
-    ------
-    FrameError
-        A column is not one-dimensional, or the columns differ in length.
-    """
+    """Open a mapping of names to 1-D array-likes of one length."""
     columns = {name: data[name] for name in data if isinstance(name, str)}
     lengths = {name: _length(name, column) for name, column in columns.items()}
     first = next(iter(lengths), None)
@@ -65,13 +51,7 @@ def open_mapping(data: Mapping[Any, Any]) -> ColumnRows:
 
 
 def open_structured(data: NDArray[Any]) -> ColumnRows:
-    """Open a structured array; tell how to name the columns of any other.
-
-    Raises
-    ------
-    FrameError
-        The array has no field names, or more than one dimension.
-    """
+    """Open a structured array; tell how to name the columns of any other."""
     names = data.dtype.names
     if names is None:
         raise FrameError(

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.frames.cell import MISSING, number, plain
-from dpmodels.frames.levels import LevelCodes
 from dpmodels.typing import Floats
 
 _NUMERIC: Final = "biuf"
@@ -20,28 +19,16 @@ _PLAIN_CELLS: Final = _PLAIN_NUMBERS | {id(str)}
 
 
 def to_float(values: NDArray[Any]) -> Floats:
-    """Convert a column to numbers, each cell on its own.
+    """Convert a column of any dtype, shape (n,), to numbers, each cell on its own.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        A column of any dtype; a masked array's masked cells are missing.
+    Numbers as the nearest float, logical values as 0 and 1, text as the number it spells. NaN for
+    everything else: missing and masked values, dates and durations, complex numbers with an
+    imaginary part, integers beyond the range of float, foreign objects. A float64 array is returned
+    as it is, not copied.
 
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        Numbers as the nearest float, logical values as 0 and 1, text as the number
-        it spells. NaN for everything else: missing values, dates and durations,
-        complex numbers with an imaginary part, integers beyond the range of float,
-        foreign objects. A float64 array is returned as it is, not copied.
+    Never raises and never warns. Text ``"True"`` counts as 1, since pandas reads the same cell of a
+    CSV file as a logical value or as text according to other rows.
 
-    Notes
-    -----
-    Never raises and never warns. Text ``"True"`` counts as 1, since pandas reads the
-    same cell of a CSV file as a logical value or as text according to other rows.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> to_float(np.array([3, "2.5", True, None, "many", [1]], dtype=object))
     array([3. , 2.5, 1. , nan, nan, nan])
@@ -75,34 +62,18 @@ def _cell_to_float(cell: object) -> float:
 
 
 def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.intp]:
-    """Convert a column to positions among declared levels, each cell on its own.
+    """Convert a column of any dtype, shape (n,), to positions among levels, each cell on its own.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        A column of any dtype; a masked array's masked cells are missing.
-    levels : tuple of str, number or bool
-        The declared levels. A level that is neither text nor a number (a date, None,
-        NaN) matches no cell.
+    -1 where the cell is missing, masked or not listed; of equal levels the first counts, and one
+    that is neither text nor a number (a date, None, NaN) matches no cell.
 
-    Returns
-    -------
-    ndarray of intp, shape (n,)
-        The index of each cell's level, -1 where the cell is missing or not listed.
-        Of equal levels the first counts.
+    A text cell matches the level of the same text, unstripped and unfolded. A number, and a text
+    that is no level but spells a number, matches a level of that number, or else a level whose text
+    spells it: ``1``, ``1.0``, ``True``, ``"1"`` and ``"1.0"`` all match level ``1``, and all match
+    level ``"1"`` where neither ``1`` nor their own text is a level. Software that reads a file
+    gives the same cell as text, as an integer or as a float according to other rows; here that
+    makes no difference. Numbers are compared as float64. Never raises and never warns.
 
-    Notes
-    -----
-    A text cell matches the level of the same text, unstripped and unfolded. A number,
-    and a text that is no level but spells a number, matches a level of that number,
-    or else a level whose text spells it: ``1``, ``1.0``, ``True``, ``"1"`` and
-    ``"1.0"`` all match level ``1``, and all match level ``"1"`` where neither ``1``
-    nor their own text is a level. Software that reads a file gives the same cell as
-    text, as an integer or as a float according to other rows; here that makes no
-    difference. Numbers are compared as float64. Never raises and never warns.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> to_codes(np.array(["F", "M", None, "m"], dtype=object), ("F", "M"))
     array([ 0,  1, -1, -1])
@@ -122,3 +93,65 @@ def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.i
                 cells = list(map(plain, cells))
             return np.fromiter(map(codes.__getitem__, cells), np.intp, len(cells))
     return np.full(len(values), -1, dtype=np.intp)
+
+
+class LevelCodes(dict[str | float | None, int]):
+    """The code of a cell: the index of its level, or -1.
+
+    A dictionary from plain cells (text, numbers, None) that works out a cell it has not met and
+    remembers it. Numbers that are equal are one key: 1, 1.0 and True.
+
+    The first of equal levels counts.
+
+    >>> codes = LevelCodes((1, "F"))
+    >>> codes["F"], codes["1.0"], codes[True], codes["f"], codes[None]
+    (1, 0, 0, -1, -1)
+    """
+
+    def __init__(self, levels: tuple[Hashable, ...]) -> None:
+        declared = [(plain(level), index) for index, level in enumerate(levels)]
+        texts = [(level, index) for level, index in declared if isinstance(level, str)]
+        declared_numbers = [(level, k) for level, k in declared if isinstance(level, float)]
+        # "1" before "01": the level that prints as the number before others that spell it.
+        printed_first = sorted(texts, key=lambda pair: not _is_printed(pair[0]))
+        spelled = [(number(text), index) for text, index in printed_first]
+        self._numbers = _first(declared_numbers + spelled)
+        super().__init__()
+        for text, index in texts:
+            self.setdefault(text, index)
+
+    def __missing__(self, cell: str | float | None) -> int:
+        """Work out, and remember, a cell that is no declared text."""
+        value = plain(cell)
+        value = number(value) if isinstance(value, str) else value
+        code = self[cell] = self._numbers.get(value, -1)
+        return code
+
+    @property
+    def any_number(self) -> bool:
+        """Whether a number can be one of the levels."""
+        return bool(self._numbers)
+
+    def of_numbers(self, values: Floats) -> NDArray[np.intp]:
+        """Look up an array of numbers, shape (n,)."""
+        if not self._numbers:
+            return np.full(len(values), -1, dtype=np.intp)
+        keys = np.array(sorted(self._numbers))
+        codes = np.array([self._numbers[key] for key in keys.tolist()], dtype=np.intp)
+        place = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
+        return np.where(keys[place] == values, codes[place], -1)
+
+
+def _first(pairs: list[tuple[float, int]]) -> dict[float, int]:
+    """Keep the first index of equal numbers; NaN is nobody's number."""
+    table: dict[float, int] = {}
+    for value, index in pairs:
+        if value == value:
+            table.setdefault(value, index)
+    return table
+
+
+def _is_printed(text: str) -> bool:
+    """Whether Python prints some number, or a logical value, as this text."""
+    value = number(text)
+    return text in {repr(value), f"{value:.0f}", "True", "False"}

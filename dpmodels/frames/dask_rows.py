@@ -16,25 +16,27 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
+from dpmodels.frames.dataframes import NativeRows
 from dpmodels.frames.kind import Kind, kind_of_dtype
-from dpmodels.frames.native import NativeRows
-from dpmodels.frames.parts import as_one_of_many
+from dpmodels.frames.partition import as_one_of_many
 from dpmodels.frames.progress import steps
-from dpmodels.frames.protocol import Chunk, RowSource
+from dpmodels.frames.protocol import Chunk, RowSource, unfinished
 from dpmodels.frames.require import require
-from dpmodels.frames.unfinished import unfinished
 
 Sums = tuple[NDArray[Any], int]
 """Exact integers, and the number of rows they are of."""
 
 Measure = Callable[[RowSource], Sums]
 
+# Choices: results that one task adds, and partitions of one sum, for each CPU of the client.
 _ADDED_AT_A_TIME: Final = 16
 _PARTS_PER_CPU: Final = 8
+# A choice: of a partition whose worker is lost.
 _RETRIES: Final = 3
+# Sums of two are in 64 bits.
 _FITS_INT64: Final = 2**62
+# A choice, in seconds.
 _ANSWERS_WITHIN: Final = 20.0
-"""Seconds."""
 
 _LOST: Final = "the connection to the Dask scheduler was lost: make a new distributed.Client"
 _FAILED: Final = (
@@ -51,13 +53,7 @@ _TOLD: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DaskRows:
-    """The rows of a Dask data frame, which are measured where they lie.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-        Its partitions are the parts that are measured, each by one thread.
-    """
+    """The rows of a Dask data frame, measured where they lie, each partition by one thread."""
 
     frame: Any = field(repr=False)
     rereadable: ClassVar[bool] = False
@@ -77,13 +73,7 @@ class DaskRows:
         return kind_of_dtype(self.frame.dtypes[name])
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Refuse: rows are not brought to the client.
-
-        Raises
-        ------
-        FrameError
-            Always; the message tells what can be had.
-        """
+        """Refuse: rows are not brought to the client; the `FrameError` tells what can be had."""
         require(self, wanted)
         raise FrameError(
             "the rows of a Dask DataFrame stay with its workers, and what is asked cannot be "
@@ -95,33 +85,16 @@ class DaskRows:
     def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
         """Measure every partition on the workers and add the results.
 
-        The scheduler is the one Dask would take: that of the current
-        `distributed.Client`, or of ``dask.config``, or threads. A task that fails is
-        tried again where the scheduler can (`distributed`), and a result that is lost
-        with its worker is computed anew; a partition enters the sum once, since the
-        sum is of results and not of attempts.
+        The scheduler is the one Dask would take: that of the current `distributed.Client`, or of
+        ``dask.config``, or threads. A task that fails is tried again where the scheduler can
+        (`distributed`), and a result that is lost with its worker is computed anew; a partition
+        enters the sum once, since the sum is of results and not of attempts.
 
-        Parameters
-        ----------
-        wanted : tuple of str
-            The columns to read; no others are loaded where Dask can avoid it.
-        measure : callable
-            Gives the integers of one part; made of public facts alone, since it is
-            sent to the workers.
-        count_public : bool
-            Whether progress may show how much there is.
-
-        Returns
-        -------
-        integers, rows
-            What came back, and all that did. In memory at a time are the results of
-            a few partitions, however many there are.
-
-        Raises
-        ------
-        FrameError
-            A column is missing; or a partition could not be computed or measured, of
-            which the message says nothing but that.
+        `measure` gives the integers of one part and is made of public facts alone, since it is sent
+        to the workers; `count_public` says whether progress may show how much there is. What comes
+        back are the sum and the number of rows in it. In memory at a time are the results of a few
+        partitions, however many there are. Of a partition that could not be computed or measured
+        the `FrameError` says nothing but that.
         """
         require(self, wanted)
         try:
@@ -150,14 +123,7 @@ class DaskRows:
 
 
 def open_dask(frame: Any) -> DaskRows:
-    """Open a Dask data frame, of which nothing is computed.
-
-    Raises
-    ------
-    FrameError
-        The scheduler that would be taken does not answer: told now, since a ledger is
-        charged before the first partition is asked for.
-    """
+    """Open a Dask data frame, of which nothing is computed."""
     try:
         client = _client()
         answers = client is None or _answers(client)

@@ -22,25 +22,18 @@ _CELL: Final = re.compile(r'(?:^|,)(?:"([^"]*+(?:""[^"]*+)*+)"?+)?+([^,]*+)')
 class DelimitedRows:
     r"""The rows of a CSV file: comma, double quote, UTF-8, names in the first line.
 
-    A line is a row, whatever it says: it ends at its line feed, or at the end of the
-    file, and quotes do not carry over it. Were it not so, a quote opened in one row
-    would take the rows below into its cell, and one row would decide how many there
-    are. No line raises. Short lines have empty cells at the end, surplus cells are
-    ignored, a blank line is a row of empty cells, undecodable bytes become U+FFFD. All
-    cells are text: nothing is inferred from a column. Carriage returns before a line
-    feed are no part of a cell; any other control character is.
+    A line is a row, whatever it says: it ends at its line feed, or at the end of the file, and
+    quotes do not carry over it. Were it not so, a quote opened in one row would take the rows below
+    into its cell, and one row would decide how many there are. No line raises. Short lines have
+    empty cells at the end, surplus cells are ignored, a blank line is a row of empty cells,
+    undecodable bytes become U+FFFD. All cells are text: nothing is inferred from a column. Carriage
+    returns before a line feed are no part of a cell; any other control character is.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it is opened anew for every pass.
-    names : tuple of str
-        Its first line.
+    A record that other software wrote over k lines, with line breaks inside its quotes, is k rows
+    here. Tables with such cells are better written as Parquet.
 
-    Notes
-    -----
-    A record that other software wrote over k lines, with line breaks inside its quotes,
-    is k rows here. Tables with such cells are better written as Parquet.
+    A record that other software wrote over k lines, with line breaks inside its quotes, is k rows
+    here. Tables with such cells are better written as Parquet.
     """
 
     path: Path
@@ -79,13 +72,7 @@ class DelimitedRows:
 
 
 def open_delimited(path: Path) -> DelimitedRows:
-    """Open a CSV file, of which the first line alone is read.
-
-    Raises
-    ------
-    FrameError
-        The file cannot be opened, or its first line does not end at a line feed.
-    """
+    """Open a CSV file, of which the first line alone is read; it has to end at a line feed."""
     try:
         with _opened(path) as file:
             line = file.readline().rstrip("\r\n")
@@ -106,8 +93,8 @@ def _opened(path: Path) -> TextIO:
 def _cells(line: str, count: int) -> list[str]:
     """Split a line into its first `count` cells at least, where it has so many.
 
-    A quote opens a cell as its first character, and the line's end closes it. What
-    stands behind a closing quote belongs to the cell as it is.
+    A quote opens a cell as its first character, and the line's end closes it. What stands behind a
+    closing quote belongs to the cell as it is.
     """
     line = line.rstrip("\r\n")
     if '"' not in line:

@@ -17,33 +17,14 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 def folder_cells(path: Path) -> tuple[tuple[str, str | None], ...]:
     """Read the cells that all rows of a file share and the names of its folders hold.
 
-    Parameters
-    ----------
-    path : Path
-        Of folders that are named as Apache Hive and Spark name them.
-
-    Returns
-    -------
-    tuple of (str, str or None)
-        Columns and their cells, as text; None for a missing cell.
-
-    Examples
-    --------
-    >>> folder_cells(Path("rows/year=2024/town=St.%20Ives/part-0.parquet"))
-    (('year', '2024'), ('town', 'St. Ives'))
+    As text, None where missing, from names as Apache Hive and Spark write them.
     """
     pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part[1:])
     return tuple((unquote(name), None if cell == _NULL else unquote(cell)) for name, cell in pairs)
 
 
 def shown(files: Sequence[Path]) -> tuple[str, ...]:
-    """Give the paths of a table's files as messages may show them: without cells.
-
-    Examples
-    --------
-    >>> shown([Path("rows/a.parquet"), Path("rows/year=2024/a.parquet")])
-    ("'rows/a.parquet'", "'rows/year=*/a.parquet' (file 2 by name)")
-    """
+    """Give the paths of a table's files as messages may show them: without cells."""
     return tuple(_shown(path, place) for place, path in enumerate(files, start=1))
 
 
@@ -57,17 +38,7 @@ def _shown(path: Path, place: int) -> str:
 def require_once(files: Sequence[Path], seen: dict[Hashable, str]) -> None:
     """Refuse a file that is there twice, under one name or by links under several.
 
-    Parameters
-    ----------
-    files : sequence of Path
-        Files that exist.
-    seen : dict
-        Those that were there before, to which these are added.
-
-    Raises
-    ------
-    FrameError
-        The rows of a file would count twice.
+    `seen` holds the files before, to which these are added: rows would count twice.
     """
     for file, name in zip(files, shown(files), strict=True):
         identity = _identity(file)
@@ -122,17 +93,9 @@ def named_files(data: object) -> tuple[Path, ...]:
 def files_of(path: Path) -> tuple[Path, ...]:
     """Give the Parquet files of a path, in the order of their names.
 
-    Parameters
-    ----------
-    path : Path
-        A file; a folder, which stands for the ``.parquet`` files in it and in the
-        folders below, but for those whose name begins with ``.`` or ``_``; or a
-        pattern such as ``rows/2024-*.parquet``, with ``**`` for folders at any depth.
-
-    Raises
-    ------
-    FrameError
-        There is no such file, or a pattern meets other files than Parquet's.
+    A file; a folder, which stands for the ``.parquet`` files in it and in the folders below, but
+    for those whose name begins with ``.`` or ``_``; or a pattern such as ``rows/2024-*.parquet``,
+    with ``**`` for folders at any depth.
     """
     if path.is_dir():
         return _below(path)

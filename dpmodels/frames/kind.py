@@ -25,8 +25,7 @@ class Holds(IntEnum):
 class Kind(NamedTuple):
     """What a column can hold, and the name of its type for messages.
 
-    Not named are the types inside the type: the fields of a structure may have been
-    keys in a row.
+    Not named are the types inside the type: the fields of a structure may have been keys in a row.
     """
 
     holds: Holds
@@ -39,14 +38,9 @@ ANY: Final = Kind(Holds.ANYTHING)
 def kind_of(column: Any) -> Kind:
     """Tell from the type of a column, without a look at its cells, what it can hold.
 
-    Parameters
-    ----------
-    column : ndarray, Series, Arrow array or sequence
-        A column in memory. What is read cell by cell (sequences, objects, text,
-        columns of unknown libraries) can hold anything.
+    What is read cell by cell (sequences, objects, text, columns of unknown libraries) can hold
+    anything.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> kind_of(np.array(["2020-01-01"], "M8[D]"))
     Kind(holds=<Holds.NOTHING: 0>, name='datetime64[D]')
@@ -66,8 +60,8 @@ def kind_of(column: Any) -> Kind:
 def kind_of_dtype(dtype: Any) -> Kind:
     """Tell what a column of a dtype of numpy or pandas can hold.
 
-    The nullable integers of pandas can hold anything: it gives their type to columns
-    in which all cells are missing.
+    The nullable integers of pandas can hold anything: it gives their type to columns in which all
+    cells are missing.
     """
     if isinstance(dtype, np.dtype):
         holds = Holds.NOTHING if dtype.kind in _NEITHER else Holds.ANYTHING
@@ -85,14 +79,7 @@ def kind_of_dtype(dtype: Any) -> Kind:
 
 
 def kind_of_arrow(arrow_type: Any) -> Kind:
-    """Tell what a column of an Arrow type can hold; of a column of nulls nobody knows.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> kind_of_arrow(pa.dictionary(pa.int8(), pa.date32()))
-    Kind(holds=<Holds.NOTHING: 0>, name='date32[day]')
-    """
+    """Tell what a column of an Arrow type can hold; of a column of nulls nobody knows."""
     import pyarrow as pa
     from pyarrow import types
 

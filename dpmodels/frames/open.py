@@ -11,9 +11,9 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.columns import open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
+from dpmodels.frames.dataframes import NativeRows
 from dpmodels.frames.delimited import DelimitedRows, open_delimited
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
-from dpmodels.frames.native import NativeRows
 from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import RowSource
 from dpmodels.frames.stream import StreamRows
@@ -33,30 +33,14 @@ def no_rows(names: Iterable[str]) -> RowSource:
 def open_rows(data: object) -> RowSource:
     """Open whatever the user has as a source of rows.
 
-    Parameters
-    ----------
-    data : object
-        A data frame of pandas, polars, pyarrow or another eager library that narwhals
-        knows; a numpy structured array; a mapping of names to 1-D array-likes; the
-        path of a ``.parquet`` or ``.csv`` file; several ``.parquet`` files as a
-        folder, a pattern (``"rows/*.parquet"``) or a list of paths; an iterable of
-        in-memory tables or `Path` objects, which is read once; a Dask DataFrame,
-        whose rows stay with Dask's workers.
+    A data frame of pandas, polars, pyarrow or another eager library that narwhals knows; a numpy
+    structured array; a mapping of names to 1-D array-likes; the path of a ``.parquet`` or ``.csv``
+    file; several ``.parquet`` files as a folder, a pattern (``"rows/*.parquet"``) or a list of
+    paths; an iterable of in-memory tables or `Path` objects, which is read once; a Dask DataFrame,
+    whose rows stay with Dask's workers. Names come at once, rows on request: no row is looked at,
+    of a file the header or footer is read, and an iterable is asked for its first table when the
+    names are.
 
-    Returns
-    -------
-    RowSource
-        Names at once, rows on request. No row is looked at; of a file the header or
-        footer is read, and an iterable is asked for its first table when the names
-        are.
-
-    Raises
-    ------
-    FrameError
-        The data are none of these; the message tells what to write.
-
-    Examples
-    --------
     >>> source = open_rows({"wage": [9.5, 12.0, 20.0], "sex": ["F", "M", "F"]})
     >>> source.names
     ('wage', 'sex')

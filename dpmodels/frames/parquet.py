@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.ahead import ahead
 from dpmodels.frames.files import folder_cells, require_once, shown
 from dpmodels.frames.kind import ANY, Kind, kind_of_arrow
-from dpmodels.frames.protocol import Chunk
+from dpmodels.frames.prefetch import prefetch
+from dpmodels.frames.protocol import Chunk, unfinished
 from dpmodels.frames.require import require
-from dpmodels.frames.unfinished import unfinished
 
+# A choice: bytes read at a time, small beside a page.
 _BUFFER: Final = 1 << 16
 
 
@@ -22,20 +22,11 @@ _BUFFER: Final = 1 << 16
 class ParquetRows:
     """The rows of Parquet files, one file after the other.
 
-    Memory is that of two blocks and one page of each wanted column, whatever the
-    number of rows: pages are read through a small buffer, row groups are not loaded
-    ahead and no file is mapped.
+    Memory is that of two blocks and one page of each wanted column, whatever the number of rows:
+    pages are read through a small buffer, row groups are not loaded ahead and no file is mapped.
 
-    Parameters
-    ----------
-    files : tuple of Path
-        The files; they are opened anew for every pass.
-    names : tuple of str
-        The columns of their schema, then those that the names of their folders hold.
-    counts : tuple of int
-        The number of rows that each file's metadata states.
-    kinds : mapping of str to Kind
-        What each column can hold in the file where it can hold most.
+    `kinds` has what each column can hold in the file where it can hold most; columns are those of
+    the schema, then those that the names of folders hold.
     """
 
     files: tuple[Path, ...]
@@ -56,7 +47,7 @@ class ParquetRows:
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns, none across two files."""
         require(self, wanted)
-        return ahead(self._read(wanted, rows))
+        return prefetch(self._read(wanted, rows))
 
     def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         from dpmodels.frames.arrow_cells import arrow_cells
@@ -76,14 +67,7 @@ class ParquetRows:
 
 
 def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
-    """Open Parquet files, of which the footers alone are read.
-
-    Raises
-    ------
-    FrameError
-        pyarrow is not installed, a file is there twice or is no Parquet file, or the
-        files differ in the names of their columns.
-    """
+    """Open Parquet files, of which the footers alone are read."""
     require_once(files, {})
     names = shown(files)
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]

@@ -8,11 +8,11 @@ from weakref import WeakSet
 
 from tqdm import tqdm
 
-from dpmodels.frames.parts import one_of_many
+from dpmodels.frames.partition import one_of_many
 from dpmodels.frames.protocol import Chunk
 
+# A choice: seconds before the bar appears.
 _DELAY: Final = 1.0
-"""Seconds before the bar appears."""
 
 _INDETERMINATE: Final = "{desc} ..."
 _SHARE: Final = "{l_bar}{bar}| {elapsed}<{remaining}"
@@ -23,8 +23,8 @@ Item = TypeVar("Item")
 class _Bar(tqdm):  # type: ignore[misc]
     """A bar with a lock of this process alone.
 
-    tqdm's own is shared with forked processes: one that is killed while it holds it would let
-    every bar of the others, and so every release, wait for ever.
+    tqdm's own is shared with forked processes: one that is killed while it holds it would let every
+    bar of the others, and so every release, wait for ever.
     """
 
     _lock = RLock()
@@ -39,28 +39,13 @@ if hasattr(os, "register_at_fork"):
 def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Iterator[Chunk]:
     """Pass chunks on, with a bar in rows on stderr while they are read.
 
-    Parameters
-    ----------
-    chunks : iterator of mapping of str to ndarray
-        What `RowSource.chunks` returns.
-    total : int or None
-        The number of rows where it is public. None where it is private (add-remove
-        neighbours): the bar is then the label alone, without any count.
-    label : str
-        What is being done.
-
-    Yields
-    ------
-    mapping of str to ndarray
-        Each chunk, unchanged.
-
-    Notes
-    -----
-    Nothing is shown within the first second, nor where stderr is no terminal, nor for
+    `total` is None where the number of rows is private: the bar is then the label alone, without
+    any count. Nothing is shown within the first second, nor where stderr is no terminal, nor for
     rows that are one part of a table whose other parts are read at the same time.
 
-    Examples
-    --------
+    Nothing is shown within the first second, nor where stderr is no terminal, nor for rows that are
+    one part of a table whose other parts are read at the same time.
+
     >>> from dpmodels.frames import open_rows, progress
     >>> chunks = open_rows({"x": [1, 2, 3]}).chunks(("x",), 2)
     >>> [len(chunk["x"]) for chunk in progress(chunks, total=3, label="moments")]
@@ -76,19 +61,7 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
 def steps(items: Iterator[Item], *, total: int | None, label: str) -> Iterator[Item]:
     """Pass items on, with a bar that shows what share of them there has been.
 
-    Parameters
-    ----------
-    items : iterator
-        One item a step.
-    total : int or None
-        How many there will be where that is public, as in `progress`.
-    label : str
-        What is being done.
-
-    Examples
-    --------
-    >>> list(steps(iter("ab"), total=2, label="partitions"))
-    ['a', 'b']
+    `total` is None where that number is private, as in `progress`.
     """
     with _bar(total, label, _INDETERMINATE if total is None else _SHARE) as bar:
         for item in items:

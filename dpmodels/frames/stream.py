@@ -13,13 +13,8 @@ from dpmodels.frames.require import require
 class StreamRows:
     """The rows of an iterable of tables, for one pass.
 
-    The first table is taken from the iterable when the names are asked for. What the
-    iterable itself raises is the user's own and passes through.
-
-    Parameters
-    ----------
-    sources : iterable of RowSource
-        Tables with the same column names.
+    The first table is taken from the iterable when the names are asked for. What the iterable
+    itself raises is the user's own and passes through.
     """
 
     rereadable: ClassVar[bool] = False
@@ -53,14 +48,7 @@ class StreamRows:
         return ANY
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
-        """Blocks of at most `rows` rows of the wanted columns, table after table.
-
-        Raises
-        ------
-        FrameError
-            At the call: the first table lacks a column, or the iterable has been read.
-            While reading: a later table lacks a column.
-        """
+        """Blocks of at most `rows` rows of the wanted columns, table after table."""
         require(self, wanted)
         if self._spent:
             raise FrameError(

@@ -1,7 +1,7 @@
 """Noise intervals and confidence intervals, made where their numbers are made."""
 
-from dpmodels.inference.entries import entry_sd as entry_sd
-from dpmodels.inference.entries import mean_sd as mean_sd
+from dpmodels.inference.law import entry_sd as entry_sd
+from dpmodels.inference.law import mean_sd as mean_sd
 from dpmodels.inference.law import read_spectrum as read_spectrum
 from dpmodels.inference.spectrum import Spectrum as Spectrum
-from dpmodels.inference.unread import Unread as Unread
+from dpmodels.inference.unknown_law import Unread as Unread

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.inference.means import GroupMoments
-from dpmodels.inference.student import student_factor
+from dpmodels.inference.means import GroupMoments, student_factor
 from dpmodels.noise.sums import half_width, upper_tail
 from dpmodels.postprocess.power_sums import power_weights
 from dpmodels.typing import Floats
 
-# No p-value is told from a smaller one: the law of the noise is not known so far out.
+# A choice: no p-value is told from a smaller one: the law of the noise is not known so far out.
 SMALLEST = 1e-9
 
 
@@ -21,20 +20,9 @@ SMALLEST = 1e-9
 class Difference:
     """A mean less another, or less a public number; on the range from 0 to 1.
 
-    Attributes
-    ----------
-    estimate : float
-        nan where a mean is lost in noise.
-    noise_sd, sampling_sd : float
-        Its two standard deviations.
-    freedom : float
-        Degrees of freedom of the second, as an estimate.
-    law : {"laplace", "gaussian"}
-        Of the noise.
-    weights : ndarray
-        Of the independent noise variables in the estimate, in rows.
-    part_sd : float
-        Standard deviation of each of them.
+    The estimate is nan where a mean is lost in noise; `freedom` is that of the sampling part, as an
+    estimate; `weights` are those of the independent noise variables in the estimate, in rows, each
+    of sd `part_sd`.
     """
 
     estimate: float
@@ -82,24 +70,14 @@ class Difference:
 def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
     """Compare the means of two groups, or of one with a number.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of one or two groups, degree 2 or more.
-    less : float
-        What is taken off the first mean where there is one group alone.
+    `less` is taken off the first mean where there is one group alone; the degree is 2 or more.
 
-    Notes
-    -----
-    The difference is taken to first order in the noise, good where rows are
-    many times the noise of their number, which is what `told` asks; variances
-    are not pooled, and their degrees of freedom are Welch's [1]_.
+    The difference is taken to first order in the noise, good where rows are many times the noise of
+    their number, which is what `told` asks; variances are not pooled, and their degrees of freedom
+    are Welch's [1]_.
 
-    References
-    ----------
-    .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when
-       several different population variances are involved." Biometrika 34,
-       28-35.
+    .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
+       population variances are involved." Biometrika 34, 28-35.
     """
     means = moments.means
     signs = np.array([1.0, -1.0])[: len(means)]

@@ -22,16 +22,8 @@ EXCESS = {"laplace": 3.0, "gaussian": 0.0}
 class Independence:
     """A test of mutual independence of the factors of a table.
 
-    Attributes
-    ----------
-    statistic, pvalue : float
-        nan where the margins are lost in noise.
-    df : int
-        Degrees of freedom.
-    smallest : float
-        Least expected count.
-    reason : str
-        Why there is no statistic; empty where there is one.
+    nan where the margins are lost in noise, for the `reason` given; `smallest` is the least
+    expected count.
     """
 
     statistic: float
@@ -42,33 +34,20 @@ class Independence:
 
 
 def independence(table: Floats, noise: Noise) -> Independence:
-    """Test whether the factors of a noisy table are independent.
+    """Test whether the factors of a noisy table, shape (levels, levels, ...), are independent.
 
-    Parameters
-    ----------
-    table : ndarray, shape (levels, levels, ...)
-        Noisy counts; they may be negative.
-    noise : Noise
-        Of each count.
+    What the counts exceed the products of their margins by has, if the factors are independent, the
+    covariance ``J (N (diag π - π πᵀ) + Σ) Jᵀ``: J the derivative of the excess by the counts, π the
+    product of the shares of the margins, Σ that of the noise. The statistic is its squared length
+    in the metric of the (pseudo-)inverse, chi-square to first order with the degrees of freedom of
+    the plain test, which it becomes without noise [1]_. Laplace noise makes it more variable than
+    that by the fourth cumulants: the p-value is that of a multiple of a chi-square variable with
+    the same mean and variance [2]_. The plain statistic of a noisy table rejects too often.
 
-    Notes
-    -----
-    What the counts exceed the products of their margins by has, if the factors
-    are independent, the covariance ``J (N (diag π - π πᵀ) + Σ) Jᵀ``: J the
-    derivative of the excess by the counts, π the product of the shares of the
-    margins, Σ that of the noise. The statistic is its squared length in the
-    metric of the (pseudo-)inverse, chi-square to first order with the degrees
-    of freedom of the plain test, which it becomes without noise [1]_. Laplace
-    noise makes it more variable than that by the fourth cumulants: the p-value
-    is that of a multiple of a chi-square variable with the same mean and
-    variance [2]_. The plain statistic of a noisy table rejects too often.
-
-    References
-    ----------
-    .. [1] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square
-       hypothesis tests." AISTATS.
-    .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of
-       estimates of variance components." Biometrics Bulletin 2(6), 110-114.
+    .. [1] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square hypothesis tests."
+       AISTATS.
+    .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
+       components." Biometrics Bulletin 2(6), 110-114.
     """
     df = table.size - 1 - sum(size - 1 for size in table.shape)
     if table.size > MOST_CELLS:

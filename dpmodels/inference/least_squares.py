@@ -1,30 +1,26 @@
 """The law of least squares from noisy moments: delta form and score inversion.
 
-At parameters θ the score ``r(θ) = X'(y - Xθ)`` is released with noise
-``T'E g``, ``g = t - Tθ``, of the known covariance ``N(θ) = T' C(g gᵀ) T``, in
-which the noise of X'X, of X'y and of the number of rows enter together. At the
-non-private estimate the exact score is 0; at the population's parameters it
-has the covariance ``σ² X'X`` of sampling. So
+At parameters θ the score ``r(θ) = X'(y - Xθ)`` is released with noise ``T'E g``, ``g = t - Tθ``, of
+the known covariance ``N(θ) = T' C(g gᵀ) T``, in which the noise of X'X, of X'y and of the number of
+rows enter together. At the non-private estimate the exact score is 0; at the population's
+parameters it has the covariance ``σ² X'X`` of sampling. So
 
     ``Q(θ) = r(θ)ᵀ Ω(θ)⁻¹ r(θ)``, ``Ω = N`` or ``N + σ² X'X``,
 
-is a distance between parameters and data: for ``Ω = N`` and Gaussian noise it
-is twice the log of a likelihood ratio. A set of parameters is refused where
-the least Q on it exceeds the quantile of a χ² with as many degrees of freedom
-as the set has conditions: score inversion. The least Q has that law where the
-parameters left free are well identified, and is smaller where they are not;
-:mod:`dpmodels.inference.profiled` makes up for it. Where X'X is lost in its
-noise what is not refused has no end. Where X'X stands far above it the delta
-form ``G⁻¹ Ω G⁻¹``, ``G = X'X``, says the same.
+is a distance between parameters and data: for ``Ω = N`` and Gaussian noise it is twice the log of a
+likelihood ratio. A set of parameters is refused where the least Q on it exceeds the quantile of a
+χ² with as many degrees of freedom as the set has conditions: score inversion. The least Q has that
+law where the parameters left free are well identified, and is smaller where they are not;
+:mod:`dpmodels.inference.profile_likelihood` makes up for it. Where X'X is lost in its noise what is
+not refused has no end. Where X'X stands far above it the delta form ``G⁻¹ Ω G⁻¹``, ``G = X'X``,
+says the same.
 
 Laplace noise enters by its variances, as if sums of it were normal.
 
-References
-----------
-Anderson, T. W. and Rubin, H. (1949). "Estimation of the parameters of a single
-equation in a complete system of stochastic equations." Annals of Mathematical
-Statistics 20, 46-63. Fieller, E. C. (1954). "Some problems in interval
-estimation." Journal of the Royal Statistical Society B 16, 175-185.
+Anderson, T. W. and Rubin, H. (1949). "Estimation of the parameters of a single equation in a
+complete system of stochastic equations." Annals of Mathematical Statistics 20, 46-63. Fieller, E.
+C. (1954). "Some problems in interval estimation." Journal of the Royal Statistical Society B 16,
+175-185.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ from scipy.linalg import null_space
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from dpmodels.inference.profiled import as_chi_squared
+from dpmodels.inference.profile_likelihood import as_chi_squared
 from dpmodels.postprocess.solve import ROUNDING, NormalEquations, least_squares
 from dpmodels.typing import Floats
 
@@ -59,6 +55,7 @@ SOBER = 4.0
 _SINGULAR = 1e-15
 # Not 0, and not a number that anything else comes near.
 _LEAST = 1e-300
+# Choices: turns of a search at the most, and the gain, of one more than Q, that ends it.
 _TURNS = 50
 _SETTLED = 1e-7
 
@@ -75,12 +72,7 @@ class Distance(NamedTuple):
 class LeastSquares:
     """The law of the parameters of one model.
 
-    Attributes
-    ----------
-    equations : NormalEquations
-        What was released, and the model asked of it.
-    freedom : float
-        Degrees of freedom of the residuals: with sampling. 0: noise only.
+    `freedom` is that of the residuals, with sampling; 0 for noise only.
     """
 
     equations: NormalEquations
@@ -157,8 +149,8 @@ class LeastSquares:
     def _gaps(self, theta: Floats, directions: Floats) -> Floats:
         """Return how far the other roots lie above Q at its minimum over `directions`.
 
-        Roots of its Hessian in the residuals g that can be reached, in the
-        metric of ``tr(Ω⁻¹ Ω(g, g))``, along those that do not only rescale g.
+        Roots of its Hessian in the residuals g that can be reached, in the metric of
+        ``tr(Ω⁻¹ Ω(g, g))``, along those that do not only rescale g.
         """
         own, g = self.equations, self.equations.residual(theta)
         inverse = _inverse(self.score_covariance(theta))
@@ -190,9 +182,8 @@ class LeastSquares:
     def root(self) -> Floats:
         """A root ``G⁻¹ √Ω`` of the delta form ``G⁻¹ Ω G⁻¹``, shape (parameters, parameters).
 
-        Sums of its squares are variances, which no rounding makes negative.
-        Eigenvalues of G and Ω that cannot be told from 0 are taken for as
-        large as could be.
+        Sums of its squares are variances, which no rounding makes negative. Eigenvalues of G and Ω
+        that cannot be told from 0 are taken for as large as could be.
         """
         gram, axes = np.linalg.eigh(self.equations.gram)
         least = ROUNDING * float(np.abs(gram).max()) + _LEAST
@@ -216,11 +207,7 @@ class LeastSquares:
     def distance_to(self, conditions: Floats, values: Floats) -> float:
         """Return the least Q where ``conditions · θ = values``, on the scale of its χ².
 
-        Parameters
-        ----------
-        conditions : ndarray, shape (conditions, parameters)
-            Linearly independent.
-        values : ndarray, shape (conditions,)
+        `conditions`, shape (conditions, parameters), are linearly independent.
         """
         lengths = np.linalg.norm(conditions, axis=1)
         conditions, values = conditions / lengths[:, None], values / lengths
@@ -244,18 +231,8 @@ class LeastSquares:
     def interval(self, direction: Floats, level: float) -> tuple[float, float]:
         """Return what is not refused of ``direction · θ``.
 
-        Parameters
-        ----------
-        direction : ndarray, shape (parameters,)
-            Not 0.
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : float
-            The stretch around the equations' solution; both infinite where it
-            has no end on one side.
+        The stretch around the equations' solution; both ends infinite where it has none on one
+        side. `direction`, shape (parameters,), is not 0.
         """
         width = float(ndtri((1 + level) / 2))
         if self.clear:

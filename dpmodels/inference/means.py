@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from dpmodels.inference.ratios import TOLD, Noise, ratio_interval
-from dpmodels.inference.student import student_factor
 from dpmodels.postprocess.power_sums import central_weights, power_weights
 from dpmodels.typing import Floats
 
@@ -20,17 +20,10 @@ Interval = tuple[Floats, Floats]
 class GroupMoments:
     """Moments by group of a number that lies between 0 and 1.
 
-    Parameters
-    ----------
-    parts : ndarray, shape (groups, degree + 1)
-        Noisy Bernstein parts of the rows.
-    noise : Noise
-        Their law.
+    Of noisy Bernstein parts of the rows, shape (groups, degree + 1).
 
-    Notes
-    -----
-    Whatever is lost in its noise is nan: no group of fewer rows than `TOLD`
-    times the noise of their number has a mean.
+    Whatever is lost in its noise is nan: no group of fewer rows than `TOLD` times the noise of
+    their number has a mean.
     """
 
     parts: Floats
@@ -94,15 +87,7 @@ class GroupMoments:
         return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
 
     def mean_interval(self, level: float, *, population: bool) -> Interval:
-        """Return intervals of the means, within 0 and 1.
-
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        population : bool
-            Of the population's means; else of those on these rows.
-        """
+        """Return intervals of the population's means, or of those on these rows, within 0 and 1."""
         spread = np.nan_to_num(self.variances) * self.counts * population
         factor = student_factor(np.maximum(self.counts - 1, 1.0), (1 - level) / 2)
         lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
@@ -143,3 +128,15 @@ class GroupMoments:
 
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
         return ratio_interval(self.parts, weights, self.noise, np.maximum(spread, 0.0), level)
+
+
+def student_factor(freedom: Floats, tail: float) -> Floats:
+    """Return Student's quantile as a multiple of the normal one.
+
+    A sampling error multiplied by it has the right tail by itself, and one that is no shorter
+    together with noise of known law. `freedom` is 1 or more, `tail` that of the upper tail, in (0,
+    1/2).
+
+    .. [1] Student (1908). "The probable error of a mean." Biometrika 6(1), 1-25.
+    """
+    return np.asarray(stdtrit(np.minimum(freedom, 1e300), tail) / ndtri(tail))

@@ -9,26 +9,17 @@ import numpy as np
 from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
-# A number of rows is told from none where it exceeds so many of its noise sds.
+# A choice: a number of rows is told from none where it exceeds so many of its noise sds.
 TOLD = 4.0
 
 
 class Noise(NamedTuple):
     """The noise of the parts of a table.
 
-    Attributes
-    ----------
-    law : {"laplace", "gaussian"}
-        Of each part.
-    sd : float
-        Standard deviation of each, before the table was balanced.
-    parts : int
-        How many parts share a public total; 0 where there is none.
-    step : float
-        What the noise of a part is a multiple of; 0 stands for a fine lattice.
-    paired : bool
-        Whether the parts are the three of one mean, of which the first and the
-        last share their noise.
+    `sd` is that of each part, before the table was balanced; `parts` is how many share a public
+    total, 0 where there is none; the noise of a part is a multiple of `step`, 0 for a fine lattice;
+    `paired` tells of the three parts of one mean, of which the first and the last share their
+    noise.
     """
 
     law: str
@@ -38,18 +29,10 @@ class Noise(NamedTuple):
     paired: bool = False
 
     def weights(self, own: Floats) -> Floats:
-        """Return the weights that a balanced table's noise has in a weighted sum of parts.
+        """Return the weights of independent noise variables in a weighted sum of a balanced table.
 
-        Parameters
-        ----------
-        own : ndarray, shape (..., some of the parts)
-            Weights of those parts; the others have weight 0.
-
-        Returns
-        -------
-        ndarray, shape (..., variables)
-            Of independent noise variables; the last stands for all other
-            parts.
+        `own`, shape (..., some of the parts), weighs those parts, the others have weight 0; of what
+        comes back, shape (..., variables), the last stands for all other parts.
         """
         if self.paired:
             low, middle, high = np.moveaxis(own, -1, 0)
@@ -76,35 +59,16 @@ def ratio_interval(
 ) -> tuple[Floats, Floats]:
     """Invert the score of ratios ``r = Σ a_i b_i / Σ b_i``.
 
-    Parameters
-    ----------
-    sums : ndarray, shape (groups, parts)
-        Noisy sums b.
-    weights : ndarray, shape (groups, parts)
-        The weights a.
-    noise : Noise
-        Of the sums.
-    sampling : ndarray, shape (groups,)
-        Sampling variance of the score; zeros for the value on these rows.
-    level : float
-        Coverage, in (0, 1).
+    `sums` are noisy b and `weights` a, shape (groups, parts); `sampling` is the sampling variance
+    of the score, shape (groups,), 0 for the value on these rows. Ends of shape (groups,), infinite
+    where the divisor cannot be told from 0.
 
-    Returns
-    -------
-    lower, upper : ndarray, shape (groups,)
-        Infinite where the divisor cannot be told from 0.
+    At the true r the score ``Σ (a_i - r) b_i`` has mean 0 and a variance quadratic in r: Fieller's
+    interval is where its square is below the variance times the squared quantile, which is that of
+    the law of the score at the estimate.
 
-    Notes
-    -----
-    At the true r the score ``Σ (a_i - r) b_i`` has mean 0 and a variance
-    quadratic in r: Fieller's interval is where its square is below the
-    variance times the squared quantile, which is that of the law of the score
-    at the estimate.
-
-    References
-    ----------
-    .. [1] Fieller, E. C. (1954). "Some problems in interval estimation."
-       Journal of the Royal Statistical Society B 16(2), 175-185.
+    .. [1] Fieller, E. C. (1954). "Some problems in interval estimation." Journal of the Royal
+       Statistical Society B 16(2), 175-185.
     """
     top, bottom = (weights * sums).sum(axis=1), sums.sum(axis=1)
     told = bottom > 0

@@ -1,12 +1,11 @@
 """Intervals of coefficients from bought curvature and squared gradients.
 
-At a released point θ the gradient of ``Σφ`` is ``g - b``: g is known, b noise
-of known variance. At the minimum of ``Σφ + (Λ/2)|θ|² + ⟨b, θ⟩`` g is ``-Λθ``;
-where a noisy gradient was released, g is that. To first order ``θ - H⁻¹g``,
-with H the curvature, is ``-H⁻¹b`` from the rows' own estimate, and
-``-H⁻¹(S + b)`` from the population's, S the sum of the gradients there, of
-covariance J: it is free of the ridge's pull, and its covariance is
-``H⁻¹(J + var(b) I)H⁻¹``, White's sandwich with the noise inside.
+At a released point θ the gradient of ``Σφ`` is ``g - b``: g is known, b noise of known variance. At
+the minimum of ``Σφ + (Λ/2)|θ|² + ⟨b, θ⟩`` g is ``-Λθ``; where a noisy gradient was released, g is
+that. To first order ``θ - H⁻¹g``, with H the curvature, is ``-H⁻¹b`` from the rows' own estimate,
+and ``-H⁻¹(S + b)`` from the population's, S the sum of the gradients there, of covariance J: it is
+free of the ridge's pull, and its covariance is ``H⁻¹(J + var(b) I)H⁻¹``, White's sandwich with the
+noise inside.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.newton import newton_step
+from dpmodels.postprocess.solve import newton_step
 from dpmodels.released import CoefficientsRelease, MomentNoise
 from dpmodels.typing import Floats
 
@@ -26,19 +25,12 @@ from dpmodels.typing import Floats
 class Sandwich:
     """An estimate without what is known to be off it, and its covariance in two parts.
 
-    Attributes
-    ----------
-    estimate : ndarray, shape (columns,)
-        In units of the ball.
-    noise_root : ndarray, shape (columns, 2 columns)
-        Root ``R`` of the covariance ``R Rᵀ`` of what separates it from the
-        rows' own estimate: sums of its squares are variances, which no
-        rounding makes negative.
-    sampling_root : ndarray, shape (columns, columns)
-        Root of the covariance of what separates that from the population's.
-    robust : float
-        Share of the squared gradients in the sandwich's filling, in [0, 1];
-        the rest is the curvature, which they equal where the model is right.
+    In units of the ball. `noise_root`, shape (columns, 2 columns), is a root ``R`` of the
+    covariance ``R Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are
+    variances, which no rounding makes negative. `sampling_root`, shape (columns, columns), is that
+    of what separates the rows' own from the population's. `robust` is the share in [0, 1] of the
+    squared gradients in the sandwich's filling; the rest is the curvature, which they equal where
+    the model is right.
     """
 
     estimate: Floats
@@ -60,17 +52,12 @@ class Sandwich:
 def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     """Return estimate and covariances; None where the noise swamps the curvature.
 
-    Notes
-    -----
-    To first order in all noises. The noise E of the bought curvature enters
-    through ``H⁻¹EH⁻¹g``; that of the squared gradients does not enter the
-    estimate. H stands for the curvature where it was bought. The noisier the
-    squared gradients, the more of the filling is the curvature instead.
+    To first order in all noises. The noise E of the bought curvature enters through ``H⁻¹EH⁻¹g``;
+    that of the squared gradients does not enter the estimate. H stands for the curvature where it
+    was bought. The noisier the squared gradients, the more of the filling is the curvature instead.
 
-    References
-    ----------
-    .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified
-       models." Econometrica 50, 1-25.
+    .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
+       50, 1-25.
     """
     bought = release.curvature
     if bought is None or release.gradient is None:

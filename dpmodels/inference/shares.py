@@ -10,7 +10,7 @@ from dpmodels.inference.ratios import Noise
 from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
-# Steps of more than this part of the noise's sd show in its law.
+# A choice: steps of more than this part of the noise's sd show in its law.
 SMALL_NOISE = 0.1
 # Stands for the sd of no noise, in rows.
 LEAST = 1e-6
@@ -19,17 +19,7 @@ LEAST = 1e-6
 def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
     """Return intervals of the counts of these rows, not below 0.
 
-    A count below 0 is read as 0, which lengthens its interval: else some would
-    hold nothing but 0.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (cells,)
-        Noisy counts.
-    noise : Noise
-        Of each.
-    level : float
-        Coverage, in (0, 1).
+    A count below 0 is read as 0, which lengthens its interval: else some would hold nothing but 0.
     """
     width = _count_width(noise, level)
     feasible = np.maximum(counts, 0.0)
@@ -62,34 +52,14 @@ def _small_noise(noise: Noise) -> Floats:
 
 
 def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, Floats]:
-    """Return intervals of the population's shares of cells.
+    """Return intervals, within 0 and 1, of the population's shares of all cells, shape (cells,).
 
-    Parameters
-    ----------
-    counts : ndarray, shape (cells,)
-        Noisy counts of all cells.
-    noise : Noise
-        Of each.
-    level : float
-        Coverage, in (0, 1).
+    Wilson's interval [1]_ with the noise of the counts added to the sampling variance: the shares p
+    where ``(y - N p)²`` is below the squared quantile times ``N p (1 - p)`` and the variance of the
+    noise in ``y - N p``. A count below 0 is read as 0.
 
-    Returns
-    -------
-    lower, upper : ndarray, shape (cells,)
-        Within 0 and 1.
-
-    Notes
-    -----
-    Wilson's interval [1]_ with the noise of the counts added to the sampling
-    variance: the shares p where ``(y - N p)²`` is below the squared quantile
-    times ``N p (1 - p)`` and the variance of the noise in ``y - N p``. A count
-    below 0 is read as 0.
-
-    References
-    ----------
-    .. [1] Wilson, E. B. (1927). "Probable inference, the law of succession,
-       and statistical inference." Journal of the American Statistical
-       Association 22(158), 209-212.
+    .. [1] Wilson, E. B. (1927). "Probable inference, the law of succession, and statistical
+       inference." Journal of the American Statistical Association 22(158), 209-212.
     """
     total = float(counts.sum())
     cells = len(counts)

@@ -1,23 +1,19 @@
 """Reading a noisy spectrum: debiased eigenvalues, cosines, intervals.
 
-All of it is post-processing of one released symmetric matrix whose noise law
-is known. ``y`` are released eigenvalues, ``V`` released eigenvectors and
-``v_ij`` the noise variance of the entry (i, j) in the basis ``V``, so that
-``√v_ii`` is the noise sd of ``y_i``. Components that noise cannot tell apart
-are read as a group, see :func:`dpmodels.inference.groups.alike`; all others
-push each other: to second order noise raises ``y_i`` by ``Σ_j v_ij/(y_i - y_j)``,
-which for one eigenvalue above a bulk of noise is the limit of [1]_, and turns
-its eigenvector by ``Σ_j v_ij/(y_i - y_j)²``.
+All of it is post-processing of one released symmetric matrix whose noise law is known. ``y`` are
+released eigenvalues, ``V`` released eigenvectors and ``v_ij`` the noise variance of the entry (i,
+j) in the basis ``V``, so that ``√v_ii`` is the noise sd of ``y_i``. Components that noise cannot
+tell apart are read as a group, see :func:`dpmodels.inference.groups.alike`; all others push each
+other: to second order noise raises ``y_i`` by ``Σ_j v_ij/(y_i - y_j)``, which for one eigenvalue
+above a bulk of noise is the limit of [1]_, and turns its eigenvector by ``Σ_j v_ij/(y_i - y_j)²``.
 
-References
-----------
-.. [1] Benaych-Georges, F. and Nadakuditi, R. R. (2011). "The eigenvalues and
-   eigenvectors of finite, low rank perturbations of large random matrices."
-   Advances in Mathematics 227(1), 494-521.
-.. [2] Lawley, D. N. (1956). "Tests of significance for the latent roots of
-   covariance and correlation matrices." Biometrika 43, 128-136.
-.. [3] Stein, C. M. (1981). "Estimation of the mean of a multivariate normal
-   distribution." Annals of Statistics 9(6), 1135-1151.
+.. [1] Benaych-Georges, F. and Nadakuditi, R. R. (2011). "The eigenvalues and eigenvectors of
+   finite, low rank perturbations of large random matrices." Advances in Mathematics 227(1),
+   494-521.
+.. [2] Lawley, D. N. (1956). "Tests of significance for the latent roots of covariance and
+   correlation matrices." Biometrika 43, 128-136.
+.. [3] Stein, C. M. (1981). "Estimation of the mean of a multivariate normal distribution." Annals
+   of Statistics 9(6), 1135-1151.
 """
 
 from __future__ import annotations
@@ -32,9 +28,10 @@ from scipy.special import ive, ndtri
 from dpmodels.inference.groups import alike, reach_of_noise
 from dpmodels.typing import Floats
 
+# Not 0, and with a quotient that is finite.
 _TINY = 1e-200
 
-# Up to this multiple of the reach of noise, intervals treat components as alike.
+# A choice: up to this multiple of the reach of noise, intervals treat components as alike.
 NEAR = 1.3
 
 
@@ -42,16 +39,9 @@ NEAR = 1.3
 class Spectrum:
     """What the noise leaves to be said about each component.
 
-    Attributes
-    ----------
-    values : ndarray, shape (components,)
-        Released eigenvalues, largest first.
-    pair_variance : ndarray, shape (components, components)
-        Noise variance ``v_ij`` in the eigenvector basis.
-    count_sd : ndarray, shape (components,)
-        Noise sd each eigenvalue owes to the noisy number of rows.
-    entry_sd : float
-        Root mean square noise sd of the matrix' off-diagonal entries.
+    `values` are released eigenvalues, largest first, `pair_variance` the noise variance ``v_ij`` in
+    the eigenvector basis, `count_sd` the noise sd each eigenvalue owes to the noisy number of rows,
+    `entry_sd` the root mean square noise sd of the matrix' off-diagonal entries.
     """
 
     values: Floats
@@ -71,8 +61,8 @@ class Spectrum:
     def floor(self) -> Floats:
         """Noise floor of each component, shape (components,).
 
-        95 % quantile of the largest eigenvalue of pure noise; a component at
-        or below its own is not distinguishable from noise.
+        95 % quantile of the largest eigenvalue of pure noise; a component at or below its own is
+        not distinguishable from noise.
         """
         return reach_of_noise(self.pair_variance, np.ones_like(self.pair_variance, dtype=bool))
 
@@ -98,11 +88,9 @@ class Spectrum:
     def captured(self) -> Floats:
         """Return the non-private variance along each released component.
 
-        Notes
-        -----
-        By Stein's identity [3]_ ``y_i - 2 Σ_j v_ij/(y_i - y_j)`` is unbiased;
-        within a group it is the deviations from the group's mean that are
-        contracted. Over all components it adds up to the released trace.
+        By Stein's identity [3]_ ``y_i - 2 Σ_j v_ij/(y_i - y_j)`` is unbiased; within a group it is
+        the deviations from the group's mean that are contracted. Over all components it adds up to
+        the released trace.
         """
         mean, kept = self._contracted()
         return mean + kept * (self.values - mean) - 2 * self._push()
@@ -110,11 +98,7 @@ class Spectrum:
     def share_sd(self, total: float, total_sd: float) -> Floats:
         """Return the noise sd of ``captured() / total``, shape (components,).
 
-        Parameters
-        ----------
-        total, total_sd : float
-            The released trace and its noise sd, but for the number of rows,
-            whose noise cancels.
+        The noise of the number of rows cancels, and is not in `total_sd`.
         """
         own = np.diagonal(self.pair_variance)
         squared = (self.pair_variance * self._inverse_gaps(self.alike)) ** 2
@@ -126,16 +110,13 @@ class Spectrum:
     def expected_cos2(self) -> Floats:
         """Return the expected squared cosine with the non-private component.
 
-        Notes
-        -----
-        Components outside the group turn an eigenvector by the sum of
-        ``v_ij/(y_i - y_j)²``. A pair inside, at released distance ``g``, is
-        turned by an angle whose double has, given ``g``, the von Mises law of
-        concentration ``κ = gδ/(4v)`` with ``δ`` the distance before noise; its
+        Components outside the group turn an eigenvector by the sum of ``v_ij/(y_i - y_j)²``. A pair
+        inside, at released distance ``g``, is turned by an angle whose double has, given ``g``, the
+        von Mises law of concentration ``κ = gδ/(4v)`` with ``δ`` the distance before noise; its
         expected squared sine is ``P = ½(1 - I₁(κ)/I₀(κ))``. Together:
-        ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two
-        components of any true distance its mean is within 0.13 of the mean
-        squared cosine; no increasing function of ``g`` does better than 0.106.
+        ``1/(1 + Σ v/g² + Σ P/(1 - P))``. Below the floor: nan. For two components of any true
+        distance its mean is within 0.13 of the mean squared cosine; no increasing function of ``g``
+        does better than 0.106.
         """
         _, kept = self._contracted()
         gaps = self.values[:, None] - self.values[None, :]
@@ -149,37 +130,18 @@ class Spectrum:
         return np.where(self.distinct, 1 / (1 + turned), np.nan)
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return intervals for the non-private eigenvalues of these rows.
+        """Return intervals for the non-private eigenvalues of these rows: privacy noise only.
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-
-        Returns
-        -------
-        lower, upper : ndarray, shape (components,)
-            Second-order corrected normal intervals for components that stand
-            apart from the others; for those that do not, as wide as noise in
-            their group reaches (Weyl); nan below the floor. Privacy noise only.
+        Second-order corrected normal intervals for components that stand apart from the others; for
+        those that do not, as wide as noise in their group reaches (Weyl); nan below the floor.
         """
         return self._interval(self.pair_variance, level)
 
     def confidence_interval(self, rows: float, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the population's eigenvalues: noise and sampling.
 
-        Parameters
-        ----------
-        rows : float
-            Number of rows.
-        level : float
-            Coverage, in (0, 1).
-
-        Notes
-        -----
-        Rows that are near Gaussian add ``ℓ_i ℓ_j/n`` to the variance of the
-        entry (i, j), twice that on the diagonal; the same correction as for
-        noise then takes off Lawley's bias [2]_.
+        Rows that are near Gaussian add ``ℓ_i ℓ_j/n`` to the variance of the entry (i, j), twice
+        that on the diagonal; the same correction as for noise then takes off Lawley's bias [2]_.
         """
         size = np.maximum(np.nan_to_num(self.debiased()), 0.0)
         sampling = np.outer(size, size) * (1 + np.eye(len(size))) / rows
@@ -210,8 +172,8 @@ class Spectrum:
     def _contracted(self) -> tuple[Floats, Floats]:
         """Return each group's mean and the share of its spread that is not noise.
 
-        ``m`` equal eigenvalues with noise of variance ``w`` off the diagonal
-        have an expected sum of squared deviations of ``(m - 1)(m + 2)w``.
+        ``m`` equal eigenvalues with noise of variance ``w`` off the diagonal have an expected sum
+        of squared deviations of ``(m - 1)(m + 2)w``.
         """
         size = self.alike.sum(axis=1)
         mean = (self.alike * self.values).sum(axis=1) / size

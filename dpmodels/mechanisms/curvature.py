@@ -12,7 +12,7 @@ from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.postprocess.newton import newton_step
+from dpmodels.postprocess.solve import newton_step
 from dpmodels.released import BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients

@@ -13,7 +13,7 @@ from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import ROUND_UP
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
-from dpmodels.postprocess.psd import psd_values, recompose
+from dpmodels.postprocess.eigen import psd_values, recompose
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
 from dpmodels.typing import Floats

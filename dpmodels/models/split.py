@@ -25,7 +25,7 @@ from dpmodels.privacy import (
     resolve_budget,
 )
 from dpmodels.privacy import adjacency as neighbours
-from dpmodels.privacy.divide import divide
+from dpmodels.privacy.compose import divide
 from dpmodels.results.split import SplitQuestion, SplitResult, ratio
 from dpmodels.typing import Floats
 

@@ -9,5 +9,5 @@ from dpmodels.postprocess.denoise import denoise as denoise
 from dpmodels.postprocess.denoise import denoise_values as denoise_values
 from dpmodels.postprocess.eigen import Eigen as Eigen
 from dpmodels.postprocess.eigen import eigen as eigen
-from dpmodels.postprocess.psd import nearest_psd as nearest_psd
-from dpmodels.postprocess.psd import psd_values as psd_values
+from dpmodels.postprocess.eigen import nearest_psd as nearest_psd
+from dpmodels.postprocess.eigen import psd_values as psd_values

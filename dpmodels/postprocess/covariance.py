@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# A variance known to less than this many of its noise sds is not divided by.
+# A choice: a variance known to less than this many of its noise sds is not divided by.
 WEAK = 4.0
 # A variance this small beside the largest is none.
 NOTHING = 1e-24
-# From this share of the public number of rows on, the noise in that of complete ones is too much.
+# A choice: from this share of the public number of rows on, the noise in that of complete ones is
+# too much.
 UNSURE = 0.25
 
 
@@ -23,29 +24,16 @@ UNSURE = 0.25
 class Covariance:
     """A released symmetric matrix and what is known of the noise in it.
 
-    The noise is that of ``matrix = D (S - m mᵀ) D`` to first order, with
-    independent noise in the second moment S, in the mean m and in the number
-    of rows. The noise of the second moment about a public point m is the same.
+    The noise is that of ``matrix = D (S - m mᵀ) D`` to first order, with independent noise in the
+    second moment S, in the mean m and in the number of rows. The noise of the second moment about a
+    public point m is the same.
 
-    Attributes
-    ----------
-    matrix : ndarray, shape (columns, columns)
-        The noisy covariance, second moment or correlation.
-    mean : ndarray, shape (columns,)
-        What was taken off, in the matrix' coordinates before multiplication
-        by D: the noisy mean, or a public point.
-    count : float
-        Number of rows the moments were divided by, at least 1.
-    noise : MomentNoise
-        Standard deviations: ``count`` relative to the number of rows, the
-        others in the coordinates of ``mean`` and of S.
-    divisor : ndarray, shape (columns,)
-        D⁻¹: ones, standard deviations for a correlation matrix, or public
-        units.
-    weak : ndarray of bool, shape (columns,)
-        Columns whose own variance is not known well enough to divide by.
-    standardised : bool
-        Whether the matrix was divided by released standard deviations.
+    `mean` is what was taken off, in the matrix' coordinates before multiplication by D: the noisy
+    mean, or a public point. `count` is the number of rows the moments were divided by, at least 1;
+    the standard deviations of `noise` are relative to it for ``count``, the others in the
+    coordinates of `mean` and of S. `divisor` is D⁻¹: ones, standard deviations for a correlation
+    matrix (then `standardised`), or public units. The own variance of `weak` columns is not known
+    well enough to divide by.
     """
 
     matrix: Floats
@@ -92,25 +80,15 @@ def covariance(
 ) -> Covariance:
     """Divide released moments by the number of rows and take off the mean.
 
-    Parameters
-    ----------
-    count, total, second, noise
-        Released moments of rows in the unit ball and their noise scales.
-    most : int or None
-        Public number of rows, which the number of complete rows cannot exceed.
-    box : tuple of ndarray, each shape (columns,)
-        Public range of each scaled coordinate, which holds the mean.
-    row_norm : float
-        Radius of the ball, to which the unit ball is scaled back.
+    `second` and its noise are of rows in the unit ball, which `row_norm` scales back; `most` is the
+    public number of rows, which that of complete rows cannot exceed; `box` is the public range of
+    each scaled coordinate, which holds the mean.
 
-    Notes
-    -----
-    With a mean the divisor of the second moment is the number of rows less
-    one, as in ``prcomp``; without, it is the number of rows. The noisy number
-    of rows is held in [1, most], and taken for `most` where its noise is a
-    quarter of that or unknown; the mean is held in the public box. The square of a
-    noisy mean is too large by its noise variance, which is given back to the
-    diagonal where it is known, but for means at the edge of the box.
+    With a mean the divisor of the second moment is the number of rows less one, as in ``prcomp``;
+    without, it is the number of rows. The noisy number of rows is held in [1, most], and taken for
+    `most` where its noise is a quarter of that or unknown; the mean is held in the public box. The
+    square of a noisy mean is too large by its noise variance, which is given back to the diagonal
+    where it is known, but for means at the edge of the box.
     """
     rows = _held(count, most)
     centred = total is not None
@@ -144,18 +122,11 @@ def second_moment_about(
 ) -> Covariance:
     """Move a released second moment to another public point, and divide it by the rows.
 
-    Parameters
-    ----------
-    point : ndarray, shape (columns,)
-        Where to, in the coordinates of the ball of radius `row_norm`.
-    count, total, second, noise, most, row_norm
-        As for :func:`covariance`.
+    The point is one in the ball of radius `row_norm`; the rest is as for :func:`covariance`.
 
-    Notes
-    -----
-    With noise ``G`` in the second moment and ``e`` in the mean ``m``, both
-    divided by the rows, ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ -
-    e pᵀ``: that of a covariance whose mean were ``p``.
+    With noise ``G`` in the second moment and ``e`` in the mean ``m``, both divided by the rows,
+    ``S - p mᵀ - m pᵀ + p pᵀ`` has the noise ``G - p eᵀ - e pᵀ``: that of a covariance whose mean
+    were ``p``.
     """
     rows = _held(count, most)
     crossed = np.outer(point, total * row_norm / rows)
@@ -182,13 +153,11 @@ def in_units(cov: Covariance, unit: Floats) -> Covariance:
 def correlation(cov: Covariance) -> Covariance:
     """Divide by released standard deviations.
 
-    A column whose released variance is below four times its noise sd is
-    divided by that bound instead and marked as weak: its correlations are
-    understated, never inflated. What is said of the noise then refers to the
-    matrix with the same bounds; it is first-order, and where many columns are
-    close to their bounds the choice between the two biases eigenvalues down.
-    Where the noise has no known law the bound is a hundredth of the largest
-    variance.
+    A column whose released variance is below four times its noise sd is divided by that bound
+    instead and marked as weak: its correlations are understated, never inflated. What is said of
+    the noise then refers to the matrix with the same bounds; it is first-order, and where many
+    columns are close to their bounds the choice between the two biases eigenvalues down. Where the
+    noise has no known law the bound is a hundredth of the largest variance.
     """
     variances = np.diagonal(cov.matrix)
     largest = max(float(variances.max()), 0.0)

@@ -1,19 +1,17 @@
 """Shrink the eigenvalues of a released matrix to what its noise leaves of them.
 
-``M = A + E``: A positive semidefinite, E symmetric normal noise of public
-standard deviation ``off`` off the diagonal and ``√2 off`` on it. All of it is
-post-processing. The eigenvectors are kept, so the best that any rule can do is
-the error of the (unknown) values ``v_iᵀ A v_i``; with ``s = off √columns`` the
-noise alone fills [-2s, 2s].
+``M = A + E``: A positive semidefinite, E symmetric normal noise of public standard deviation
+``off`` off the diagonal and ``√2 off`` on it. All of it is post-processing. The eigenvectors are
+kept, so the best that any rule can do is the error of the (unknown) values ``v_iᵀ A v_i``; with
+``s = off √columns`` the noise alone fills [-2s, 2s].
 
-`auto` mixes, by an unbiased estimate of the risk, two estimates that need no
-smoothing width: Stein's isotonised values, good where the spectrum is spread,
-and "some outliers and one level", good where the noise wins.
+`auto` mixes, by an unbiased estimate of the risk, two estimates that need no smoothing width:
+Stein's isotonised values, good where the spectrum is spread, and "some outliers and one level",
+good where the noise wins.
 
-How the rule was chosen: on simulated spectra only (power laws, exponentials,
-half flat, two levels, one to ten spikes with and without a floor,
-Marchenko-Pastur; 3 to 800 columns; s from 0.04 to 3 times the norm of A; no
-bound on the trace). Geometric mean of the Frobenius error over
+How the rule was chosen: on simulated spectra only (power laws, exponentials, half flat, two levels,
+one to ten spikes with and without a floor, Marchenko-Pastur; 3 to 800 columns; s from 0.04 to 3
+times the norm of A; no bound on the trace). Geometric mean of the Frobenius error over
 ``√(best² + 2 off²)``, best that of the values ``v_iᵀ A v_i``:
 
     =========  ======  ======  ======  =========  ======
@@ -25,9 +23,8 @@ bound on the trace). Geometric mean of the Frobenius error over
     =========  ======  ======  ======  =========  ======
 
 In none of 568 settings, flat spectra among them, was the squared error of `auto` above 1.05 times
-the smaller of spiked and invariant plus 16 off². A smoothed transform in the
-invariant rule only lost: widths of 0, 0.25, 0.5, 1 and 2 off gave 1.26, 1.27,
-1.30, 1.40 and 1.65.
+the smaller of spiked and invariant plus 16 off². A smoothed transform in the invariant rule only
+lost: widths of 0, 0.25, 0.5, 1 and 2 off gave 1.26, 1.27, 1.30, 1.40 and 1.65.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpmodels.errors import ArgumentError
-from dpmodels.postprocess.psd import psd_values, recompose
+from dpmodels.postprocess.eigen import psd_values, recompose
 from dpmodels.postprocess.stein import isotonic, mixture, stein
 from dpmodels.typing import Floats
 
@@ -48,26 +45,10 @@ def denoise(
 ) -> Floats:
     """Return a matrix with the same eigenvectors and denoised eigenvalues.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (columns, columns)
-        Released symmetric matrix.
-    off : float
-        Noise standard deviation off the diagonal, not negative; the
-        diagonal's is √2 times as large.
-    rule : {"auto", "invariant", "spiked", "psd"} or None
-        See `denoise_values`. None returns the matrix as released.
-    trace_cap : float or None
-        Public upper bound on the trace before noise, positive: 1 for the mean
-        of ``x xᵀ`` over rows in the unit ball.
+    `off` is the noise sd off the diagonal, √2 times as large on it; `rule` as for `denoise_values`;
+    `trace_cap` a positive public upper bound on the trace before noise: 1 for the mean of ``x xᵀ``
+    over rows in the unit ball.
 
-    Raises
-    ------
-    ArgumentError
-        Where an argument is outside its range.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truth = np.zeros((100, 100)); truth[0, 0] = 1.0
@@ -92,41 +73,25 @@ def denoise_values(
 ) -> Floats:
     """Denoise eigenvalues; the order they come in is kept.
 
-    Parameters
-    ----------
-    values : ndarray, shape (columns,)
-        All eigenvalues of the released matrix, in any order.
-    off, trace_cap
-        As for `denoise`.
-    rule : {"auto", "invariant", "spiked", "psd"} or None
-        - "auto": the mixture of least estimated risk [1]_.
-        - "invariant": ``y - 2s² Re g(y)``, g the Stieltjes transform of the
-          noisy spectrum [2]_, in its discrete form, made falling by pooling
-          [1]_.
-        - "spiked": ``√(y² - 4s²)`` above the bulk's edge 2s, else 0 [3]_; the
-          best for few spikes and many columns.
-        - "psd": the nearest feasible values; nothing is known of the noise.
-        - None: the values as they are.
+    `off` and `trace_cap` are as for `denoise`; every rule but None ends with the projection of
+    `psd_values`:
 
-        Every rule but None ends with the projection of `psd_values`.
+    - "auto": the mixture of least estimated risk [1]_.
+    - "invariant": ``y - 2s² Re g(y)``, g the Stieltjes transform of the noisy spectrum [2]_, in its
+      discrete form, made falling by pooling [1]_.
+    - "spiked": ``√(y² - 4s²)`` above the bulk's edge 2s, else 0 [3]_; the best for few spikes and
+      many columns.
+    - "psd": the nearest feasible values; nothing is known of the noise.
+    - None: the values as they are.
 
-    Raises
-    ------
-    ArgumentError
-        Where an argument is outside its range.
+    .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
+       Soviet Mathematics 34, 1373-1403.
+    .. [2] Bun, J., Allez, R., Bouchaud, J.-P. and Potters, M. (2016). "Rotational invariant
+       estimator for general noisy matrices." IEEE Transactions on Information Theory 62(12),
+       7475-7490.
+    .. [3] Gavish, M. and Donoho, D. L. (2017). "Optimal shrinkage of singular values." IEEE
+       Transactions on Information Theory 63(4), 2137-2152.
 
-    References
-    ----------
-    .. [1] Stein, C. (1986). "Lectures on the theory of estimation of many
-       parameters." Journal of Soviet Mathematics 34, 1373-1403.
-    .. [2] Bun, J., Allez, R., Bouchaud, J.-P. and Potters, M. (2016).
-       "Rotational invariant estimator for general noisy matrices." IEEE
-       Transactions on Information Theory 62(12), 7475-7490.
-    .. [3] Gavish, M. and Donoho, D. L. (2017). "Optimal shrinkage of singular
-       values." IEEE Transactions on Information Theory 63(4), 2137-2152.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> denoise_values(np.array([5.0, 1.0, -1.0, -3.0]), off=1.0, rule="spiked")
     array([3., 0., 0., 0.])

@@ -12,28 +12,12 @@ from dpmodels.typing import Floats
 def power_weights(degree: int, power: int) -> Floats:
     """Return the weights that make the sum of a power of the parts.
 
-    Parameters
-    ----------
-    degree : int
-        Of the polynomials, d.
-    power : int
-        From 0 to d.
+    ``C(i, power) / C(d, power)`` for the degree d, shape (d + 1,), since
+    ``t**k = Σ_i C(i, k)/C(d, k) B_i(t)`` for the Bernstein polynomials
+    ``B_i(t) = C(d, i) t**i (1 - t)**(d - i)``.
 
-    Returns
-    -------
-    ndarray, shape (degree + 1,)
-        ``C(i, power) / C(d, power)``, since ``t**k = Σ_i C(i, k)/C(d, k) B_i(t)``
-        for the Bernstein polynomials ``B_i(t) = C(d, i) t**i (1 - t)**(d - i)``.
-
-    References
-    ----------
-    .. [1] Farouki, R. T. (2012). "The Bernstein polynomial basis: a centennial
-       retrospective." Computer Aided Geometric Design 29(6), 379-419.
-
-    Examples
-    --------
-    >>> power_weights(2, 1), power_weights(2, 2)
-    (array([0. , 0.5, 1. ]), array([0., 0., 1.]))
+    .. [1] Farouki, R. T. (2012). "The Bernstein polynomial basis: a centennial retrospective."
+       Computer Aided Geometric Design 29(6), 379-419.
     """
     return np.array([comb(i, power) for i in range(degree + 1)]) / comb(degree, power)
 
@@ -41,16 +25,7 @@ def power_weights(degree: int, power: int) -> Floats:
 def central_weights(degree: int, power: int, centre: Floats) -> Floats:
     """Return the weights that make the sum of a power of the distance from a centre.
 
-    Parameters
-    ----------
-    degree, power : int
-        As for :func:`power_weights`.
-    centre : ndarray, shape (groups,)
-        A place in the range, one a group.
-
-    Returns
-    -------
-    ndarray, shape (groups, degree + 1)
+    `centre`, shape (groups,), gives weights of shape (groups, degree + 1).
     """
     terms = [
         comb(power, k) * (-centre[:, None]) ** (power - k) * power_weights(degree, k)

@@ -1,11 +1,12 @@
 """Shrink the eigenvalues of a noisy symmetric matrix whose truth may have either sign.
 
-As :mod:`dpmodels.postprocess.denoise`, for what is left of a released matrix
-after a guess of it was taken off: the truth is near zero, not positive.
+As :mod:`dpmodels.postprocess.denoise`, for what is left of a released matrix after a guess of it
+was taken off: the truth is near zero, not positive.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,37 +16,23 @@ from dpmodels.postprocess.stein import (
     VARIANCE,
     Estimate,
     Stein,
+    isotonic,
     pool,
     stein,
 )
 from dpmodels.typing import Floats
 
-# How much a divergence counts against the isotonic values, which follow the noise.
+# A choice: how much a divergence counts against the isotonic values, which follow the noise.
 CAUTION = 2.0
 
 
 def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Floats:
     """Return a matrix with the same eigenvectors and eigenvalues shrunk towards zero.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (columns, columns)
-        Symmetric: a truth of either sign, and noise.
-    off : float
-        Noise standard deviation off the diagonal, not negative; the
-        diagonal's is √2 times as large.
-    rule : {"auto", "invariant", "spiked", "psd"} or None
-        As in :func:`dpmodels.postprocess.denoise_values`, but symmetric in
-        sign. "auto" mixes "outliers of either sign, and zero for the rest"
-        with Stein's isotonised values; "invariant" takes the latter; "spiked"
-        is ``sign(y) √(y² - 4s²)``. Any other returns the matrix as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = denoise_signed(np.diag([-5.0, 1.0, 0.5, -0.2]), off=0.75, rule="spiked")
-    >>> float(found[0, 0].round(12)), float(found[1, 1])
-    (-4.0, 0.0)
+    `off` is the noise sd off the diagonal, √2 times as large on it. Rules are those of
+    :func:`dpmodels.postprocess.denoise_values`, but symmetric in sign: "auto" mixes "outliers of
+    either sign, and zero for the rest" with Stein's isotonised values; "invariant" takes the
+    latter; "spiked" is ``sign(y) √(y² - 4s²)``. Any other returns the matrix as it is.
     """
     shrink = RULES.get(rule or "")
     if shrink is None or off == 0:
@@ -59,8 +46,8 @@ def denoise_signed(matrix: Floats, off: float, rule: str | None = "auto") -> Flo
 def outliers(values: Floats, spectrum: Stein) -> Estimate:
     """Average the models "k outliers of either sign, and zero for all the rest".
 
-    Outliers, the largest in size first, keep their Stein values; each k
-    weighs as in :func:`dpmodels.postprocess.stein.plateau`.
+    Outliers, the largest in size first, keep their Stein values; each k weighs as in
+    :func:`dpmodels.postprocess.stein.plateau`.
     """
     order = np.argsort(-np.abs(values), kind="stable")
     slopes = 1 + spectrum.stiffness.sum(axis=1)
@@ -73,20 +60,10 @@ def outliers(values: Floats, spectrum: Stein) -> Estimate:
     return Estimate(kept * spectrum.values, float(kept @ slopes))
 
 
-def isotonic_signed(spectrum: Stein) -> Estimate:
-    """Return the falling sequence nearest to the Stein values."""
-    values, divergence = np.empty_like(spectrum.values), 0.0
-    for start, stop in pool(spectrum.values):
-        values[start:stop] = spectrum.values[start:stop].mean()
-        rows = spectrum.stiffness[start:stop]
-        divergence += 1 + float(rows[:, :start].sum() + rows[:, stop:].sum()) / (stop - start)
-    return Estimate(values, divergence)
-
-
 def _auto(values: Floats) -> Floats:
     """Mix outliers and isotonic values by their estimated risk."""
     spectrum = stein(values)
-    simple, rough = outliers(values, spectrum), isotonic_signed(spectrum)
+    simple, rough = outliers(values, spectrum), isotonic(spectrum, -math.inf)
     step = rough.values - simple.values
     length = float(step @ step)
     if length == 0:
@@ -98,7 +75,7 @@ def _auto(values: Floats) -> Floats:
 
 
 def _invariant(values: Floats) -> Floats:
-    return isotonic_signed(stein(values)).values
+    return isotonic(stein(values), -math.inf).values
 
 
 def _spiked(values: Floats) -> Floats:

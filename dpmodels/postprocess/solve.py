@@ -11,33 +11,29 @@ import numpy as np
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
-# The least eigenvalue that is divided by, in edges of its noise.
+# A choice: the least eigenvalue that is divided by, in edges of its noise.
 FLOOR = 1.0
 # Of the largest moment: sums of products of 64-bit numbers are known no closer.
 ROUNDING = 2.0**-44
 # Of the largest eigenvalue: a smaller one is taken for 0.
 _NOTHING = 1e-15
+# A choice: curvature below so many times the edge of its own noise is not inverted.
+CLEAR = 1.0
+# Nor below this share of the largest: it may be the rounding of that.
+RESOLVED = 1e-13
 
 
 @dataclass(frozen=True)
 class NormalEquations:
     """A linear model asked of the noisy moments of rows ``a = (1, z, v)``.
 
-    A row is a constant, scaled terms and a scaled response; the regressors of
-    the model are ``aᵀT`` and its response ``aᵀt``, with public T and t.
+    A row is a constant, scaled terms and a scaled response; the regressors of the model are ``aᵀT``
+    and its response ``aᵀt``, with public T and t.
 
-    Attributes
-    ----------
-    moments : ndarray, shape (terms + 2, terms + 2)
-        Noisy sum ``M`` of ``a aᵀ``; symmetric, not necessarily positive.
-    variance : ndarray, shape (terms + 2, terms + 2)
-        Of the independent noise in each entry on and above the diagonal.
-    regressors : ndarray, shape (terms + 2, parameters)
-        ``T``; the first column is the constant where `intercept`.
-    response : ndarray, shape (terms + 2,)
-        ``t``.
-    intercept : bool
-        Whether the model has a constant.
+    `moments` is the noisy sum ``M`` of ``a aᵀ``, not necessarily positive, `variance` that of the
+    independent noise in each entry on and above the diagonal, both of shape (terms + 2, terms + 2);
+    `regressors` is ``T``, shape (terms + 2, parameters), whose first column is the constant where
+    `intercept`, and `response` is ``t``.
     """
 
     moments: Floats
@@ -98,8 +94,8 @@ class NormalEquations:
     def edge(self) -> float:
         """Where the noise in the eigenvalues of `scatter` ends.
 
-        Twice the root of the largest eigenvalue of the mean squared noise:
-        for equal noise the edge of Wigner's semicircle.
+        Twice the root of the largest eigenvalue of the mean squared noise: for equal noise the edge
+        of Wigner's semicircle.
         """
         if not self.centred.shape[1]:
             return 0.0
@@ -150,21 +146,12 @@ def normal_equations(
 ) -> NormalEquations:
     """Ask released moments for the regression of their last column on the others.
 
-    Parameters
-    ----------
-    count, total, second, noise
-        Released moments of rows in the unit ball, shape (terms + 1), and
-        their noise scales.
-    row_norm : float
-        Radius of the ball, to which the unit ball is scaled back.
-    shift : ndarray, shape (terms + 1,) or None
-        Of a model without intercept: where the columns' origin lies from
-        their own, in scaled units; None stands for a model with one.
+    `row_norm` scales the unit ball back. `shift`, shape (terms + 1,), tells of a model without
+    intercept where the columns' origin lies from their own, in scaled units; None stands for a
+    model with one.
 
-    Notes
-    -----
-    However quiet the noise, a moment is known to the rounding of floating
-    point numbers at best: that is the least noise that is reckoned with.
+    However quiet the noise, a moment is known to the rounding of floating point numbers at best:
+    that is the least noise that is reckoned with.
     """
     size = len(second) + 1
     moments, variance = np.empty((size, size)), np.empty((size, size))
@@ -188,16 +175,24 @@ def normal_equations(
 def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
     """Solve noisy normal equations, shape (parameters,).
 
-    Parameters
-    ----------
-    equations : NormalEquations
-        The model.
-    floor : float
-        Least eigenvalue of X'X, in edges of its noise: below it a ridge is
-        added, so that what noise alone would make large is kept small;
-        ``-inf`` for the equations as they are.
+    `floor` is the least eigenvalue of X'X, in edges of its noise: below it a ridge is added, so
+    that what noise alone would make large is kept small; ``-inf`` for the equations as they are.
     """
     values, axes = np.linalg.eigh(equations.gram + np.diag(equations.lift(floor)))
     kept = np.abs(values) > _NOTHING * np.abs(values).max()
     axes = axes[:, kept]
     return np.asarray((axes / values[kept]) @ (axes.T @ equations.cross))
+
+
+def newton_step(gradient: Floats, curvature: Floats, off: float) -> Floats | None:
+    """Return how far the minimum of a sum is from a point, to first order.
+
+    ``-curvature⁻¹ gradient``, shape (columns,); None where the smallest eigenvalue of the released
+    curvature is below :data:`CLEAR` times the edge of its noise, ``2 off √columns``, or below
+    :data:`RESOLVED` times the largest.
+    """
+    edge = 2 * off * math.sqrt(len(gradient))
+    values = np.linalg.eigvalsh(curvature)
+    if values[0] <= max(CLEAR * edge, RESOLVED * values[-1]):
+        return None
+    return np.asarray(-np.linalg.solve(curvature, gradient))

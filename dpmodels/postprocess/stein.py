@@ -1,28 +1,23 @@
 """Stein's unbiased risk estimate for spectral functions of a noisy symmetric matrix.
 
-``Y = A + E`` with E a GOE matrix: independent normal entries of standard
-deviation 1 off the diagonal and √2 on it, so that ``E`` is isotropic with
-variance 2 in Frobenius geometry. For eigenvalues ``y`` of Y and an estimate
-with the same eigenvectors and eigenvalues ``φ(y)`` the risk
+``Y = A + E`` with E a GOE matrix: independent normal entries of standard deviation 1 off the
+diagonal and √2 on it, so that ``E`` is isotropic with variance 2 in Frobenius geometry. For
+eigenvalues ``y`` of Y and an estimate with the same eigenvectors and eigenvalues ``φ(y)`` the risk
 ``‖estimate - A‖²`` has, up to a constant of ``y``, the unbiased estimate
 
     ``Σ φ_i² - 2 Σ φ_i t_i + 4 Σ ∂φ_i/∂y_i``,  ``t_i = y_i - 2 Σ_{j≠i} 1/(y_i - y_j)``.
 
-``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, far too rough to be
-used as they are, and right in sum over any block of eigenvalues that is apart
-from the others. Values are in units of the off-diagonal standard deviation
-and in falling order throughout.
+``t`` are the Stein values: unbiased for ``v_iᵀ A v_i``, far too rough to be used as they are, and
+right in sum over any block of eigenvalues that is apart from the others. Values are in units of the
+off-diagonal standard deviation and in falling order throughout.
 
-References
-----------
-.. [1] Stein, C. (1986). "Lectures on the theory of estimation of many
-   parameters." Journal of Soviet Mathematics 34, 1373-1403.
-.. [2] Candès, E. J., Sing-Long, C. A. and Trzasko, J. D. (2013). "Unbiased
-   risk estimates for singular value thresholding and spectral estimators."
-   IEEE Transactions on Signal Processing 61(19), 4643-4657.
-.. [3] Leung, G. and Barron, A. R. (2006). "Information theory and mixing
-   least-squares regressions." IEEE Transactions on Information Theory 52(8),
-   3396-3410.
+.. [1] Stein, C. (1986). "Lectures on the theory of estimation of many parameters." Journal of
+   Soviet Mathematics 34, 1373-1403.
+.. [2] Candès, E. J., Sing-Long, C. A. and Trzasko, J. D. (2013). "Unbiased risk estimates for
+   singular value thresholding and spectral estimators." IEEE Transactions on Signal Processing
+   61(19), 4643-4657.
+.. [3] Leung, G. and Barron, A. R. (2006). "Information theory and mixing least-squares
+   regressions." IEEE Transactions on Information Theory 52(8), 3396-3410.
 """
 
 from __future__ import annotations
@@ -38,9 +33,9 @@ from dpmodels.typing import Floats
 VARIANCE = 2.0
 # Eigenvalues closer than this count as one; noise of a continuous law has no ties.
 TIE = 1e-8
-# Log odds against each further outlier, before the data are seen.
+# A choice: log odds against each further outlier, before the data are seen.
 OUTLIER_PRICE = 2.0
-# Log odds against the isotonic values, which follow the noise more closely.
+# A choice: log odds against the isotonic values, which follow the noise more closely.
 ISOTONIC_PRICE = 6.0
 
 
@@ -48,13 +43,8 @@ ISOTONIC_PRICE = 6.0
 class Stein:
     """Stein values and how steeply they move with the eigenvalues.
 
-    Attributes
-    ----------
-    values : ndarray, shape (columns,)
-        ``t_i``; their sum is the trace.
-    stiffness : ndarray, shape (columns, columns)
-        ``2/(y_i - y_j)²``, zero on the diagonal: the slope ``∂t_i/∂y_i`` is
-        one more than the sum of row i.
+    The values ``t_i`` add up to the trace; `stiffness` is ``2/(y_i - y_j)²``, zero on the diagonal:
+    the slope ``∂t_i/∂y_i`` is one more than the sum of row i.
     """
 
     values: Floats
@@ -63,14 +53,9 @@ class Stein:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Eigenvalues of an estimate and its divergence.
+    """Eigenvalues ``φ_i`` of an estimate and its divergence ``Σ ∂φ_i/∂y_i``.
 
-    Attributes
-    ----------
-    values : ndarray, shape (columns,)
-        ``φ_i``.
-    divergence : float
-        ``Σ ∂φ_i/∂y_i``; of an average of models, the average of theirs.
+    Of an average of models the divergence is the average of theirs.
     """
 
     values: Floats
@@ -101,15 +86,15 @@ def pool(values: Floats) -> list[tuple[int, int]]:
     return [(start, stop) for _, start, stop in blocks]
 
 
-def isotonic(spectrum: Stein) -> Estimate:
-    """Return Stein's isotonised values: the nearest falling sequence, none negative.
+def isotonic(spectrum: Stein, least: float = 0.0) -> Estimate:
+    """Return Stein's isotonised values: the nearest falling sequence, 0 from `least` down.
 
     Pairs inside a pooled block cancel, which leaves nothing to be smoothed.
     """
     values, divergence = np.zeros_like(spectrum.values), 0.0
     for start, stop in pool(spectrum.values):
         mean = float(spectrum.values[start:stop].mean())
-        if mean <= 0:
+        if mean <= least:
             break
         values[start:stop] = mean
         rows = spectrum.stiffness[start:stop]
@@ -120,9 +105,8 @@ def isotonic(spectrum: Stein) -> Estimate:
 def plateau(spectrum: Stein) -> Estimate:
     """Average the models "k outliers, and one level for all the rest".
 
-    Outliers keep their Stein values; the level makes the trace that of the
-    released matrix. Each k weighs ``exp(-risk / 4σ²)``, the temperature of
-    [3]_, times ``exp(-2k)``.
+    Outliers keep their Stein values; the level makes the trace that of the released matrix. Each k
+    weighs ``exp(-risk / 4σ²)``, the temperature of [3]_, times ``exp(-2k)``.
     """
     t, stiffness, size = spectrum.values, spectrum.stiffness, len(spectrum.values)
     outliers = np.arange(size)
@@ -143,8 +127,8 @@ def plateau(spectrum: Stein) -> Estimate:
 def mixture(spectrum: Stein) -> Floats:
     """Mix plateau and isotonic values by their estimated risk.
 
-    The convex combination of least estimated risk and the plateau itself are
-    weighed as the models of `plateau` are.
+    The convex combination of least estimated risk and the plateau itself are weighed as the models
+    of `plateau` are.
     """
     simple, rough = plateau(spectrum), isotonic(spectrum)
     step = rough.values - simple.values

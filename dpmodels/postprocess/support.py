@@ -8,34 +8,19 @@ import numpy as np
 
 from dpmodels.typing import Floats
 
+# A choice: halving ends by itself once no number lies between its ends.
 HALVINGS = 200
 
 
 def support(direction: Floats, lower: Floats, upper: Floats, radius: float) -> float:
     """Return the largest product of a direction with a point of a box within a ball.
 
-    Parameters
-    ----------
-    direction : ndarray, shape (columns,)
-        Of any length.
-    lower, upper : ndarray, shape (columns,)
-        The box; it meets the ball.
-    radius : float
-        Of the ball about 0.
+    The box meets the ball of that radius about 0.
 
-    Notes
-    -----
     For every t > 0 the point ``s = clip(t · direction, lower, upper)`` maximises
-    ``⟨direction, s⟩ - |s|²/2t`` over the box, so
-    ``⟨direction, s⟩ + (radius² - |s|²)/2t`` is an upper bound, exact where s lies
-    on the sphere: the length of s grows with t, and halving finds where.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> way, ones = np.array([0.6, 0.8]), np.ones(2)
-    >>> support(way, -ones, ones, 2.0), round(support(way, -ones, ones, 1.0), 12)
-    (1.4, 1.0)
+    ``⟨direction, s⟩ - |s|²/2t`` over the box, so ``⟨direction, s⟩ + (radius² - |s|²)/2t`` is an
+    upper bound, exact where s lies on the sphere: the length of s grows with t, and halving finds
+    where.
     """
     corner = np.where(direction > 0, upper, lower)
     corner = np.where(direction == 0, np.clip(0.0, lower, upper), corner)
@@ -58,29 +43,12 @@ def support(direction: Floats, lower: Floats, upper: Floats, radius: float) -> f
 def longest_in_box(reach: Floats, radius: float, divisor: Floats) -> float:
     """Return the longest row ``t / divisor`` with t in a ball and in a box, both about 0.
 
-    Parameters
-    ----------
-    reach : ndarray, shape (columns,)
-        Half the length of each side of the box, above 0.
-    radius : float
-        Of the ball.
-    divisor : ndarray, shape (columns,)
-        Positive.
+    `reach` is half the length of each side of the box, above 0, and `divisor` positive, both of
+    shape (columns,).
 
-    Notes
-    -----
-    The squares of t are shared out of ``radius²``, at most ``reach²`` each, and
-    their sum over ``divisor²`` is largest with the smallest divisors served
-    first: a linear programme of one constraint.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sides = np.array([1.0, 2.0])
-    >>> round(longest_in_box(sides, 9.0, np.ones(2)) ** 2, 12)
-    5.0
-    >>> round(longest_in_box(sides, 3**0.5, sides) ** 2, 12)
-    1.5
+    The squares of t are shared out of ``radius²``, at most ``reach²`` each, and their sum over
+    ``divisor²`` is largest with the smallest divisors served first: a linear programme of one
+    constraint.
     """
     left, total = radius**2, 0.0
     for place in np.argsort(divisor, kind="stable"):

@@ -10,22 +10,8 @@ from dpmodels.typing import Floats, Integers
 def balanced(values: Floats, total: float | None) -> Floats:
     """Return the nearest counts that have the total given; they may be negative.
 
-    Parameters
-    ----------
-    values : ndarray, shape (parts,)
-        Noisy counts.
-    total : float or None
-        A public total; None where there is none, then they stay.
-
-    Notes
-    -----
-    Noise of equal size loses the part along the sum: each count's variance
-    falls by the factor ``1 - 1/parts`` and the sum's to 0.
-
-    Examples
-    --------
-    >>> balanced(np.array([5.0, 8.0]), 15)
-    array([6., 9.])
+    Noise of equal size loses the part along the sum: each count's variance falls by the factor
+    ``1 - 1/parts`` and the sum's to 0.
     """
     return values if total is None else values + (total - values.sum()) / len(values)
 
@@ -33,23 +19,10 @@ def balanced(values: Floats, total: float | None) -> Floats:
 def consistent(values: Floats, total: float | None = None) -> Floats:
     """Return the nearest counts that are not negative and have the total given.
 
-    Parameters
-    ----------
-    values : ndarray, shape (parts,)
-        Noisy counts.
-    total : float, optional
-        Their total; what they add up to, or 0 if that is negative, by default.
+    By default the total is what they add up to, or 0 if that is negative.
 
-    References
-    ----------
-    .. [1] Duchi, J., Shalev-Shwartz, S., Singer, Y. and Chandra, T. (2008).
-       "Efficient projections onto the l1-ball for learning in high
-       dimensions." ICML.
-
-    Examples
-    --------
-    >>> consistent(np.array([5.0, -1.0, 8.0]))
-    array([4.5, 0. , 7.5])
+    .. [1] Duchi, J., Shalev-Shwartz, S., Singer, Y. and Chandra, T. (2008). "Efficient projections
+       onto the l1-ball for learning in high dimensions." ICML.
     """
     wanted = max(float(values.sum() if total is None else total), 0.0)
     falling = np.sort(values)[::-1]
@@ -63,27 +36,12 @@ def consistent(values: Floats, total: float | None = None) -> Floats:
 def whole(values: Floats, total: float | None = None) -> Integers:
     """Return whole counts that are not negative, have the total given and are near.
 
-    Parameters
-    ----------
-    values : ndarray, shape (parts,)
-        Noisy counts.
-    total : float, optional
-        As for :func:`consistent`, to the nearest whole number.
+    The nearest counts that need not be whole, whose running sums are rounded: each count and the
+    sum of any run of them, such as a line of a table, is less than 1 from what it was. Sums over
+    any cells are what readers get who add up the printed ones.
 
-    Notes
-    -----
-    The nearest counts that need not be whole, whose running sums are rounded:
-    each count and the sum of any run of them, such as a line of a table, is
-    less than 1 from what it was. Sums over any cells are what readers get who
-    add up the printed ones.
+    .. [1] Fellegi, I. P. (1975). "Controlled random rounding." Survey Methodology 1(2), 123-133.
 
-    References
-    ----------
-    .. [1] Fellegi, I. P. (1975). "Controlled random rounding." Survey
-       Methodology 1(2), 123-133.
-
-    Examples
-    --------
     >>> whole(np.array([5.2, -1.0, 8.2])), whole(np.array([5.2, 2.9, 8.2]), 20)
     (array([5, 0, 7]), array([6, 5, 9]))
     """

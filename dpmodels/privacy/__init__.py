@@ -3,8 +3,15 @@
 from dpmodels.privacy.account import Charge, charge, check_ledger
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
 from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
-from dpmodels.privacy.compose import compose_gaussians, split_gaussian, total_eps, total_rho
-from dpmodels.privacy.concentrated import bounded_range_to_zcdp, pure_to_zcdp, zcdp_to_approx
+from dpmodels.privacy.compose import (
+    bounded_range_to_zcdp,
+    compose_gaussians,
+    pure_to_zcdp,
+    split_gaussian,
+    total_eps,
+    total_rho,
+    zcdp_to_approx,
+)
 from dpmodels.privacy.events import (
     BoundedRangeEvent,
     Event,

@@ -15,15 +15,7 @@ from dpmodels.privacy.protocol import Claim
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge that a verb has made; of none, where it has no ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger or None
-        What was charged.
-    entry : Entry or None
-        Its line.
-    """
+    """A charge that a verb has made; of none, where it has no ledger."""
 
     ledger: Ledger | None = None
     entry: Entry | None = None
@@ -36,10 +28,7 @@ class Charge:
     def released(self, digest: Callable[[], str]) -> None:
         """Record what came out, before anybody sees it; no digest is made without a ledger.
 
-        Raises
-        ------
-        LedgerError
-            If it cannot be recorded: then it must not be handed over.
+        What cannot be recorded must not be handed over: then a `LedgerError`.
         """
         if self.ledger is not None and self.entry is not None:
             self.ledger.released(self.entry, digest())
@@ -58,30 +47,7 @@ def charge(
     about: About,
     claims: tuple[Claim, ...] = (),
 ) -> Charge:
-    """Charge a ledger, where there is one, before a row is read.
-
-    Parameters
-    ----------
-    ledger : Ledger or None
-        The account.
-    events : iterable of events
-        What the release costs.
-    adjacency : Adjacency
-        Its neighbours.
-    about : About
-        What is asked for.
-    claims : tuple of (str, str)
-        Things to be used once.
-
-    Returns
-    -------
-    Charge
-
-    Raises
-    ------
-    LedgerError
-        If the ledger refuses; nothing is charged.
-    """
+    """Charge a ledger, where there is one, before a row is read; if it refuses, nothing."""
     if ledger is None:
         return Charge()
     label = f"{about.verb} {about.formula}"
@@ -92,11 +58,6 @@ def charge(
 
 
 def check_ledger(ledger: object) -> None:
-    """Refuse what is neither a ledger nor None.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Refuse what is neither a ledger nor None."""
     if not isinstance(ledger, Ledger | None):
         raise ArgumentError(f"ledger={type(ledger).__name__}: expected a dp.Ledger or None")

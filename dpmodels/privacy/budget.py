@@ -1,12 +1,9 @@
 """Privacy guarantees as values: a bare float never stands for a budget.
 
-References
-----------
-.. [1] Dwork, C., Kenthapadi, K., McSherry, F., Mironov, I. and Naor, M.
-   (2006). "Our Data, Ourselves: Privacy Via Distributed Noise Generation."
-   EUROCRYPT 2006.
-.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy:
-   Simplifications, Extensions, and Lower Bounds." TCC 2016-B.
+.. [1] Dwork, C., Kenthapadi, K., McSherry, F., Mironov, I. and Naor, M. (2006). "Our Data,
+   Ourselves: Privacy Via Distributed Noise Generation." EUROCRYPT 2006.
+.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy: Simplifications,
+   Extensions, and Lower Bounds." TCC 2016-B.
 """
 
 import math
@@ -20,27 +17,7 @@ _WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP
 
 
 def finite_number(name: str, value: object, write: str) -> float:
-    """Return `value` as a finite float, or refuse it by the name of its argument.
-
-    Parameters
-    ----------
-    name : str
-        The argument, as the user wrote it.
-    value : object
-        What was given for it; booleans and strings are not numbers.
-    write : str
-        What to write instead.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    BudgetError
-        If `value` is not a finite real number.
-    """
+    """Return a finite float, or refuse it by its argument's name and say what to `write`."""
     number = real(value)
     if math.isnan(number):
         raise BudgetError(f"{name}={said(value)} is not a finite number: {write}.")
@@ -48,23 +25,7 @@ def finite_number(name: str, value: object, write: str) -> float:
 
 
 def positive_number(name: str, value: object, write: str) -> float:
-    """Return `value` as a float between 1e-100 and 1e100, whose squares are finite too.
-
-    Parameters
-    ----------
-    name, value, write
-        As in `finite_number`.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    BudgetError
-        If `value` is not a number, not above zero, or not in that range.
-    """
+    """Return `value` as a float between 1e-100 and 1e100, whose squares are finite too."""
     number = finite_number(name, value, write)
     if number <= 0:
         raise BudgetError(f"{name}={number!r} is not above zero: {write}.")
@@ -74,23 +35,7 @@ def positive_number(name: str, value: object, write: str) -> float:
 
 
 def unit_number(name: str, value: object, write: str) -> float:
-    """Return `value` as a float in [0, 1).
-
-    Parameters
-    ----------
-    name, value, write
-        As in `finite_number`.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    BudgetError
-        If `value` is not a number, or not in that range.
-    """
+    """Return `value` as a float in [0, 1)."""
     number = finite_number(name, value, write)
     if not 0 <= number < 1:
         raise BudgetError(f"{name}={number!r} is not in [0, 1): {write}.")
@@ -205,28 +150,8 @@ def resolve_budget(
 ) -> Guarantee:
     """Return the guarantee the words `eps`, `delta` and `budget` of a verb ask for.
 
-    Parameters
-    ----------
-    eps : float, optional
-        Above zero. Given instead of `budget`.
-    delta : float, default 0.0
-        In [0, 1); zero asks for a pure guarantee. Only together with `eps`.
-    budget : PureDP, ApproxDP or ZCDP, optional
-        The guarantee itself. Given instead of `eps`.
+    One of `eps` (with `delta` in [0, 1); zero asks for a pure guarantee) and `budget` is given.
 
-    Returns
-    -------
-    PureDP, ApproxDP or ZCDP
-        The guarantee.
-
-    Raises
-    ------
-    BudgetError
-        If both `eps` and `budget` are given, or neither, or `delta` with
-        `budget`, or a number lies outside its range.
-
-    Examples
-    --------
     >>> resolve_budget(eps=1.0, delta=1e-6)
     ApproxDP(eps=1.0, delta=1e-06)
     >>> resolve_budget(budget=ZCDP(0.1))

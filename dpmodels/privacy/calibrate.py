@@ -1,26 +1,21 @@
 """The exact price of Gaussian noise, and the least noise for a price.
 
-*Theorem.* Gaussian noise of standard deviation ``m`` times the L2 sensitivity
-is (eps, delta)-differentially private if and only if, with ``mu = 1/m``,
+*Theorem.* Gaussian noise of standard deviation ``m`` times the L2 sensitivity is (eps,
+delta)-differentially private if and only if, with ``mu = 1/m``,
 
     delta >= Phi(mu/2 - eps/mu) - exp(eps) * Phi(-mu/2 - eps/mu).
 
-*Numerics.* With ``a = mu/2 - eps/mu``, phi the normal density and
-``R(y) = Phi(-y)/phi(y)`` Mills' ratio, the right side is
-``phi(a) * (R(-a) - R(mu - a))``, whose difference is taken as the integral of
-``-R'(y) = 1 - y R(y)`` for small ``mu``: nothing cancels, nothing overflows.
-The solution for ``m`` is searched in floating point over ``a`` (where
-``mu = a + sqrt(a**2 + 2 eps)``), enlarged by 2.5e-10 of itself (the room a
-product ``m * sensitivity`` and a lattice of 2**-16 standard deviations need),
-and then certified in 60 or more digits.
+*Numerics.* With ``a = mu/2 - eps/mu``, phi the normal density and ``R(y) = Phi(-y)/phi(y)`` Mills'
+ratio, the right side is ``phi(a) * (R(-a) - R(mu - a))``, whose difference is taken as the integral
+of ``-R'(y) = 1 - y R(y)`` for small ``mu``: nothing cancels, nothing overflows. The solution for
+``m`` is searched in floating point over ``a`` (where ``mu = a + sqrt(a**2 + 2 eps)``), enlarged by
+2.5e-10 of itself (the room a product ``m * sensitivity`` and a lattice of 2**-16 standard
+deviations need), and then certified in 60 or more digits.
 
-References
-----------
-.. [1] Balle, B. and Wang, Y.-X. (2018). "Improving the Gaussian Mechanism for
-   Differential Privacy: Analytical Calibration and Optimal Denoising."
-   ICML 2018. Theorem 8.
-.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy:
-   Simplifications, Extensions, and Lower Bounds." TCC 2016-B. Proposition 1.6.
+.. [1] Balle, B. and Wang, Y.-X. (2018). "Improving the Gaussian Mechanism for Differential Privacy:
+   Analytical Calibration and Optimal Denoising." ICML 2018. Theorem 8.
+.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy: Simplifications,
+   Extensions, and Lower Bounds." TCC 2016-B. Proposition 1.6.
 """
 
 import math
@@ -44,6 +39,7 @@ from dpmodels.privacy.budget import (
 )
 from dpmodels.typing import Floats
 
+# Of the multiplier, see *Numerics*; and the smallest number above zero.
 _MARGIN: Final = 2.5e-10
 _TINY: Final = 5e-324
 # phi(a) underflows below -39; beyond 40 delta is one to the last digit.
@@ -68,20 +64,7 @@ def _delta_at(a: Floats, mu: float) -> Floats:
 
 
 def hockey_stick(eps: Floats, multiplier: float) -> Floats:
-    """Return the exact delta of Gaussian noise at every eps of an array.
-
-    Parameters
-    ----------
-    eps : ndarray of any shape
-        Privacy losses of either sign.
-    multiplier : float
-        Noise standard deviation divided by the L2 sensitivity, above zero.
-
-    Returns
-    -------
-    ndarray of the shape of `eps`
-        The smallest delta, in [0, 1].
-    """
+    """Return the exact delta of Gaussian noise at every eps, of either sign and any shape."""
     mu = 1 / multiplier
     size = np.abs(eps)
     delta = _delta_at(mu / 2 - size / mu, mu)
@@ -91,25 +74,9 @@ def hockey_stick(eps: Floats, multiplier: float) -> Floats:
 def gaussian_delta(eps: float, multiplier: float) -> float:
     """Return the smallest delta at which Gaussian noise is (eps, delta)-private.
 
-    Parameters
-    ----------
-    eps : float
-        Zero or above.
-    multiplier : float
-        Noise standard deviation divided by the L2 sensitivity, above zero.
+    For eps from 0; the multiplier is the noise sd over the L2 sensitivity. Accurate to 1e-9 of
+    itself down to 1e-300 for eps up to 1e9.
 
-    Returns
-    -------
-    float
-        In [0, 1]; accurate to 1e-9 of itself down to 1e-300 for eps up to 1e9.
-
-    Raises
-    ------
-    BudgetError
-        If either argument lies outside its range.
-
-    Examples
-    --------
     >>> round(gaussian_delta(1.0, multiplier=1.0), 6)
     0.126937
     """
@@ -123,26 +90,8 @@ def gaussian_delta(eps: float, multiplier: float) -> float:
 def gaussian_eps(delta: float, multiplier: float) -> float:
     """Return the smallest eps at which Gaussian noise is (eps, delta)-private.
 
-    Parameters
-    ----------
-    delta : float
-        In [0, 1).
-    multiplier : float
-        Noise standard deviation divided by the L2 sensitivity, above zero.
+    For delta in [0, 1); infinite at ``delta=0``, as Gaussian noise has no pure guarantee.
 
-    Returns
-    -------
-    float
-        Zero or above; infinite at ``delta=0``, as Gaussian noise has no pure
-        guarantee.
-
-    Raises
-    ------
-    BudgetError
-        If either argument lies outside its range.
-
-    Examples
-    --------
     >>> round(gaussian_eps(1e-6, multiplier=10.0), 4)
     0.3969
     """
@@ -185,24 +134,9 @@ def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
 def gaussian_multiplier(guarantee: Guarantee) -> float:
     """Return the least Gaussian noise that satisfies a guarantee.
 
-    Parameters
-    ----------
-    guarantee : ApproxDP or ZCDP
-        What the release has to satisfy.
+    The noise sd over the L2 sensitivity: at least the smallest that satisfies it, and at most 1e-9
+    of itself more. A pure guarantee, which no Gaussian noise satisfies, is refused.
 
-    Returns
-    -------
-    float
-        Noise standard deviation divided by the L2 sensitivity: at least the
-        smallest that satisfies the guarantee, and at most 1e-9 of itself more.
-
-    Raises
-    ------
-    BudgetError
-        If the guarantee is pure: no Gaussian noise satisfies it.
-
-    Examples
-    --------
     >>> round(gaussian_multiplier(ApproxDP(eps=1.0, delta=1e-6)), 6)
     4.224679
     """

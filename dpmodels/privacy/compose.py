@@ -1,32 +1,42 @@
-"""The price of several releases together.
+"""The price of several releases together, the way into zCDP and out, and a budget divided.
 
-*Gaussian releases* of multipliers ``m_i`` cost exactly what one of multiplier
-``m`` costs, ``1/m**2 = sum 1/m_i**2``. *Pure releases* add their eps. *Mixtures*
-take the smallest of three valid bounds: the exact curve of `losses`, the sum of
-the Gaussian's exact eps and the pure ones, and the conversion from zCDP.
+*Gaussian releases* of multipliers ``m_i`` cost exactly what one of multiplier ``m`` costs,
+``1/m**2 = sum 1/m_i**2``. *Pure releases* add their eps. *Mixtures* take the smallest of three
+valid bounds: the exact curve of `losses`, the sum of the Gaussian's exact eps and the pure ones,
+and the conversion from zCDP.
 
-Everything is linear in an event's count, and a price computed with rounding is
-raised by 1e-10 of itself.
+Everything is linear in an event's count, and a price computed with rounding is raised by 1e-10 of
+itself.
 
-References
-----------
-.. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy."
-   Journal of the Royal Statistical Society B 84(1), 3-37.
+.. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the Royal
+   Statistical Society B 84(1), 3-37.
+.. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy: Simplifications,
+   Extensions, and Lower Bounds." TCC 2016-B.
+.. [3] Cesar, M. and Rogers, R. (2021). "Bounding, Concentrating, and Truncating: Unifying Privacy
+   Loss Composition for Data Analytics." ALT 2021.
+.. [4] Canonne, C., Kamath, G. and Steinke, T. (2020). "The Discrete Gaussian for Differential
+   Privacy." NeurIPS 2020.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
+from scipy.optimize import minimize_scalar
+
 from dpmodels.errors import BudgetError
-from dpmodels.privacy.budget import positive_number, unit_number
-from dpmodels.privacy.calibrate import gaussian_eps
-from dpmodels.privacy.concentrated import (
-    bounded_range_to_zcdp,
-    pure_to_zcdp,
-    zcdp_to_approx,
+from dpmodels.privacy.budget import (
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    finite_number,
+    positive_number,
+    unit_number,
 )
+from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.events import (
     BoundedRangeEvent,
     Event,
@@ -36,30 +46,18 @@ from dpmodels.privacy.events import (
 )
 from dpmodels.privacy.losses import composed_eps
 
+# More than rounding can take off a price, and less than anybody would notice.
 _ROUND_UP: Final = 1 + 1e-10
 _ROUND_DOWN: Final = 1 - 1e-12
+# The shares of a division are printed decimals: their sum may be off by rounding.
+_TOLERANCE: Final = 1e-9
 
 
 def compose_gaussians(multipliers: Iterable[float]) -> float:
     """Return the multiplier of the one Gaussian release that several amount to.
 
-    Parameters
-    ----------
-    multipliers : iterable of float
-        Noise standard deviations divided by their L2 sensitivities, above zero.
+    ``(sum 1/m_i**2) ** -0.5`` of noise sds over L2 sensitivities; infinite for none.
 
-    Returns
-    -------
-    float
-        ``(sum 1/m_i**2) ** -0.5``; infinite for none.
-
-    Raises
-    ------
-    BudgetError
-        If a multiplier is not a finite number above zero.
-
-    Examples
-    --------
     >>> compose_gaussians([5.0, 5.0, 5.0, 5.0])
     2.5
     """
@@ -71,26 +69,8 @@ def compose_gaussians(multipliers: Iterable[float]) -> float:
 def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, ...]:
     """Return multipliers of releases that together cost what one Gaussian release costs.
 
-    Parameters
-    ----------
-    multiplier : float
-        Of the one release, above zero.
-    shares : sequence of float
-        Relative shares of the budget ``1/multiplier**2``, each above zero; they
-        are divided by their sum.
+    Each gets its share, relative to their sum, of the budget ``1/multiplier**2``.
 
-    Returns
-    -------
-    tuple of float
-        One multiplier for each share.
-
-    Raises
-    ------
-    BudgetError
-        If there is no share, or a number is not finite and above zero.
-
-    Examples
-    --------
     >>> split_gaussian(2.0, shares=(3, 1))
     (2.309..., 4.0)
     """
@@ -132,20 +112,8 @@ def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
 
 
 def total_rho(events: Iterable[Event]) -> float:
-    """Return the rho of zCDP that a composition satisfies.
+    """Return the rho of zCDP that a composition satisfies: the sum of theirs.
 
-    Parameters
-    ----------
-    events : iterable of events
-        The releases.
-
-    Returns
-    -------
-    float
-        The sum of their rho; zero for none.
-
-    Examples
-    --------
     >>> total_rho((GaussianEvent(2.0), BoundedRangeEvent(1.0, count=2)))
     0.375
     """
@@ -155,27 +123,9 @@ def total_rho(events: Iterable[Event]) -> float:
 def total_eps(events: Iterable[Event], delta: float) -> float:
     """Return an eps at which a composition is (eps, delta)-differentially private.
 
-    Parameters
-    ----------
-    events : iterable of events
-        The releases.
-    delta : float
-        In [0, 1).
+    With `delta` zero the sum of the pure eps, infinite where an event is Gaussian. Exact for
+    Gaussian events alone, otherwise the smallest of three bounds.
 
-    Returns
-    -------
-    float
-        Zero for no events. With `delta` zero the sum of the pure eps, infinite
-        where an event is Gaussian. Exact for Gaussian events alone, otherwise
-        the smallest of three bounds.
-
-    Raises
-    ------
-    BudgetError
-        If `delta` lies outside its range.
-
-    Examples
-    --------
     >>> round(total_eps((GaussianEvent(10.0, count=1000),), delta=1e-6), 3)
     19.424
     >>> total_eps((LaplaceEvent(4.0), PureEvent(0.5)), delta=0.0)
@@ -195,3 +145,100 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
         composed_eps(delta, multiplier, pure) * _ROUND_UP,
         zcdp_to_approx(total_rho(events), delta),
     )
+
+
+def pure_to_zcdp(eps: float) -> float:
+    """Return the rho of zCDP that every eps-differentially private release satisfies.
+
+    ``eps**2 / 2`` (Bun and Steinke 2016, Proposition 1.4).
+
+    >>> pure_to_zcdp(1.0)
+    0.5
+    """
+    eps = positive_number("eps", eps, "write eps=1.0")
+    return eps * eps / 2
+
+
+def bounded_range_to_zcdp(eps: float) -> float:
+    """Return the rho of zCDP that every eps-bounded-range release satisfies.
+
+    ``eps**2 / 8``, eps the length of the interval of privacy losses (Cesar and Rogers 2021).
+
+    >>> bounded_range_to_zcdp(1.0)
+    0.125
+    """
+    return pure_to_zcdp(eps) / 4
+
+
+def zcdp_to_approx(rho: float, delta: float) -> float:
+    """Return an eps at which every rho-zCDP release is (eps, delta)-private.
+
+    The minimum over ``alpha > 1`` of ``alpha*rho + log(1 - 1/alpha) - log(alpha*delta)/(alpha -
+    1)`` (Canonne, Kamath and Steinke 2020, Section 2.3), zero at least. Gaussian releases alone
+    cost less: `total_eps` prices them exactly.
+
+    >>> round(zcdp_to_approx(0.1, delta=1e-6), 3)
+    2.142
+    """
+    rho = finite_number("rho", rho, "write rho=0.1")
+    delta = unit_number("delta", delta, "write delta=1e-6")
+    if rho <= 0 or delta == 0:
+        raise BudgetError(
+            f"rho={rho!r}, delta={delta!r} have to be above zero: write rho=0.1, delta=1e-6."
+        )
+
+    def bound(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # alpha - 1
+        log_order = math.log1p(excess)
+        return (1 + excess) * rho + log_excess - log_order - (math.log(delta) + log_order) / excess
+
+    centre = (math.log(1 - math.log(delta)) - math.log(rho)) / 2
+    found = minimize_scalar(bound, bounds=(centre - 20, centre + 20), method="bounded")
+    return max(float(found.fun), 0.0) * (1 + 1e-10)
+
+
+def divide(
+    total: Guarantee, shares: Sequence[float], gaussian: Sequence[bool]
+) -> tuple[Guarantee, ...]:
+    """Return the guarantees of stages that together satisfy one.
+
+    *Pure and concentrated budgets* add up: a stage's share is one of eps or of rho. *Budgets of eps
+    and delta*: all stages have the whole delta. Stages of Gaussian noise share ``1/m**2`` of their
+    common multiplier m, which is their exact composition; stages of other noise have their share of
+    eps, and what is left of it is that of the Gaussian ones together. A ledger that keeps the
+    former for pure releases (``pure=``) takes all of them, one by one, as long as the eps of a
+    stage's own releases add up to its share.
+
+    Shares are above zero and add up to 1; `gaussian` says of each stage whether all its noise is
+    Gaussian, which makes a difference together with delta alone.
+
+    >>> divide(PureDP(1.0), (0.25, 0.75), (False, False))
+    (PureDP(eps=0.25), PureDP(eps=0.75))
+    >>> halves = divide(ApproxDP(1.0, 1e-6), (0.5, 0.5), (True, True))
+    >>> [round(half.eps, 3) for half in halves]
+    [0.689, 0.689]
+    """
+    parts = [positive_number("shares", share, "write shares=(0.3, 0.7)") for share in shares]
+    if abs(math.fsum(parts) - 1) > _TOLERANCE:
+        raise BudgetError(f"shares add up to {math.fsum(parts):g}: write shares=(0.3, 0.7).")
+    match total:
+        case PureDP(eps):
+            return tuple(PureDP(eps * part) for part in parts)
+        case ZCDP(rho):
+            return tuple(ZCDP(rho * part) for part in parts)
+        case _:
+            return _mixed(total, parts, gaussian)
+
+
+def _mixed(total: ApproxDP, parts: list[float], gaussian: Sequence[bool]) -> tuple[Guarantee, ...]:
+    own = [part for part, normal in zip(parts, gaussian, strict=True) if normal]
+    levels = [total.eps * part for part in parts]
+    if len(own) > 1:
+        # Without another stage the sum is 1 but for rounding.
+        together = total.eps * (1.0 if len(own) == len(parts) else math.fsum(own))
+        whole = gaussian_multiplier(replace(total, eps=together))
+        normal_levels = [gaussian_eps(total.delta, m) for m in split_gaussian(whole, own)]
+        places = [place for place, normal in enumerate(gaussian) if normal]
+        for place, level in zip(places, normal_levels, strict=True):
+            levels[place] = level
+    return tuple(ApproxDP(level, total.delta) for level in levels)

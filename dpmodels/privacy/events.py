@@ -1,17 +1,17 @@
 """What a release costs, apart from any accountant.
 
-An event states the noise of one release in units of its sensitivity; a
-composition is a tuple of events; `count` is how often the release is made, and
-every accountant prices `count=k` as k events. Nothing here depends on which
-neighbouring relation the sensitivity was taken under.
+An event states the noise of one release in units of its sensitivity; a composition is a tuple of
+events; `count` is how often the release is made, and every accountant prices `count=k` as k events.
+Nothing here depends on which neighbouring relation the sensitivity was taken under. A number out of
+its range is refused with a `BudgetError`.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
-from dpmodels.errors import BudgetError, said
+from dpmodels.arguments import whole
+from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.privacy.budget import positive_number
 
 _WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
@@ -20,12 +20,15 @@ _MOST: Final = 2**53
 _WRITE_EPS: Final = "give the eps one release satisfies"
 
 
-def _whole_count(count: object) -> int:
-    if isinstance(count, bool) or not isinstance(count, Integral) or not 1 <= int(count) <= _MOST:
-        raise BudgetError(
-            f"count={said(count)} is not a whole number from 1 to 2**53: write count=1."
-        )
-    return int(count)
+def _check(event: Any, number: str, write: str) -> None:
+    """Make the fields of an event a float and an int, or refuse them."""
+    value = positive_number(number, getattr(event, number), write)
+    try:
+        count = whole("count", event.count, 1, _MOST, "; write count=1")
+    except ArgumentError as refused:
+        raise BudgetError(str(refused)) from None
+    object.__setattr__(event, number, value)
+    object.__setattr__(event, "count", count)
 
 
 def _times(description: str, count: int) -> str:
@@ -43,11 +46,6 @@ class GaussianEvent:
     count : int, default 1
         Number of such releases.
 
-    Raises
-    ------
-    BudgetError
-        If either lies outside its range.
-
     Examples
     --------
     >>> GaussianEvent(4.5, count=3).describe()
@@ -58,9 +56,7 @@ class GaussianEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        multiplier = positive_number("multiplier", self.multiplier, _WRITE_MULTIPLIER)
-        object.__setattr__(self, "multiplier", multiplier)
-        object.__setattr__(self, "count", _whole_count(self.count))
+        _check(self, "multiplier", _WRITE_MULTIPLIER)
 
     def describe(self) -> str:
         """Return the event in a few words, as reports print it."""
@@ -79,11 +75,6 @@ class LaplaceEvent:
     count : int, default 1
         Number of such releases.
 
-    Raises
-    ------
-    BudgetError
-        If either lies outside its range.
-
     Examples
     --------
     >>> LaplaceEvent(2.0).describe()
@@ -94,9 +85,7 @@ class LaplaceEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        multiplier = positive_number("multiplier", self.multiplier, _WRITE_MULTIPLIER)
-        object.__setattr__(self, "multiplier", multiplier)
-        object.__setattr__(self, "count", _whole_count(self.count))
+        _check(self, "multiplier", _WRITE_MULTIPLIER)
 
     def describe(self) -> str:
         """Return the event in a few words, as reports print it."""
@@ -114,11 +103,6 @@ class BoundedRangeEvent:
     count : int, default 1
         Number of such releases.
 
-    Raises
-    ------
-    BudgetError
-        If either lies outside its range.
-
     Examples
     --------
     >>> BoundedRangeEvent(0.5).describe()
@@ -129,8 +113,7 @@ class BoundedRangeEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", positive_number("eps", self.eps, _WRITE_EPS))
-        object.__setattr__(self, "count", _whole_count(self.count))
+        _check(self, "eps", _WRITE_EPS)
 
     def describe(self) -> str:
         """Return the event in a few words, as reports print it."""
@@ -148,11 +131,6 @@ class PureEvent:
     count : int, default 1
         Number of such releases.
 
-    Raises
-    ------
-    BudgetError
-        If either lies outside its range.
-
     Examples
     --------
     >>> PureEvent(0.5).describe()
@@ -163,8 +141,7 @@ class PureEvent:
     count: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", positive_number("eps", self.eps, _WRITE_EPS))
-        object.__setattr__(self, "count", _whole_count(self.count))
+        _check(self, "eps", _WRITE_EPS)
 
     def describe(self) -> str:
         """Return the event in a few words, as reports print it."""
@@ -175,12 +152,7 @@ Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent
 
 
 def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events as a tuple, and refuse what is none.
-
-    Raises
-    ------
-    BudgetError
-    """
+    """Return events as a tuple, and refuse what is none."""
     found = tuple(events)
     for event in found:
         if type(event) not in get_args(Event):

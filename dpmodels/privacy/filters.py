@@ -85,8 +85,7 @@ from scipy.optimize import brentq
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
-from dpmodels.privacy.compose import total_eps
-from dpmodels.privacy.concentrated import zcdp_to_approx
+from dpmodels.privacy.compose import total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
@@ -107,17 +106,9 @@ _LEAST_DELTA: Final = 1e-300
 class Filter:
     """What a ledger accepts.
 
-    Parameters
-    ----------
-    guarantee : PureDP, ApproxDP or ZCDP
-        What everything accepted satisfies together.
-    pure : float, default 0.0
-        Share of the eps of an `ApproxDP` that is kept for pure releases.
-    kind : {"", "gaussian", "zcdp"}
-        The filter of an `ApproxDP`; the first charge fixes it if empty.
+    Everything accepted satisfies the guarantee together. `pure` is the share of the eps of an
+    `ApproxDP` that is kept for pure releases; its `kind` the first charge fixes if empty.
 
-    Examples
-    --------
     >>> own = Filter(ApproxDP(2.0, 1e-6), pure=1.0)
     >>> after = own.plus(Totals(), [GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))])
     >>> own.holds(after), own.spent(after).describe()
@@ -238,13 +229,7 @@ def _room(charges: int) -> float:
 
 
 def asked_filter(guarantee: Guarantee, pure: object, rule: object) -> Filter:
-    """Return the filter that the words of a ledger ask for.
-
-    Raises
-    ------
-    BudgetError, ArgumentError
-        If the words make no sense.
-    """
+    """Return the filter that the words of a ledger ask for."""
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
     if rule is not None and rule not in RULES:

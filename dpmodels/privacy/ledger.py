@@ -11,6 +11,7 @@ from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
 from dpmodels.privacy.budget import Guarantee, resolve_budget
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.ledger_file import open_store
 from dpmodels.privacy.lines import (
     CHARGED,
     RELEASED,
@@ -32,7 +33,6 @@ from dpmodels.privacy.lines import (
 from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.neighbours import Adjacency, AdjacencyName
 from dpmodels.privacy.neighbours import adjacency as known_adjacency
-from dpmodels.privacy.open_ledger import open_store
 from dpmodels.privacy.protocol import Claim, Store
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import printed, register_rows
@@ -47,11 +47,10 @@ if TYPE_CHECKING:
 class Ledger:
     """A budget that several releases from one table share.
 
-    A charge is added to everything charged before, by a rule that holds for an
-    analyst who chooses every budget after seeing all earlier answers
-    (`dpmodels.privacy.filters`). One that would exceed the budget is refused.
-    Threads may share a ledger. One in memory is gone with its process and cannot
-    be copied, pickled or forked; one in a file, :meth:`Ledger.open`, outlives it.
+    A charge is added to everything charged before, by a rule that holds for an analyst who chooses
+    every budget after seeing all earlier answers (`dpmodels.privacy.filters`). One that would
+    exceed the budget is refused. Threads may share a ledger. One in memory is gone with its process
+    and cannot be copied, pickled or forked; one in a file, :meth:`Ledger.open`, outlives it.
 
     Parameters
     ----------
@@ -64,14 +63,13 @@ class Ledger:
     adjacency : {"replace", "add-remove"} or Adjacency, default "replace"
         The neighbours that every release charged here has to assume.
     pure : float, default 0.0
-        With a delta: share of eps kept for releases without delta, whose eps
-        add up; all others have ``(eps - pure, delta)``. Pure releases before
-        the first other one need no share: they leave the rest.
+        With a delta: share of eps kept for releases without delta, whose eps add up; all others
+        have ``(eps - pure, delta)``. Pure releases before the first other one need no share: they
+        leave the rest.
     rule : {"gaussian", "zcdp"}, optional
-        With a delta: how releases outside the share add up, by ``mu**2`` or by
-        rho. By default "zcdp" if the first charge mixes Gaussian noise with
-        other noise, else "gaussian". Choose "zcdp" for very many small pure
-        releases.
+        With a delta: how releases outside the share add up, by ``mu**2`` or by rho. By default
+        "zcdp" if the first charge mixes Gaussian noise with other noise, else "gaussian". Choose
+        "zcdp" for very many small pure releases.
 
     Raises
     ------
@@ -80,9 +78,9 @@ class Ledger:
 
     Notes
     -----
-    What is fixed before any answer costs least: charge a plan of several
-    releases as one, ``ledger.charge(all_events)``, and the tight composition
-    counts; ``ledger.preview(all_events)`` says what it comes to.
+    What is fixed before any answer costs least: charge a plan of several releases as one,
+    ``ledger.charge(all_events)``, and the tight composition counts; ``ledger.preview(all_events)``
+    says what it comes to.
 
     Examples
     --------
@@ -132,8 +130,8 @@ class Ledger:
         path : path
             An SQLite file on a local disk.
         eps, delta, budget, adjacency, pure, rule
-            As for `Ledger`. Needed for a new file; for one that is there they
-            may be left out, and have to be the same if given.
+            As for `Ledger`. Needed for a new file; for one that is there they may be left out, and
+            have to be the same if given.
         timeout : float, default 30.0
             Seconds to wait while another process writes.
 
@@ -145,17 +143,16 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the file has another guarantee or other neighbours, is damaged,
-            from a newer version, cannot be written, is locked, or lies on a
-            file system of a network. Nothing is charged.
+            If the file has another guarantee or other neighbours, is damaged, from a newer version,
+            cannot be written, is locked, or lies on a file system of a network. Nothing is charged.
         BudgetError, ArgumentError
             If the words make no sense.
 
         Notes
         -----
-        The file holds labels, formulas, budgets, the user's and the machine's
-        name, and no rows. It does not keep somebody who can write it from
-        putting back an older copy: keep the printed head of the chain elsewhere.
+        The file holds labels, formulas, budgets, the user's and the machine's name, and no rows. It
+        does not keep somebody who can write it from putting back an older copy: keep the printed
+        head of the chain elsewhere.
 
         Examples
         --------
@@ -246,9 +243,8 @@ class Ledger:
         Returns
         -------
         Spent
-            The composed total of all charges and these events. On an empty
-            ledger that of a plan, by tight composition.
-
+            The composed total of all charges and these events. On an empty ledger that of a plan,
+            by tight composition.
         """
         with self._store.reading() as chain:
             totals = totals_of(chain.last())
@@ -286,8 +282,8 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the total would exceed the budget, the neighbours are others, a
-            claim was made before, or the file cannot be written.
+            If the total would exceed the budget, the neighbours are others, a claim was made
+            before, or the file cannot be written.
         BudgetError
             If one of `events` is not an event.
         PrivacyError
@@ -328,9 +324,9 @@ class Ledger:
     def void(self, entry: Entry, reason: str) -> None:
         """Give back a charge of which nothing left the process, and record why.
 
-        One that others came after stays spent, as they were chosen knowing of it.
-        For reasons that no row has a part in: whether an analysis failed may
-        depend on its rows, so such a charge stays spent.
+        One that others came after stays spent, as they were chosen knowing of it. For reasons that
+        no row has a part in: whether an analysis failed may depend on its rows, so such a charge
+        stays spent.
         """
         self._follow(entry, {"kind": VOID, "reason": reason})
 
@@ -367,8 +363,8 @@ class Ledger:
     def register(self) -> pd.DataFrame:
         """Return the charges as a table, one a row, with what became of each.
 
-        ``state`` is "charged", "released" or "void", ``digest`` of what came out,
-        ``total`` what is spent after it, and ``hash`` that of its line.
+        ``state`` is "charged", "released" or "void", ``digest`` of what came out, ``total`` what is
+        spent after it, and ``hash`` that of its line.
         """
         import pandas as pd
 

@@ -1,22 +1,19 @@
 """The lines of a ledger in an SQLite file, which outlives the process and which many share.
 
-Every reading and every writing is a transaction of a connection of its own, so
-that threads and forked processes need not know of each other. A writer takes
-the lock before it reads the totals (``BEGIN IMMEDIATE``), and a line counts
-once the file is synced (rollback journal, ``synchronous=EXTRA``): a process
-that is killed at any moment leaves the line or nothing of it. SQLite's pages
-have no check sums: each transaction looks whether the last line is that of a
-table of its own, and whether the lines it reads have their hashes, before
-anything is made of them; opening, verifying and claims look at all pages.
+Every reading and every writing is a transaction of a connection of its own, so that threads and
+forked processes need not know of each other. A writer takes the lock before it reads the totals
+(``BEGIN IMMEDIATE``), and a line counts once the file is synced (rollback journal,
+``synchronous=EXTRA``): a process that is killed at any moment leaves the line or nothing of it.
+SQLite's pages have no check sums: each transaction looks whether the last line is that of a table
+of its own, and whether the lines it reads have their hashes, before anything is made of them;
+opening, verifying and claims look at all pages.
 
-The chain of hashes shows a line that was changed, not one that was never
-there: who can write the file can put back an older copy of it. Against that,
-keep what reports print (line and hash) where that person cannot write.
+The chain of hashes shows a line that was changed, not one that was never there: who can write the
+file can put back an older copy of it. Against that, keep what reports print (line and hash) where
+that person cannot write.
 
-References
-----------
-.. [1] SQLite, "Atomic Commit In SQLite" and "PRAGMA Statements: synchronous,
-   application_id, user_version", https://www.sqlite.org.
+.. [1] SQLite, "Atomic Commit In SQLite" and "PRAGMA Statements: synchronous, application_id,
+   user_version", https://www.sqlite.org.
 """
 
 from __future__ import annotations
@@ -30,13 +27,19 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import quote
 
-from dpmodels.errors import LedgerError
-from dpmodels.privacy.lines import Line, following
+from dpmodels.arguments import between
+from dpmodels.errors import FrameError, LedgerError
+from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.lines import Line, following, opened, opening
 from dpmodels.privacy.memory import claimed
+from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.protocol import Claim
+from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath
 from dpmodels.writing import checked_path, write_whole
 
+# "dplg" in ASCII: how SQLite tells a ledger from other databases.
 _APPLICATION: Final = 0x64706C67
 _VERSION: Final = 1
 _SCHEMA: Final = f"""
@@ -77,20 +80,9 @@ _DAMAGED: Final = "it is damaged; go back to a copy that verifies"
 
 
 class LedgerFile:
-    """Lines in a file.
+    """Lines in a file that is there.
 
-    Parameters
-    ----------
-    path : Path
-        Of a file that is there.
-    timeout : float
-        Seconds to wait for other processes.
-
-    Raises
-    ------
-    LedgerError
-        If the file lies on a file system of a network, whose locks cannot be
-        trusted.
+    One on a file system of a network is refused: its locks cannot be trusted.
     """
 
     def __init__(self, path: Path, timeout: float) -> None:
@@ -102,13 +94,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[_Open]:
-        """Read the chain as it is at one moment.
-
-        Raises
-        ------
-        LedgerError
-            If the file cannot be read.
-        """
+        """Read the chain as it is at one moment."""
         with self._connected() as connection:
             connection.execute("BEGIN")
             chain = self._opened(connection)
@@ -119,11 +105,7 @@ class LedgerFile:
     def writing(self) -> Iterator[_Open]:
         """Write to the chain while no other process does.
 
-        Raises
-        ------
-        LedgerError
-            If the file cannot be written; nothing of the lines added is kept
-            then, or the message says that they may be.
+        Where it fails nothing of the lines added is kept, or the message says that they may be.
         """
         with self._connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -267,24 +249,12 @@ class _Open:
 
 
 def ledger_path(path: AnyPath) -> Path:
-    """Return where a ledger's file really lies, whichever link leads to it.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no path.
-    """
+    """Return where a ledger's file really lies, whichever link leads to it."""
     return Path(os.path.realpath(checked_path(path)))
 
 
 def create(path: Path, opening: Line) -> None:
-    """Write a new ledger with its first line; never over a file that is there.
-
-    Raises
-    ------
-    FrameError
-        If it cannot be written.
-    """
+    """Write a new ledger with its first line; never over a file that is there."""
     require_local(path)
     with TemporaryDirectory() as folder:
         made = Path(folder) / "ledger"
@@ -301,12 +271,7 @@ def create(path: Path, opening: Line) -> None:
 
 
 def require_local(path: Path) -> None:
-    """Refuse a file system of a network, as far as the system tells.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse a file system of a network, as far as the system tells."""
     kind = _file_system(path)
     if kind in _NETWORK or str(path).startswith("\\\\"):
         raise LedgerError(
@@ -329,3 +294,48 @@ def _file_system(path: Path) -> str:
         if own == place or place in own.parents:
             kinds[len(place.parts)] = kind
     return kinds[max(kinds)] if kinds else ""
+
+
+def open_store(
+    path: AnyPath,
+    *,
+    guarantee: Guarantee | None,
+    relation: Adjacency | None,
+    pure: float | None,
+    rule: str | None,
+    timeout: float,
+) -> tuple[LedgerFile, Filter, Adjacency]:
+    """Open a file, or make it; None stands for what is not asked for."""
+    place = ledger_path(path)
+    between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
+    if not os.path.exists(place):
+        if guarantee is None:
+            raise LedgerError(
+                f"{str(path)!r} is not there: to open a new ledger write its budget, "
+                "dp.Ledger.open(path, eps=2.0, delta=1e-6)"
+            )
+        own = asked_filter(guarantee, pure or 0.0, rule)
+        _make(LedgerFile(place, timeout), own, relation or Adjacency("replace"))
+    store = LedgerFile(place, float(timeout))
+    with store.reading() as chain:
+        own, neighbours = opened(next(chain.lines()), store.place)
+    require_same(
+        store.place,
+        {
+            "the guarantee": (own.guarantee, guarantee),
+            "adjacency": (neighbours, relation),
+            "pure": (own.pure, pure),
+            "rule": (own.kind, rule),
+        },
+    )
+    return store, own, neighbours
+
+
+def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:
+    """Make the file, unless another process has just made it."""
+    try:
+        create(store.path, opening(own, relation))
+    except FrameError as error:
+        if not os.path.exists(store.path):
+            why = str(error).partition(", and nothing")[0]
+            raise LedgerError(f"the ledger {store.place} cannot be made: {why}") from None

@@ -1,8 +1,7 @@
 """The lines of a ledger: what was charged, what came of it, and a chain of hashes.
 
-A line is never changed: that a charge was released, or made void, is a line of
-its own. Each holds the totals after it, so that the last one is all a filter
-needs, and the hash of the line before.
+A line is never changed: that a charge was released, or made void, is a line of its own. Each holds
+the totals after it, so that the last one is all a filter needs, and the hash of the line before.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from dpmodels.privacy.totals import Totals
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 FORMAT: Final = "dpmodels.ledger/1"
+# A choice: digits of a hash that tables show.
 SHOWN: Final = 12
 _GUARANTEES: Final = {kind.__name__: kind for kind in get_args(Guarantee)}
 _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
@@ -38,14 +38,7 @@ _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 class About:
     """What a charge is for, in public words.
 
-    Parameters
-    ----------
-    verb, formula, mechanism : str
-        As in the call.
-    codebook : str
-        Digest of the declarations.
-    person : str, default "row"
-        What a neighbour differs in.
+    `codebook` is the digest of the declarations, `person` what a neighbour differs in.
     """
 
     verb: str = ""
@@ -57,15 +50,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a ledger.
-
-    Parameters
-    ----------
-    text : str
-        Its body, canonical JSON.
-    hash : str
-        SHA-256 of the hash of the line before and the text, in hexadecimal.
-    """
+    """A line: its body as canonical JSON, and SHA-256 of the hash before it and that text."""
 
     text: str
     hash: str
@@ -208,15 +193,7 @@ def totals_of(line: Line) -> Totals:
 
 
 def signed(charges: int, totals: Totals) -> dict[str, Any]:
-    """Return what every line says: how far the ledger is, when, who and where.
-
-    Parameters
-    ----------
-    charges : int
-        How many charges there are, void ones too.
-    totals : Totals
-        After the line.
-    """
+    """Return what every line says: how far the ledger is, when, who and where."""
     return {
         "charges": charges,
         "totals": totals_to_plain(totals),
@@ -254,13 +231,7 @@ def opening(own: Filter, relation: Adjacency) -> Line:
 
 
 def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
-    """Return what the first line of a ledger says.
-
-    Raises
-    ------
-    LedgerError
-        If it is no such line.
-    """
+    """Return what the first line of a ledger says."""
     try:
         body = line.body
         kind, words = body["guarantee"]
@@ -275,15 +246,7 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
 
 
 def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
-    """Return the totals once a charge is void: those before it, if no other came after it.
-
-    Parameters
-    ----------
-    bodies : sequence of mappings
-        Of a ledger's lines so far, in order.
-    charge : int
-        The charge that is made void.
-    """
+    """Return the totals once a charge is void: those before it, if no other came after it."""
     last = max(place for place, body in enumerate(bodies) if body["kind"] == CHARGED)
     then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
     return totals_from_plain(bodies[then]["totals"])
@@ -292,21 +255,7 @@ def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
 def following(before: str, line: Line, number: int, place: str) -> Line:
     """Return a line that follows from the one before.
 
-    Parameters
-    ----------
-    before : str
-        Hash of the line before, ``""`` for the first.
-    line : Line
-        The line.
-    number : int
-        Of the line.
-    place : str
-        Where it is kept.
-
-    Raises
-    ------
-    LedgerError
-        If it does not follow.
+    A `LedgerError` names the line that does not follow, and its place.
     """
     if hash_of(before, line.text) != line.hash:
         raise LedgerError(
@@ -321,21 +270,7 @@ def require_chain(
 ) -> None:
     """Refuse a chain in which a line was changed, left out or put in.
 
-    Parameters
-    ----------
-    own : Filter
-        The ledger's.
-    lines : iterable of Line
-        All of them.
-    claims : set of (str, str, int)
-        What is claimed, by which charge.
-    place : str
-        Where they are kept.
-
-    Raises
-    ------
-    LedgerError
-        The message names the first line that does not follow.
+    The `LedgerError` names the first line that does not follow.
     """
     before, totals, seen = "", Totals(), list[dict[str, Any]]()
     for number, line in enumerate(lines):

@@ -1,28 +1,24 @@
 """Gaussian and eps-private releases together: one exact curve of (eps, delta).
 
-*Theorem.* Every eps-private release is dominated by randomised response, whose
-privacy loss is eps with probability ``e**eps / (1 + e**eps)`` and -eps
-otherwise. If ``L`` is the loss of a composition of those and ``H`` the
-hockey-stick curve of the Gaussian releases, the whole composition, adaptive or
-not, satisfies ``delta(eps) = E[H(eps - L)]``.
+*Theorem.* Every eps-private release is dominated by randomised response, whose privacy loss is eps
+with probability ``e**eps / (1 + e**eps)`` and -eps otherwise. If ``L`` is the loss of a composition
+of those and ``H`` the hockey-stick curve of the Gaussian releases, the whole composition, adaptive
+or not, satisfies ``delta(eps) = E[H(eps - L)]``.
 
-Laplace noise is priced as randomised response too. A discrete Laplace release
-whose sensitivity is one lattice step *is* randomised response, and has a larger
-delta than the continuous law of the same scale.
+Laplace noise is priced as randomised response too. A discrete Laplace release whose sensitivity is
+one lattice step *is* randomised response, and has a larger delta than the continuous law of the
+same scale.
 
-*Numerics.* ``k`` equal releases have a binomial loss. Where the atoms get too
-many, each is spread over its two neighbours on a grid so that its mass under
-both hypotheses is kept: that only adds information, so the curve only rises.
+*Numerics.* ``k`` equal releases have a binomial loss. Where the atoms get too many, each is spread
+over its two neighbours on a grid so that its mass under both hypotheses is kept: that only adds
+information, so the curve only rises.
 
-References
-----------
-.. [1] Kairouz, P., Oh, S. and Viswanath, P. (2015). "The Composition Theorem
-   for Differential Privacy." ICML 2015.
-.. [2] Zhu, Y., Dong, J. and Wang, Y.-X. (2022). "Optimal Accounting of
-   Differential Privacy via Characteristic Function." AISTATS 2022.
-.. [3] Doroshenko, V., Ghazi, B., Kamath, P., Kumar, R. and Manurangsi, P.
-   (2022). "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
-   Distributions." PoPETs 2022(4).
+.. [1] Kairouz, P., Oh, S. and Viswanath, P. (2015). "The Composition Theorem for Differential
+   Privacy." ICML 2015.
+.. [2] Zhu, Y., Dong, J. and Wang, Y.-X. (2022). "Optimal Accounting of Differential Privacy via
+   Characteristic Function." AISTATS 2022.
+.. [3] Doroshenko, V., Ghazi, B., Kamath, P., Kumar, R. and Manurangsi, P. (2022). "Connect the
+   Dots: Tighter Discrete Approximations of Privacy Loss Distributions." PoPETs 2022(4).
 """
 
 import math
@@ -36,6 +32,7 @@ from scipy.special import gammaln
 from dpmodels.privacy.calibrate import gaussian_eps, hockey_stick
 from dpmodels.typing import Floats
 
+# Choices: losses on the grid, and repeats of one eps, up to which a price takes milliseconds.
 _ATOMS: Final = 2048
 _MOST_REPEATS: Final = 100_000
 # Room for the rounding of the binomial masses, which is below 1e-9 up to _MOST_REPEATS.
@@ -78,20 +75,9 @@ def _composed_losses(pure: Mapping[float, int]) -> tuple[Floats, Floats]:
 def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> float:
     """Return an eps at which Gaussian and pure releases together are (eps, delta)-private.
 
-    Parameters
-    ----------
-    delta : float
-        In (0, 1).
-    multiplier : float
-        Of all Gaussian releases together; infinite if there is none.
-    pure : mapping of float to int
-        How often a release of each eps is made.
-
-    Returns
-    -------
-    float
-        The smallest eps, up to the coarsening of the losses, never below it;
-        infinite if one eps is repeated more than 100,000 times.
+    `pure` counts releases by eps; `multiplier` is that of all Gaussian ones, infinite if there is
+    none. Never below the smallest eps, above it by the coarsening of the losses; infinite if one
+    eps is repeated more than 100,000 times.
     """
     if max(pure.values(), default=0) > _MOST_REPEATS:
         return math.inf

@@ -13,13 +13,7 @@ from dpmodels.privacy.protocol import Chain, Claim
 
 
 class Memory:
-    """Lines of one process, gone with it.
-
-    Parameters
-    ----------
-    opening : Line
-        The first line.
-    """
+    """Lines of one process, gone with it."""
 
     place = ""
 
@@ -39,10 +33,7 @@ class Memory:
     def writing(self) -> Iterator[Chain]:
         """Write to the chain, one thread at a time.
 
-        Raises
-        ------
-        PrivacyError
-            In a process that was forked off after the ledger was opened.
+        A `PrivacyError` in a process that was forked off after the ledger was opened.
         """
         if os.getpid() != self._process:
             raise PrivacyError(

@@ -1,10 +1,7 @@
 """Who is a neighbour of whom: the relation a guarantee protects.
 
-References
-----------
-.. [1] Dwork, C. and Roth, A. (2014). "The Algorithmic Foundations of
-   Differential Privacy." Foundations and Trends in Theoretical Computer
-   Science 9(3-4), 211-407. Section 2.3.
+.. [1] Dwork, C. and Roth, A. (2014). "The Algorithmic Foundations of Differential Privacy."
+   Foundations and Trends in Theoretical Computer Science 9(3-4), 211-407. Section 2.3.
 """
 
 from dataclasses import dataclass
@@ -27,9 +24,8 @@ class Adjacency:
     Parameters
     ----------
     name : {"replace", "add-remove"}
-        ``"replace"``: one row is changed to any other, the number of rows is
-        public. ``"add-remove"``: one row more or fewer, the number of rows is
-        private and has to be bought.
+        ``"replace"``: one row is changed to any other, the number of rows is public.
+        ``"add-remove"``: one row more or fewer, the number of rows is private and has to be bought.
 
     Raises
     ------
@@ -67,23 +63,6 @@ class Adjacency:
 def adjacency(name: AdjacencyName | Adjacency) -> Adjacency:
     """Return the neighbouring relation a verb's word `adjacency` stands for.
 
-    Parameters
-    ----------
-    name : {"replace", "add-remove"} or Adjacency
-        The word, or the relation itself, which comes back unchanged.
-
-    Returns
-    -------
-    Adjacency
-        The relation.
-
-    Raises
-    ------
-    ArgumentError
-        If the word is not one of the two.
-
-    Examples
-    --------
     >>> adjacency("replace")
     Adjacency(name='replace')
     """

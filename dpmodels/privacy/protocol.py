@@ -31,12 +31,7 @@ class Chain(Protocol):
         ...
 
     def check(self) -> None:
-        """Refuse a damaged place.
-
-        Raises
-        ------
-        LedgerError
-        """
+        """Refuse a damaged place."""
         ...
 
     def claims(self) -> set[tuple[str, str, int]]:
@@ -44,13 +39,7 @@ class Chain(Protocol):
         ...
 
     def append(self, line: Line, charge: int, claims: tuple[Claim, ...] = ()) -> None:
-        """Add a line about a charge, and what it claims for itself alone.
-
-        Raises
-        ------
-        LedgerError
-            If an earlier line has claimed the same.
-        """
+        """Add a line about a charge, and what it claims for itself alone."""
         ...
 
 

@@ -16,25 +16,14 @@ from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.spent import Spent, capacity, price
 from dpmodels.privacy.totals import Totals
 
+# A choice: what would fit is said to four digits, which so many halvings find.
 _HALVINGS: Final = 16
 _UP: Final = Context(prec=4, rounding=ROUND_CEILING)
 _DOWN: Final = Context(prec=4, rounding=ROUND_FLOOR)
 
 
 def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -> str:
-    """Return the message that refuses a charge.
-
-    Parameters
-    ----------
-    own : Filter
-        The ledger's.
-    label : str
-        What the release is called.
-    added : tuple of events
-        What it costs.
-    before : Totals
-        Of all charges so far.
-    """
+    """Return the message that refuses a charge."""
     whole, spent = capacity(own.guarantee), own.spent(before)
     total = own.spent(own.plus(before, added))
     name = f"The release {label!r}" if label else "The release"
@@ -53,12 +42,7 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
 
 
 def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
-    """Refuse a release that assumes other neighbours than the ledger.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse a release that assumes other neighbours than the ledger."""
     if asked != own:
         raise LedgerError(
             f"The release assumes adjacency={asked.name!r} ({asked.describe()}), this ledger "
@@ -70,17 +54,7 @@ def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
 def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None:
     """Refuse words that are not those a file was opened with.
 
-    Parameters
-    ----------
-    place : str
-        The file.
-    words : mapping of str to (object, object)
-        What the file has and what is asked for, None where nothing is.
-
-    Raises
-    ------
-    LedgerError
-        The message names the first difference.
+    `words` maps each to what the file has and what is asked for, None where nothing is.
     """
     for word, (own, given) in words.items():
         if given is not None and given != own:

@@ -26,22 +26,7 @@ COLUMNS = (
 
 
 def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:
-    """Return the columns of the register.
-
-    Parameters
-    ----------
-    lines : iterable of Line
-        All of a ledger.
-    own : Filter
-        What it accepts.
-    relation : Adjacency
-        Its neighbours.
-
-    Returns
-    -------
-    dict of list
-        One value for each charge in each.
-    """
+    """Return the columns of the register, one value for each charge in each."""
     rows: dict[int, dict[str, Any]] = {}
     for line in lines:
         body = line.body
@@ -66,17 +51,7 @@ def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> di
 
 
 def printed(told: str, entries: Iterable[Entry], guarantee: Guarantee, relation: Adjacency) -> str:
-    """Return the charges as lines of text.
-
-    Parameters
-    ----------
-    told : str
-        What is spent of what.
-    entries : iterable of Entry
-        The charges.
-    guarantee, relation : Guarantee, Adjacency
-        What the ledger holds.
-    """
+    """Return the charges as lines of text."""
     charges, whole = list(entries), capacity(guarantee)
     delta = f" at delta = {whole.delta:g}" if whole.delta else ""
     lines = [f"Ledger: {told}{delta} ({relation.describe()})"]

@@ -16,8 +16,7 @@ class Spent:
     Parameters
     ----------
     amount : float
-        Zero or above; infinite for releases that have no guarantee in this
-        currency.
+        Zero or above; infinite for releases that have no guarantee in this currency.
     unit : {"eps", "rho"}
         The currency.
     delta : float, default 0.0
@@ -46,18 +45,6 @@ class Spent:
 def capacity(guarantee: Guarantee) -> Spent:
     """Return the amount that spends a guarantee to the last.
 
-    Parameters
-    ----------
-    guarantee : PureDP, ApproxDP or ZCDP
-        The guarantee.
-
-    Returns
-    -------
-    Spent
-        Its eps (at its delta) or its rho.
-
-    Examples
-    --------
     >>> capacity(PureDP(2.0))
     Spent(amount=2.0, unit='eps', delta=0.0)
     """
@@ -73,20 +60,8 @@ def capacity(guarantee: Guarantee) -> Spent:
 def price(events: Iterable[Event], guarantee: Guarantee) -> Spent:
     """Return what releases cost together, in the currency of a guarantee.
 
-    Parameters
-    ----------
-    events : iterable of events
-        The releases.
-    guarantee : PureDP, ApproxDP or ZCDP
-        Fixes the currency, and the delta at which eps is stated.
+    Infinite for Gaussian events under `PureDP`.
 
-    Returns
-    -------
-    Spent
-        The composed total; infinite for Gaussian events under `PureDP`.
-
-    Examples
-    --------
     >>> from dpmodels.privacy.events import PureEvent
     >>> price([PureEvent(0.5, count=2)], PureDP(2.0)).amount
     1.0

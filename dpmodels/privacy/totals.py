@@ -1,26 +1,22 @@
 """The totals of a ledger's charges, and the price of one in terms of Gaussian privacy.
 
-*Prices.* A Gaussian release of multiplier m has ``mu = 1/m``. An eps-private one
-is dominated by randomised response, whose trade-off curve has its corner at
-``1/(1 + e**eps)`` and lies above that of Gaussians with
-``mu = 2 Phi^-1(e**eps / (1 + e**eps))``, as the latter is convex. A release of
-bounded range eta is dominated by two points whose log odds differ by eta [2]_; the
-worst of them lies symmetrically, since ``Phi^-1`` of the logistic function is odd
-and concave above 0 (the logistic law has heavier tails than the normal one in
-van Zwet's order [3]_): ``mu`` is that of an eta/2-private release. By the same
-concavity ``mu <= eps sqrt(pi/2)``, which is used for small eps. For rho see
-`concentrated`.
+*Prices.* A Gaussian release of multiplier m has ``mu = 1/m``. An eps-private one is dominated by
+randomised response, whose trade-off curve has its corner at ``1/(1 + e**eps)`` and lies above that
+of Gaussians with ``mu = 2 Phi^-1(e**eps / (1 + e**eps))``, as the latter is convex. A release of
+bounded range eta is dominated by two points whose log odds differ by eta [2]_; the worst of them
+lies symmetrically, since ``Phi^-1`` of the logistic function is odd and concave above 0 (the
+logistic law has heavier tails than the normal one in van Zwet's order [3]_): ``mu`` is that of an
+eta/2-private release. By the same concavity ``mu <= eps sqrt(pi/2)``, which is used for small eps.
+For rho see `compose`.
 
 *Numerics.* Prices carry 1e-12 of themselves; sums are rounded up at every step.
 
-References
-----------
-.. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy."
-   Journal of the Royal Statistical Society B 84(1), 3-37.
-.. [2] Dong, J., Durfee, D. and Rogers, R. (2020). "Optimal Differential Privacy
-   Composition for Exponential Mechanisms." ICML 2020.
-.. [3] van Zwet, W. R. (1964). "Convex Transformations of Random Variables."
-   Mathematical Centre Tracts 7, Amsterdam.
+.. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the Royal
+   Statistical Society B 84(1), 3-37.
+.. [2] Dong, J., Durfee, D. and Rogers, R. (2020). "Optimal Differential Privacy Composition for
+   Exponential Mechanisms." ICML 2020.
+.. [3] van Zwet, W. R. (1964). "Convex Transformations of Random Variables." Mathematical Centre
+   Tracts 7, Amsterdam.
 """
 
 import math
@@ -33,6 +29,7 @@ from scipy.special import log_expit, ndtri_exp
 from dpmodels.privacy.compose import pure_eps, total_rho
 from dpmodels.privacy.events import BoundedRangeEvent, Event, GaussianEvent
 
+# More than rounding takes off a price.
 _UP: Final = 1 + 1e-12
 # Below it Phi^-1 has too few digits left, and the bound of the docstring is used.
 _SMALL: Final = 1e-3
@@ -41,20 +38,7 @@ _SMALL: Final = 1e-3
 def pure_mu(eps: float) -> float:
     """Return the mu of Gaussian privacy that every eps-private release satisfies.
 
-    Parameters
-    ----------
-    eps : float
-        Above zero.
-
-    Returns
-    -------
-    float
-        ``2 Phi^-1(e**eps / (1 + e**eps))``, rounded up.
-
-    Examples
-    --------
-    >>> round(pure_mu(1.0), 4)
-    1.232
+    ``2 Phi^-1(e**eps / (1 + e**eps))``, rounded up.
     """
     if eps < _SMALL:
         return eps * math.sqrt(math.pi / 2) * _UP
@@ -92,35 +76,22 @@ def rounded_up(total: float, more: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the charges of a ledger amount to: all that its filter has to know.
-
-    Parameters
-    ----------
-    charges : int
-        How many there are.
-    pure : float
-        Sum of the eps of all that is pure; of a first charge taken as a plan
-        (rule d) its tight eps.
-    normal : float
-        Sum of the ``1/m**2`` of all Gaussian noise.
-    share, most : float
-        Sum of the pure eps in the share, and how large it may be.
-    mu2, rho : float
-        Sums of ``mu**2`` and of rho outside the share.
-    gaussian : bool
-        Whether the Gaussian filter holds outside the share, not the zCDP one.
-    alone : float
-        Eps of the first charge by tight composition, while it is the only one.
-    """
+    """What the charges of a ledger amount to: all that its filter has to know."""
 
     charges: int = 0
+    # Sums of the eps of all that is pure (of a first charge taken as a plan, rule d, its tight
+    # eps), and of the 1/m**2 of all Gaussian noise.
     pure: float = 0.0
     normal: float = 0.0
+    # Sum of the pure eps in the share, and how large it may be.
     share: float = 0.0
     most: float = 0.0
+    # Sums of mu**2 and of rho outside the share.
     mu2: float = 0.0
     rho: float = 0.0
+    # Whether the Gaussian filter holds outside the share, not the zCDP one.
     gaussian: bool = True
+    # Eps of the first charge by tight composition, while it is the only one.
     alone: float = math.inf
 
     def plus(
@@ -128,14 +99,7 @@ class Totals:
     ) -> "Totals":
         """Return the totals with one charge more.
 
-        Parameters
-        ----------
-        charged : tuple of events
-            Its releases.
-        gaussian, most
-            As they are from this charge on.
-        kept : bool
-            Whether its pure releases are in the share.
+        `kept` says whether the charge's pure releases are in the share.
         """
         eps = summed_eps(charged)
         normal = tuple(event for event in charged if isinstance(event, GaussianEvent))

@@ -13,7 +13,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows, to_float
-from dpmodels.frames.ahead import ahead
+from dpmodels.frames.prefetch import prefetch
 
 SECRET = "secret-93117"
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -275,9 +275,9 @@ def test_reading_ahead_keeps_the_order_and_ends_with_its_thread():
             seen.append(threading.current_thread())
             yield {"x": np.array([number])}
 
-    assert [int(chunk["x"][0]) for chunk in ahead(chunks())] == list(range(5))
+    assert [int(chunk["x"][0]) for chunk in prefetch(chunks())] == list(range(5))
     assert threading.current_thread() not in seen
-    reading = ahead(chunks())
+    reading = prefetch(chunks())
     next(reading)
     del reading
     gc.collect()
@@ -289,7 +289,7 @@ def test_what_reading_raises_comes_where_the_chunk_would_have_come():
         yield {"x": np.zeros(1)}
         raise FrameError("damaged")
 
-    reading = ahead(chunks())
+    reading = prefetch(chunks())
     next(reading)
     with pytest.raises(FrameError, match="damaged") as caught:
         next(reading)

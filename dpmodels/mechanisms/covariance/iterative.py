@@ -56,7 +56,7 @@ from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_LAPL
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice
-from dpmodels.postprocess.psd import psd_values
+from dpmodels.postprocess.eigen import psd_values
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,

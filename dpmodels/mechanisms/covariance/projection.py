@@ -30,7 +30,7 @@ from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.scales import gaussian_scales
 from dpmodels.noise import Entropy
-from dpmodels.postprocess.psd import nearest_psd
+from dpmodels.postprocess.eigen import nearest_psd
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, moments

@@ -51,7 +51,7 @@ from dpmodels.mechanisms.scales import ROUND_UP, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.newton import RESOLVED
+from dpmodels.postprocess.solve import RESOLVED
 from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic

@@ -14,13 +14,7 @@ from dpmodels.frames.require import require
 
 @dataclass(frozen=True, slots=True)
 class NativeRows:
-    """The rows of an eager data frame, cut without copying where the frame allows it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A frame of pandas (or Modin, cuDF), polars or pyarrow.
-    """
+    """The rows of an eager data frame, cut without copying where the frame allows it."""
 
     frame: Any = field(repr=False)
     rereadable: ClassVar[bool] = True

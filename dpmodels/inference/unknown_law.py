@@ -14,14 +14,8 @@ from dpmodels.typing import Floats
 class Unread:
     """Eigenvalues of an estimate with an error of unknown law.
 
-    It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no
-    floor, no interval, no cosine. Components count as distinct where their
-    eigenvalue is positive, and none as alike.
-
-    Attributes
-    ----------
-    values : ndarray, shape (components,)
-        Eigenvalues, largest first.
+    It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no floor, no interval,
+    no cosine. Components count as distinct where their eigenvalue is positive, and none as alike.
     """
 
     values: Floats
@@ -29,18 +23,11 @@ class Unread:
     entry_sd = float("nan")
 
     @property
-    def _unknown(self) -> Floats:
+    def sd(self) -> Floats:
+        """Not known; nor is any other number of each component."""
         return np.full(len(self.values), np.nan)
 
-    @property
-    def sd(self) -> Floats:
-        """Not known."""
-        return self._unknown
-
-    @property
-    def floor(self) -> Floats:
-        """Not known."""
-        return self._unknown
+    floor = sd
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
@@ -54,12 +41,10 @@ class Unread:
 
     def debiased(self) -> Floats:
         """Not known."""
-        return self._unknown
+        return self.sd
 
-    def expected_cos2(self) -> Floats:
-        """Not known."""
-        return self._unknown
+    expected_cos2 = debiased
 
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Not known."""
-        return self._unknown, self._unknown
+        return self.sd, self.sd

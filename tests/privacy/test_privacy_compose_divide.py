@@ -14,7 +14,7 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
 )
-from dpmodels.privacy.divide import divide
+from dpmodels.privacy.compose import divide
 
 STAGES = st.lists(st.tuples(st.floats(0.01, 1), st.booleans()), min_size=2, max_size=5)
 

@@ -17,16 +17,7 @@ def one_of_many() -> bool:
 
 @contextmanager
 def as_one_of_many() -> Iterator[None]:
-    """Read what is read inside as one part of a table.
-
-    Examples
-    --------
-    >>> with as_one_of_many():
-    ...     one_of_many()
-    True
-    >>> one_of_many()
-    False
-    """
+    """Read what is read inside as one part of a table."""
     token = _ONE_OF_MANY.set(True)
     try:
         yield

@@ -1,26 +1,22 @@
 """The law of a quadratic distance that was minimised over parameters left free.
 
-Let ``Q(g) = |Ω(g)^{-½} M g|²`` be least over a linear family of vectors g.
-Where the noise ``Ω(g)`` grows with g alike in all directions Q is a ratio of
-quadratic forms, its least value the smallest of the roots of ``M'M`` in the
-metric of the noise, and M g of mean zero for one g of the family. With k free
-parameters of p the roots then have the density of a noncentral Wishart matrix,
-in which, once the k noncentral ones are large, the smallest root y, given the
-others κ, is distributed as
+Let ``Q(g) = |Ω(g)^{-½} M g|²`` be least over a linear family of vectors g. Where the noise ``Ω(g)``
+grows with g alike in all directions Q is a ratio of quadratic forms, its least value the smallest
+of the roots of ``M'M`` in the metric of the noise, and M g of mean zero for one g of the family.
+With k free parameters of p the roots then have the density of a noncentral Wishart matrix, in
+which, once the k noncentral ones are large, the smallest root y, given the others κ, is distributed
+as
 
     ``y^{(p-k)/2 - 1} e^{-y/2} Π √(κ_i - y)``, ``0 < y < min κ``,
 
-the χ² of ``p - k`` degrees of freedom where the κ are large, and smaller than
-it where they are not: the χ² refuses too little where the free parameters are
-weakly identified. Noise that is symmetric, or of several parts, grows with g
-not quite alike in all directions; there this is an approximation.
+the χ² of ``p - k`` degrees of freedom where the κ are large, and smaller than it where they are
+not: the χ² refuses too little where the free parameters are weakly identified. Noise that is
+symmetric, or of several parts, grows with g not quite alike in all directions; there this is an
+approximation.
 
-References
-----------
-Guggenberger, P., Kleibergen, F. and Mavroeidis, S. (2019). "A more powerful
-subvector Anderson Rubin test in linear instrumental variables regression."
-Quantitative Economics 10, 487-526. Muirhead, R. J. (1982). "Aspects of
-Multivariate Statistical Theory." Wiley, section 9.5.
+Guggenberger, P., Kleibergen, F. and Mavroeidis, S. (2019). "A more powerful subvector Anderson
+Rubin test in linear instrumental variables regression." Quantitative Economics 10, 487-526.
+Muirhead, R. J. (1982). "Aspects of Multivariate Statistical Theory." Wiley, section 9.5.
 """
 
 from __future__ import annotations
@@ -44,25 +40,9 @@ _REFUSED = 500.0
 def as_chi_squared(value: float, gaps: Floats, conditions: int) -> float:
     """Return the number that has the χ²'s tail where a least distance has its own.
 
-    Parameters
-    ----------
-    value : float
-        The least distance.
-    gaps : ndarray, shape (free parameters,)
-        How far the other roots lie above it, positive at a minimum.
-    conditions : int
-        Degrees of freedom of the χ².
-
-    Returns
-    -------
-    float
-        At least `value`; as good as `value` where the gaps are large.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [round(as_chi_squared(3.0, np.array([gap]), 1), 2) for gap in (1e5, 30.0, 3.0)]
-    [3.0, 3.1, 4.13]
+    `gaps` tell how far the other roots lie above the least distance `value`, shape (free
+    parameters,), positive at a minimum. At least `value`; as good as `value` where the gaps are
+    large.
     """
     near = gaps[gaps < _FAR]
     # A gap that is not positive is that of no minimum.
