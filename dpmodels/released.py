@@ -94,6 +94,27 @@ class Released:
     later: ClassVar[frozenset[str]] = frozenset()
 
 
+@dataclass(frozen=True)
+class Ball:
+    """Where a release held the rows, learnt in earlier rounds of the same release.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (columns,)
+        In the units of the coded columns.
+    radius : float
+        In the units of the scaled columns.
+    shortened, shortened_sd : float
+        Noisy share of the complete rows that were longer, and were brought to the surface, and the
+        standard deviation of its noise.
+    """
+
+    centre: Annotated[Bounded, "variable"]
+    radius: Amount
+    shortened: Quantity
+    shortened_sd: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentsRelease(Released):
     """Released augmented moments of rows in the unit ball.
@@ -111,13 +132,18 @@ class MomentsRelease(Released):
     estimate : ndarray, shape (columns, columns) or None
         Of the same release: an estimate of the second moment that is closer than ``second``, with
         an error of unknown law.
+    ball : Ball or None
+        Where the rows were held, if not where the codebook says.
     """
+
+    later = frozenset({"ball"})
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
     second: Annotated[Bounded, "variable", "variable_"]
     noise: MomentNoise
     estimate: Annotated[Bounded, "variable", "variable_"] | None = None
+    ball: Ball | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

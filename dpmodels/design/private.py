@@ -78,6 +78,10 @@ class PrivateDesign:
         require_declared(source, self.public.codebook)
         return self.recipe(source)
 
+    def rescaled(self, scaling: Scaling) -> PrivateDesign:
+        """Return the same rows, brought into the ball by released values instead."""
+        return PrivateDesign(self.public, scaling, self._source)
+
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""

@@ -19,6 +19,7 @@ from dpmodels.mechanisms.covariance.laplace import Laplace as Laplace
 from dpmodels.mechanisms.covariance.mod_sulq import ModSulq as ModSulq
 from dpmodels.mechanisms.covariance.none import Unprivate as Unprivate
 from dpmodels.mechanisms.covariance.projection import Projection as Projection
+from dpmodels.mechanisms.covariance.rounds import Rounds as Rounds
 from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
@@ -56,6 +57,7 @@ COVARIANCE: dict[str, type[CovarianceMechanism]] = {
     "adaptive_pure": AdaptivePure,
     "iterative": Iterative,
     "coinpress": CoinPress,
+    "rounds": Rounds,
     "projection": Projection,
     "zero": Zero,
     "none": Unprivate,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.mechanisms.protocol import Plan
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, simulating
-from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats, Integers
 
 
@@ -98,7 +98,12 @@ def noise_of(plan: Plan, law: Law = GAUSSIAN) -> MomentNoise:
 
 
 def hand_over(
-    card: Card, plan: Plan, noisy: NoisyMoments, rows: int, estimate: Floats | None = None
+    card: Card,
+    plan: Plan,
+    noisy: NoisyMoments,
+    rows: int,
+    estimate: Floats | None = None,
+    ball: Ball | None = None,
 ) -> MomentsRelease:
     """Make the release of noisy moments; the number of rows read goes along where public."""
     return MomentsRelease(
@@ -113,4 +118,5 @@ def hand_over(
         events=plan.events,
         simulated=simulating(),
         estimate=estimate,
+        ball=ball,
     )

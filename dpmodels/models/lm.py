@@ -11,7 +11,7 @@ from dpmodels.design import row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.response import two_sided
-from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, choose
+from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
@@ -22,7 +22,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
-LAWFUL = (Moments, AdaSSP, Gauss, Laplace)
+LAWFUL = (Moments, AdaSSP, Gauss, Laplace, Rounds)
 ALWAYS = (
     "one release of exact moments has the smallest noise of known law, and every interval is made "
     "from it."
@@ -134,7 +134,8 @@ def lm_way(question: Question) -> Way[LMResult]:
         asked = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
         coder = row_coder(both.terms) if both.terms.names else None
         model = LinearModel(both.intercept, weights)
-        return LMResult(moments_call(own, asked, ledger, reason), release, model, coder)
+        call = moments_call(own, asked, ledger, reason).held_in(release.ball)
+        return LMResult(call, release, model, coder)
 
     def chosen(mechanism: object, _: object) -> tuple[Any, str]:
         strategy, reason = choose(mechanism, REGRESSION, lambda: ("moments", ALWAYS))
@@ -142,6 +143,11 @@ def lm_way(question: Question) -> Way[LMResult]:
             raise ArgumentError(
                 f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
                 'whose noise has a known law: "moments", "adassp", or an instance of these'
+            )
+        if weights is not None and isinstance(strategy, Rounds):
+            raise ArgumentError(
+                "rounds holds rows in a ball about their mean, which weights= would move: leave "
+                'out weights=, or write mechanism="moments"'
             )
         return strategy, reason
 

@@ -14,6 +14,7 @@ from dpmodels.mechanisms.choose import Table
 from dpmodels.models.crossing import Way
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
+from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsCall
 from dpmodels.results.arguments import checked_ncomp
 from dpmodels.sites import together
@@ -68,6 +69,8 @@ def scaled_way(
     def made(release: Any, ledger: str, reason: str) -> Made:
         asked = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
         call = moments_call(own, asked, ledger, reason)
+        if isinstance(release, MomentsRelease):
+            call = call.held_in(release.ball)
         return result(call, release, row_coder(own.public))
 
     return Way(question, own, facts, chosen, made, "gauss", lawful=lawful)

@@ -206,7 +206,7 @@ def _outcome(release: Release, world: World, made: Trial) -> Outcome:
     if isinstance(release, SubspaceRelease):
         frame = release.frame
     else:
-        analysis = Analysis(made.call, release)
+        analysis = Analysis(made.call.held_in(release.ball), release)
         frame = analysis.eigen.vectors[:, : made.question.components]
         error = float(np.linalg.norm(analysis.denoised - exact))
     energy = float(np.einsum("ij,ij->", frame, exact @ frame))

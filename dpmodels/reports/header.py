@@ -6,7 +6,14 @@ import math
 
 from dpmodels.inference.ratios import TOLD
 from dpmodels.privacy import ApproxDP
-from dpmodels.released import AnyRelease, release_facts, shared_facts, shared_notes, unused_delta
+from dpmodels.released import (
+    AnyRelease,
+    MomentsRelease,
+    release_facts,
+    shared_facts,
+    shared_notes,
+    unused_delta,
+)
 from dpmodels.report import Fact, count, signif
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableFacts
 
@@ -38,7 +45,7 @@ def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tup
     return (
         *opening(call, release),
         ("Variables", f"{len(call.names)}, {centred}, scale = {how}"),
-        ("Row norm", row_norm(call)),
+        ("Row norm", row_norm(call, release)),
         ("Complete", complete),
         *shared_facts(release),
     )
@@ -49,9 +56,13 @@ def described_header(call: DescribedCall, release: AnyRelease, complete: str) ->
     return (*opening(call, release), ("Complete", complete), *shared_facts(release))
 
 
-def row_norm(call: MomentsCall | CoefficientsCall) -> str:
+def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:
     """Say how long rows may be, and what that follows from."""
     why = "from the codebook"
+    ball = release.ball if isinstance(release, MomentsRelease) else None
+    if ball is not None:
+        share = f"{100 * max(ball.shortened, 0.0):.1f} % ± {100 * ball.shortened_sd:.1f} %"
+        return f"{signif(call.row_norm, 3)} ({share} shortened)"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
     elif call.row_norm < call.worst_case:
@@ -88,6 +99,11 @@ def closing(
         notes.append(
             f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
             "are complete in all of them."
+        )
+    if isinstance(release, MomentsRelease) and release.ball is not None:
+        notes.append(
+            "Rows longer than the row norm, counted from a released centre, were shortened to it: "
+            "what is told here is of the rows so held."
         )
     notes.extend(shared_notes(release))
     if call.reason:

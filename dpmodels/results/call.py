@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.levels import Level
 from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
+from dpmodels.released import Ball
 from dpmodels.typing import Floats
 
 LINKS = {"binomial": "logit link", "poisson": "log link"}
@@ -39,6 +40,14 @@ class MomentsCall:
     ledger: str = ""  # what the ledger said after the charge; empty without one
     reason: str = ""  # why this mechanism, where the choice was automatic
     part_of: str = ""  # of what joint release this is a part; empty where of none
+
+    def held_in(self, ball: Ball | None) -> MomentsCall:
+        """Return the call with the ball that its release held the rows in."""
+        if ball is None:
+            return self
+        away = float(np.linalg.norm((ball.centre - self.origin) / self.divisor))
+        worst = max(self.worst_case + away, ball.radius)
+        return replace(self, origin=ball.centre, row_norm=ball.radius, worst_case=worst)
 
     @property
     def box(self) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design import PrivateDesign
+from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.statistics.turn import Turn, turn
@@ -44,6 +45,22 @@ class Passes(Statistic):
         self._require(other)
         designs = self._designs + other._designs
         return Passes(designs, self._lattice, count_public=self._count_public)
+
+    @property
+    def scaling(self) -> Scaling:
+        """How the rows are brought into the ball."""
+        return self._designs[0].scaling
+
+    def rescaled(self, scaling: Scaling) -> Passes:
+        """Return passes over the same rows, brought into the ball by released values."""
+        designs = tuple(design.rescaled(scaling) for design in self._designs)
+        return Passes(designs, self._lattice, count_public=self._count_public)
+
+    def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
+        """Measure an additive statistic on all the rows."""
+        public = self._count_public
+        each = (measure(own, self._lattice, *words, count_public=public) for own in self._designs)
+        return reduce(add, each)
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand over the augmented moments of the rows as they are."""

@@ -111,6 +111,7 @@ MECHANISMS = (
     Mechanism("shells", GAUSSIAN, law="gaussian", counts="gaussian"),
     Mechanism("iterative", PURE, counts="laplace", directions=True, slow=True),
     Mechanism("coinpress", GAUSSIAN, counts="gaussian", slow=True, rereads=True),
+    Mechanism("rounds", GAUSSIAN, law="gaussian", counts="gaussian", rereads=True),
     Mechanism("adaptive", GAUSSIAN, counts="gaussian", slow=True),
     Mechanism("adaptive_pure", PURE, counts="laplace", tried="adaptive", slow=True),
     Mechanism("zero", PURE, exact=False, baseline=True),
