@@ -70,7 +70,7 @@ class JointRecipe(HouseRecipe):
         return np.stack(seen)
 
 
-class JointLine(NamedTuple):
+class JointAudited(NamedTuple):
     """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`.
 
     Attributes
@@ -89,13 +89,13 @@ class JointLine(NamedTuple):
     full: int
 
 
-def joint_line(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointLine:
+def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
     """Put a protocol behind a small formula.
 
     Examples
     --------
     >>> from dpmodels.sites import SecureSum
-    >>> joint_line(SecureSum(colluders=2)).name
+    >>> joint_audited(SecureSum(colluders=2)).name
     'dp_cov gauss, secure_sum by 3 sites'
     """
     asked = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
@@ -104,7 +104,7 @@ def joint_line(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> J
     pairs = worst_pairs(recipe.formula, asked_for.codebook, asked_for.adjacency.name)
     pair = next(one for one in pairs if one.name == _GONE)
     own = JointRecipe(recipe.verb, recipe.formula, recipe.words, protocol, {"a": [0.5, -0.25]})
-    return JointLine(
+    return JointAudited(
         f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites", own, pair, small, full
     )
 
@@ -113,4 +113,4 @@ _WORDS: Final[dict[str, Any]] = {"codebook": codebook(a=(-1, 1)), "eps": 1.0, "d
 _GONE: Final = "a row against none, few others"
 
 # Every protocol of the package's table, as it is without words of its own.
-JOINT: Final = tuple(joint_line(kind()) for kind in PROTOCOLS.values())
+JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())

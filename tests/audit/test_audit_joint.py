@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.joint import JOINT, SITES, joint_line
+from dpmodels.audit.joint import JOINT, SITES, joint_audited
 from dpmodels.audit.run_all import FULL, SMALL, run_all
 from dpmodels.sites import PROTOCOLS, Cape, SecureSum, SiteProtocol, cape, secure_sum
 from dpmodels.sites.payload import pack, scales
@@ -56,7 +56,7 @@ def test_too_small_a_share_of_the_noise_is_flagged(module, monkeypatch):
 @pytest.mark.parametrize("protocol", [SecureSum(), Cape(), SecureSum(colluders=2)], ids=str)
 def test_a_coalition_sees_the_honest_sum_with_the_planned_noise(protocol):
     """The sum of squares of 400 numbers is a chi-square: two tails of 5e-7."""
-    line = joint_line(protocol)
+    line = joint_audited(protocol)
     own = line.verb.crossing(line.pair.rows)
     honest = own.statistics[: len(SITES) - protocol.colluders]
     exact = sum(pack(one, own.plan).exact for one in honest)
