@@ -17,10 +17,10 @@ from dpmodels.typing import Floats, Integers
 FITS_INT64 = 2**56
 
 
-class Part(NamedTuple):
+class Band(NamedTuple):
     """Which rows a sum of products is of."""
 
-    band: int  # How often the rows can be doubled inside the ball
+    doublings: int  # How often the rows can be doubled inside the ball
     held: bool  # Whether the sum is of the rows brought to the ball's surface
 
 
@@ -42,24 +42,24 @@ def clipped_moments(
     A row that can be doubled b times inside the ball is ``2**t x`` up to level b and u beyond: two
     sums of products per band hold every level.
     """
-    sums: dict[Part, NDArray[Any]] = {}
+    sums: dict[Band, NDArray[Any]] = {}
     size, rows = lattice.columns + 1, 0
     kind: np.dtype[Any] = np.dtype(np.int64)
-    for parts, count in design.blocks(
+    for bands, count in design.blocks(
         lambda block: _products(block, lattice, halvings), lattice, count_public=count_public
     ):
         rows += count
         if rows * 4**lattice.bits >= FITS_INT64:
             kind = np.dtype(object)
-        for part, product in parts.items():
+        for band, product in bands.items():
             exact: NDArray[Any] = product.astype(np.int64).astype(kind, copy=False)
-            sums[part] = sums[part] + exact if part in sums else exact
+            sums[band] = sums[band] + exact if band in sums else exact
     facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
     basis = fingerprint(facts, count_public=count_public)
     return Statistic("clipped moments", _levels(sums, halvings, size, kind), rows, basis)
 
 
-def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Part, Floats]:
+def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Floats]:
     """Sum products over each band of a block; every partial sum is below 2**53."""
     norms = np.einsum("ij,ij->j", block[1:], block[1:])
     limits = lattice.radius**2 / 4.0 ** np.arange(1, halvings + 1)
@@ -68,10 +68,10 @@ def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Part, Floa
     for band in np.unique(bands).tolist():
         chosen = bands == band
         rows = block[:, chosen]
-        found[Part(band, held=False)] = rows @ rows.T
+        found[Band(band, held=False)] = rows @ rows.T
         if band < halvings:
             _hold(rows, norms[chosen], lattice)
-            found[Part(band, held=True)] = rows @ rows.T
+            found[Band(band, held=True)] = rows @ rows.T
     return found
 
 
@@ -84,18 +84,18 @@ def _hold(rows: Floats, norms: Floats, lattice: Lattice) -> None:
 
 
 def _levels(
-    sums: dict[Part, NDArray[Any]], halvings: int, size: int, kind: np.dtype[Any]
+    sums: dict[Band, NDArray[Any]], halvings: int, size: int, kind: np.dtype[Any]
 ) -> NDArray[Any]:
     """Assemble the levels; no entry exceeds the number of rows times the squared radius."""
     levels: NDArray[Any] = np.zeros((halvings + 1, size, size), dtype=kind)
     inside, outside = levels[0].copy(), levels[0].copy()
-    for part, exact in sums.items():
-        if not part.held:
+    for band, exact in sums.items():
+        if not band.held:
             inside += exact
     for level in range(halvings + 1):
         levels[level] = inside * _magnified(level, size) + outside
-        inside -= sums.get(Part(level, held=False), 0)
-        outside += sums.get(Part(level, held=True), 0)
+        inside -= sums.get(Band(level, held=False), 0)
+        outside += sums.get(Band(level, held=True), 0)
     return levels
 
 
