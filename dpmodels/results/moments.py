@@ -46,7 +46,7 @@ class MomentsResult(Result):
     release: MomentsRelease
     coders: Callable[[Design], Coder] | None = field(default=None, repr=False)
 
-    def _part(self, formula: str | None) -> Part:
+    def _part(self, formula: str | None) -> Columns:
         return part(self.call, self.release, formula)
 
     def _coder(self, design: Design) -> Coder | None:
@@ -181,7 +181,7 @@ class MomentsResult(Result):
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")
 
 
-class Part(NamedTuple):
+class Columns(NamedTuple):
     """Some columns of a release, as if they alone had been asked for."""
 
     call: MomentsCall
@@ -189,7 +189,7 @@ class Part(NamedTuple):
     design: Design
 
 
-def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Part:
+def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Columns:
     """Take the columns of a formula out of a joint release; no budget is spent.
 
     Parameters
@@ -210,7 +210,7 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Par
     return part_of(call, release, design(text, call.codebook))
 
 
-def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Part:
+def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Columns:
     """Take the columns of a design out of a joint release.
 
     Raises
@@ -235,7 +235,7 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Part:
     taken = replace(
         release, total=release.total[places], second=release.second[np.ix_(places, places)]
     )
-    return Part(chosen, taken, own)
+    return Columns(chosen, taken, own)
 
 
 def check_variables(formula: str, call: MomentsCall) -> None:
