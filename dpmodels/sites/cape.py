@@ -201,10 +201,10 @@ class Cape(LetterProtocol):
         near = self.partners(place, len(public))
         pairs = {other: PairStream(pair_key(private, public[other], session)) for other in near}
 
-        def shared(other: int) -> Words:
+        def mask(other: int) -> Words:
             return to_words(self.pair_noise(plan, pairs[other], len(public)), words)
 
-        masks = pair_masks(place, near, shared)
+        masks = pair_masks(place, near, mask)
         return masked(payload, plan, self.share(plan, len(public)), masks, words, entropy)
 
     def pair_noise(self, plan: AnyPlan, secret: PairStream, sites: int) -> Integers:

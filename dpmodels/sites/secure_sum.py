@@ -318,9 +318,9 @@ class SecureSum(LetterProtocol):
         shape: tuple[int, int],
         without: Sequence[int] = (),
     ) -> list[Words]:
-        def shared(other: int) -> Words:
+        def mask(other: int) -> Words:
             stream = PairStream(pair_key(private, public[other], session))
             return stream.words(shape[0] * shape[1]).reshape(shape)
 
         others = [one for one in range(len(public)) if one != place and one not in without]
-        return pair_masks(place, others, shared)
+        return pair_masks(place, others, mask)

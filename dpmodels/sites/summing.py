@@ -105,9 +105,9 @@ def masked(
     return sent
 
 
-def pair_masks(place: int, others: Sequence[int], shared: Callable[[int], Words]) -> list[Words]:
+def pair_masks(place: int, others: Sequence[int], mask: Callable[[int], Words]) -> list[Words]:
     """Return a site's masks: of each pair the first adds what the second takes off."""
-    return [shared(other) if place < other else negative(shared(other)) for other in others]
+    return [mask(other) if place < other else negative(mask(other)) for other in others]
 
 
 def sent_by_all(

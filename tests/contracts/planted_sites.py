@@ -19,7 +19,7 @@ def masks_do_not_cancel(patch: pytest.MonkeyPatch) -> None:
     """Both sites of a pair add what one of them should take off."""
     for module in PROTOCOLS:
         patch.setattr(
-            module, "pair_masks", lambda place, others, shared: [shared(one) for one in others]
+            module, "pair_masks", lambda place, others, mask: [mask(one) for one in others]
         )
 
 
