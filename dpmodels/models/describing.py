@@ -16,7 +16,7 @@ from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.question import Question
 from dpmodels.released import CountsRelease
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 
 Made = TypeVar("Made")
 
@@ -54,14 +54,14 @@ def described_call(
     both: Sides, tallies: tuple[Tally, ...], ledger: str, reason: str
 ) -> DescribedCall:
     """Return the public facts of a description."""
-    tables = tuple(map(table_facts, tallies))
+    tables = tuple(map(table_call, tallies))
     return DescribedCall(both.text, Codebook(both.codebook), tables, ledger, reason)
 
 
-def table_facts(tally: Tally) -> TableFacts:
+def table_call(tally: Tally) -> TableCall:
     """Return the public facts of a table."""
     number = tally.measured
-    return TableFacts(
+    return TableCall(
         factors=tuple(factor.code for factor in tally.factors),
         levels=tuple(factor.levels for factor in tally.factors),
         measured="" if number is None else number.code,

@@ -18,7 +18,7 @@ from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.models.describing import table_facts
+from dpmodels.models.describing import table_call
 from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
 from dpmodels.models.overview import tables
@@ -26,7 +26,7 @@ from dpmodels.models.quantile import cells_of, checked_probs
 from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.arguments import checked_level
-from dpmodels.results.call import MomentsCall, TableFacts
+from dpmodels.results.call import MomentsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
@@ -96,7 +96,7 @@ def require_tables(result: Any) -> None:
         expected = [_bins(both, result)]
     else:
         tallies = _tallies(result, both)
-        expected = list(map(table_facts, tallies))
+        expected = list(map(table_call, tallies))
         if isinstance(result, QuantileResult):
             _require_quantiles(result, tallies[0])
     if len(expected) != len(call.tables) or not all(map(_same, expected, call.tables)):
@@ -119,10 +119,10 @@ def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
     return (Tally(factors, number, 4 if isinstance(result, VarResult) else 2),)
 
 
-def _bins(both: Sides, result: HistResult) -> TableFacts:
+def _bins(both: Sides, result: HistResult) -> TableCall:
     """Return the table of a histogram, with the names of the bins that the file has."""
     tally, ends, variable = bins(both, 2)
-    facts, breaks = table_facts(tally), result.breaks
+    facts, breaks = table_call(tally), result.breaks
     names = result.call.tables[0].levels[-1:]
     if not names or len(set(names[0])) + 1 != len(breaks):
         raise FrameError("breaks: not as many as there are bins, and one")
@@ -143,7 +143,7 @@ def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
         raise FrameError("grid: not the number of cells of such a quantile")
 
 
-def _same(expected: TableFacts, found: TableFacts) -> bool:
+def _same(expected: TableCall, found: TableCall) -> bool:
     ends = np.allclose(
         [found.lower, found.upper], [expected.lower, expected.upper], rtol=_NEAR, atol=0
     )

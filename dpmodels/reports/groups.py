@@ -28,7 +28,7 @@ from dpmodels.reports.header import (
     range_note,
 )
 from dpmodels.results.base import report_of
-from dpmodels.results.call import TableFacts
+from dpmodels.results.call import TableCall
 from dpmodels.results.groups import GroupedResult, MeanResult, VarResult
 from dpmodels.results.ttest import TTestResult
 
@@ -83,7 +83,7 @@ def _report(
     )
 
 
-def _total_sd(facts: TableFacts, fit: GroupedResult) -> float:
+def _total_sd(facts: TableCall, fit: GroupedResult) -> float:
     return fit.count_noise_sd * float(np.sqrt(facts.cells))
 
 
@@ -134,7 +134,7 @@ def _ends(row: dict[object, float]) -> tuple[str, str]:
     )
 
 
-def _notes(fit: GroupedResult, facts: TableFacts, kinds: str) -> list[str]:
+def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
     notes = []
     if fit.params.isna().any():
         notes.append(f"{LOST}: too few rows to be told from none at this budget.")

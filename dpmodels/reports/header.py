@@ -15,7 +15,7 @@ from dpmodels.released import (
     unused_delta,
 )
 from dpmodels.report import Fact, count, signif
-from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableFacts
+from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 
 # Groups, and variables, components and loadings of a table: a choice, about what a page holds.
 SHOWN_GROUPS = 40
@@ -117,7 +117,7 @@ def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
     return (f"{there - shown} more {what}: see {where}.",) * (there > shown)
 
 
-def range_note(facts: TableFacts) -> tuple[str, ...]:
+def range_note(facts: TableCall) -> tuple[str, ...]:
     """Say what was done with values outside the declared range, unless they are 0 or 1."""
     if (facts.lower, facts.upper) == (0.0, 1.0):
         return ()

@@ -104,7 +104,7 @@ def level(plain: object) -> Level:
 
 
 @dataclass(frozen=True)
-class TableFacts:
+class TableCall:
     """One table of declared levels."""
 
     factors: tuple[str, ...]  # what rows are grouped by, as in the formula
@@ -164,7 +164,7 @@ class DescribedCall:
 
     formula: str
     codebook: Annotated[Codebook, Codebook.from_dict]
-    tables: tuple[TableFacts, ...]
+    tables: tuple[TableCall, ...]
     ledger: str = ""
     reason: str = ""
 

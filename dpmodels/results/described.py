@@ -12,7 +12,7 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.postprocess.totals import balanced
 from dpmodels.released import CountsRelease, QuantilesRelease
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.typing import Floats
 
 
@@ -52,7 +52,7 @@ def taken(
     return replace(call, tables=(facts,)), replace(release, values=values)
 
 
-def interval_frame(facts: TableFacts, ends: tuple[Floats, Floats]) -> pd.DataFrame:
+def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:
     """Label the ends of intervals by group."""
     return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=facts.index)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dpmodels.inference.means import GroupMoments
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import (
     Counted,
     counted,
@@ -36,7 +36,7 @@ class GroupedResult(Result):
     release: CountsRelease
 
     @property
-    def _facts(self) -> TableFacts:
+    def _facts(self) -> TableCall:
         return self.call.tables[0]
 
     @cached_property

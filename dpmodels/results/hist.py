@@ -14,7 +14,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.outside import array
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
@@ -50,7 +50,7 @@ class HistResult(Result):
         return TableResult(self.call, self.release)
 
     @property
-    def _facts(self) -> TableFacts:
+    def _facts(self) -> TableCall:
         return self.call.tables[0]
 
     @property
@@ -132,7 +132,7 @@ class HistResult(Result):
             if group is None:
                 return 0
             raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
-        index = TableFacts(self._facts.factors[:-1], levels).index
+        index = TableCall(self._facts.factors[:-1], levels).index
         if group not in index:
             raise ArgumentError(
                 f"group= is not one of the groups of {', '.join(self._facts.factors[:-1])}; write "

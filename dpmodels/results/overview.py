@@ -10,7 +10,7 @@ import pandas as pd
 from dpmodels.errors import ArgumentError, said
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableFacts, joined
+from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.table import TableResult
@@ -41,10 +41,10 @@ class OverviewResult(Result):
         return tuple(table.measured or table.factors[-1] for table in self.call.tables)
 
     @property
-    def groups(self) -> TableFacts:
+    def groups(self) -> TableCall:
         """The groups that every variable is described in."""
         first = self.call.tables[0]
-        return TableFacts(first.factors[: self.strata], first.levels[: self.strata])
+        return TableCall(first.factors[: self.strata], first.levels[: self.strata])
 
     def __getitem__(self, variable: str) -> MeanResult | TableResult:
         """Return the means or the counts of one variable.

@@ -13,7 +13,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.arguments import checked_level
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
 from dpmodels.typing import Floats
 
@@ -45,7 +45,7 @@ class QuantileResult(Result):
     grid: int
 
     @property
-    def _facts(self) -> TableFacts:
+    def _facts(self) -> TableCall:
         return self.call.tables[0]
 
     def _frame(self, places: Floats) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from dpmodels.inference.shares import count_interval, share_interval
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableFacts
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import (
     Counted,
     counted,
@@ -46,7 +46,7 @@ class TableResult(Result):
     release: CountsRelease
 
     @property
-    def _facts(self) -> TableFacts:
+    def _facts(self) -> TableCall:
         return self.call.tables[0]
 
     @cached_property
