@@ -46,7 +46,7 @@ class MomentsResult(Result):
     release: MomentsRelease
     coders: Callable[[Design], Coder] | None = field(default=None, repr=False)
 
-    def _part(self, formula: str | None) -> Columns:
+    def _part(self, formula: str | None) -> Taken:
         return part(self.call, self.release, formula)
 
     def _coder(self, design: Design) -> Coder | None:
@@ -181,7 +181,7 @@ class MomentsResult(Result):
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")
 
 
-class Columns(NamedTuple):
+class Taken(NamedTuple):
     """Some columns of a release, as if they alone had been asked for."""
 
     call: MomentsCall
@@ -189,7 +189,7 @@ class Columns(NamedTuple):
     design: Design
 
 
-def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Columns:
+def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Taken:
     """Take the columns of a formula out of a joint release; no budget is spent.
 
     Parameters
@@ -210,7 +210,7 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Col
     return part_of(call, release, design(text, call.codebook))
 
 
-def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Columns:
+def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
     """Take the columns of a design out of a joint release.
 
     Raises
@@ -235,7 +235,7 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Columns:
     taken = replace(
         release, total=release.total[places], second=release.second[np.ix_(places, places)]
     )
-    return Columns(chosen, taken, own)
+    return Taken(chosen, taken, own)
 
 
 def check_variables(formula: str, call: MomentsCall) -> None:
