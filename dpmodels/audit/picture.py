@@ -13,7 +13,7 @@ from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Pair = tuple[float, float]
+Rates = tuple[float, float]  # of false positives and of false negatives
 
 _SIZE = (4.8, 4.6)
 
@@ -22,9 +22,9 @@ def trade_off(
     claim: Claim,
     title: str,
     *,
-    rates: Sequence[Pair],
-    boxes: Sequence[tuple[Pair, Pair]],
-    events: Sequence[Pair],
+    rates: Sequence[Rates],
+    boxes: Sequence[tuple[Rates, Rates]],
+    events: Sequence[Rates],
     refuted: Sequence[bool],
     ax: Axes | None = None,
 ) -> Axes:
@@ -48,7 +48,7 @@ def trade_off(
     return ax
 
 
-def _points(ax: Axes, rates: Sequence[Pair], boxes: Sequence[tuple[Pair, Pair]]) -> None:
+def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:
     """Draw the points of the best score with the boxes that hold together."""
     from matplotlib.patches import Rectangle
 
@@ -66,7 +66,7 @@ def _points(ax: Axes, rates: Sequence[Pair], boxes: Sequence[tuple[Pair, Pair]])
     )
 
 
-def _events(ax: Axes, events: Sequence[Pair], refuted: Sequence[bool]) -> None:
+def _events(ax: Axes, events: Sequence[Rates], refuted: Sequence[bool]) -> None:
     """Mark the events that the verdict rests on."""
     for (alarms, misses), flagged in zip(events, refuted, strict=True):
         colour = VERMILION if flagged else BLUE

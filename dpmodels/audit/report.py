@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dpmodels.audit.outcome import AuditTable, Outcome
-from dpmodels.audit.result import AuditResult, Counted
+from dpmodels.audit.result import AuditResult, CountedEvent
 from dpmodels.privacy import adjacency
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
@@ -28,12 +28,12 @@ def audit_report(made: AuditResult) -> Report:
     )
 
 
-def _unit(event: Counted) -> str:
+def _unit(event: CountedEvent) -> str:
     named = {"eps": "eps, any noise", "mu": "mu, Gaussian", "rho": "rho, zCDP"}
     return named[event.claim.unit] + (" *" if event.refuted else "")
 
 
-def _cells(event: Counted) -> tuple[str, ...]:
+def _cells(event: CountedEvent) -> tuple[str, ...]:
     counts = event.counts
     floor = event.error / 49
     return (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedEvent:
     """An event that was chosen on some runs and counted on others.
 
     Attributes
@@ -103,7 +103,7 @@ class AuditResult(Printed):
         Runs on each table, and those that the events were counted in.
     confidence : float
         Of the verdict and of all bounds together.
-    events : tuple of Counted
+    events : tuple of CountedEvent
         One for each kind of bound.
     findings : tuple of Finding
         Remarks.
@@ -119,7 +119,7 @@ class AuditResult(Printed):
     runs: int
     counted: int
     confidence: float
-    events: tuple[Counted, ...]
+    events: tuple[CountedEvent, ...]
     findings: tuple[Finding, ...]
     reach: Reach
     points: tuple[Point, ...]

@@ -14,7 +14,7 @@ from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.recipe import Recipe
 from dpmodels.audit.remarks import remarks
-from dpmodels.audit.result import AuditResult, Counted, Reach
+from dpmodels.audit.result import AuditResult, CountedEvent, Reach
 from dpmodels.audit.runs import Batch, run
 from dpmodels.audit.scores import SCORES, Learner, Score
 from dpmodels.audit.worst import worst_pair
@@ -184,7 +184,9 @@ def _goals(made: Claim, error: float) -> tuple[Goal, ...]:
     return Goal(made, _CURVE * error), Goal(rest, (1 - _CURVE) * error)
 
 
-def _events(cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> tuple[Counted, ...]:
+def _events(
+    cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]
+) -> tuple[CountedEvent, ...]:
     """Choose and count one event for each goal."""
     found = []
     for goal in goals:
@@ -193,7 +195,7 @@ def _events(cut: Split, goals: tuple[Goal, ...], made: Mapping[str, Scorer]) -> 
             continue
         counts = count(cut.counting, made[best.score], best.threshold)
         found.append(
-            Counted(
+            CountedEvent(
                 claim=goal.claim,
                 score=best.score,
                 counts=counts,
