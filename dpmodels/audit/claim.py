@@ -49,12 +49,6 @@ class Claim:
     """One number of one family of trade-off curves.
 
     For the family "eps" delta belongs to the claim; elsewhere it is where eps is told.
-
-    Examples
-    --------
-    >>> boundary = Claim("eps", 1.0, 1e-5).boundary(0.01, 0.9)
-    >>> round(boundary.slope, 3), boundary.level
-    (2.718, 0.99999)
     """
 
     unit: Unit
@@ -142,12 +136,6 @@ def claim(guarantee: Guarantee, law: str | None) -> Claim:
 
     ``law="gaussian"``: by Gaussian noise that is calibrated exactly, so that the whole curve is
     claimed. ArgumentError or BudgetError for another law, or Gaussian of a pure guarantee.
-
-    Examples
-    --------
-    >>> from dpmodels.privacy import ApproxDP
-    >>> round(claim(ApproxDP(1.0, 1e-5), "gaussian").value, 3)
-    0.268
     """
     delta = guarantee.delta if isinstance(guarantee, ApproxDP) else DELTA
     if law == "gaussian":

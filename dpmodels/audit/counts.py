@@ -22,36 +22,18 @@ from scipy.special import betaincinv
 
 
 def upper_rate(seen: int, runs: int, error: float) -> float:
-    """Return a rate that is exceeded with probability at most ``error``, of `seen` in `runs`.
-
-    Examples
-    --------
-    >>> round(upper_rate(0, 100, 0.05), 4)
-    0.0295
-    """
+    """Return a rate that is exceeded with probability at most ``error``, of `seen` in `runs`."""
     return 1.0 if seen >= runs else float(betaincinv(seen + 1, runs - seen, 1 - error))
 
 
 def lower_rate(seen: int, runs: int, error: float) -> float:
-    """Return a rate that is undercut with probability at most ``error``.
-
-    Examples
-    --------
-    >>> round(lower_rate(100, 100, 0.05), 4)
-    0.9705
-    """
+    """Return a rate that is undercut with probability at most ``error``."""
     return 0.0 if seen <= 0 else float(betaincinv(seen, runs - seen + 1, error))
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How often each side erred about an event, "the release came from the neighbour".
-
-    Examples
-    --------
-    >>> Counts(alarms=10, rows_runs=1000, misses=970, neighbour_runs=1000).rates
-    (0.01, 0.97)
-    """
+    """How often each side erred about an event, "the release came from the neighbour"."""
 
     alarms: int
     rows_runs: int
@@ -65,14 +47,8 @@ class Counts:
 
     def box(self, error: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return intervals for both rates that hold together but with probability ``error``."""
-        part = error / 4
-        return (
-            (
-                lower_rate(self.alarms, self.rows_runs, part),
-                upper_rate(self.alarms, self.rows_runs, part),
-            ),
-            (
-                lower_rate(self.misses, self.neighbour_runs, part),
-                upper_rate(self.misses, self.neighbour_runs, part),
-            ),
+        both = (self.alarms, self.rows_runs), (self.misses, self.neighbour_runs)
+        alarms, misses = (
+            (lower_rate(*own, error / 4), upper_rate(*own, error / 4)) for own in both
         )
+        return alarms, misses

@@ -18,11 +18,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.audit.finding import Finding
 from dpmodels.audit.house import HouseRecipe, house_recipe
-from dpmodels.audit.neighbours import neighbouring_tables
+from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.recipe import Recipe, released
+from dpmodels.audit.result import Finding
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import seeded, simulation
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
@@ -33,6 +33,9 @@ Distance = Callable[[Floats], float]
 
 # Releases are rounded to floating point after the noise is added.
 _ROUNDING: Final = 1e-9
+# A row along a direction that no other one has, where all others have one: what is drawn by a
+# density, as directions are, moves most there, in its normalising constant too.
+_TURNED: Final = ("orthogonal row", "among its like")
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,3 +251,16 @@ def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
         if not apart <= largest:
             largest, worst = apart, pair.name
     return Coupled(largest, measure.limit(), len(pairs), worst, tuple(findings))
+
+
+def worst_pair(recipe: HouseRecipe) -> Pair:
+    """Return the pair on which the releases of a verb are farthest apart, as far as is known.
+
+    Where noise is added to a statistic coupled runs tell, by one run on each
+    table. Elsewhere it is a row orthogonal to a crowd of equal ones.
+    """
+    pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
+    try:
+        return max(pairs, key=lambda pair: coupled(recipe, [pair]).largest)
+    except ArgumentError:
+        return next(pair for pair in pairs if all(word in pair.name for word in _TURNED))

@@ -56,19 +56,9 @@ class Seen(Witness):
 
 @dataclass(frozen=True, repr=False)
 class HouseRecipe:
-    """A verb, its formula, its codebook and its other words; no rows.
+    """A verb, its formula, its codebook and its other words; no rows."""
 
-    Attributes
-    ----------
-    verb : callable
-        Takes the formula and rows, then the words by name.
-    formula : str
-        As written.
-    words : dict
-        The verb's other arguments.
-    """
-
-    verb: Any
+    verb: Any  # takes the formula and rows, then the words by name
     formula: str
     words: dict[str, Any]
 
@@ -77,12 +67,7 @@ class HouseRecipe:
         return self.verb(self.formula, rows, **self.words)
 
     def batch(self, rows: Any, runs: int) -> Floats:
-        """Run the verb once, and its last step as often as asked.
-
-        Returns
-        -------
-        ndarray, shape (runs, k)
-        """
+        """Run the verb once, and its last step as often as asked: shape (runs, k)."""
         crossing, entropy = self.crossing(rows), source()
         return np.stack([numbers(crossing.release(entropy)) for _ in range(runs)])
 
@@ -91,13 +76,7 @@ class HouseRecipe:
         return Parties(("",), (rows,), witness=witness)
 
     def crossing(self, rows: Any) -> Crossing:
-        """Run the verb on rows and keep what crossed first.
-
-        Raises
-        ------
-        ArgumentError
-            If the verb took nothing across as those of the package do.
-        """
+        """Run the verb on rows and keep what crossed first; ArgumentError where nothing did."""
         seen = Seen()
         self.verb(self.formula, self.holders(rows, seen), **self.words)
         if not seen.crossings:
@@ -126,22 +105,7 @@ class HouseRecipe:
 def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
     """Read a verb with its arguments; a ledger among them is left out, as no rows are spent on.
 
-    Parameters
-    ----------
-    partial : functools.partial
-        Of a verb that takes a formula and data, with a codebook by name.
-
-    Raises
-    ------
-    ArgumentError
-        If the data are given already, or the formula is not.
-
-    Examples
-    --------
-    >>> import dpmodels as dp
-    >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
-    >>> house_recipe(functools.partial(dp.dp_pca, "~ a + b", codebook=cb, eps=1)).question.guarantee
-    PureDP(eps=1.0)
+    ArgumentError if the data are given already, or the formula or the codebook is not.
     """
     try:
         given = dict(inspect.signature(partial.func).bind_partial(*partial.args).arguments)

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpmodels.audit.handed import numbers
 from dpmodels.audit.house import HouseRecipe, house_recipe
-from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
+from dpmodels.audit.registry import GONE, named_pair
 from dpmodels.codebook import codebook
 from dpmodels.models.cov import dp_cov
 from dpmodels.noise import source
@@ -29,18 +29,10 @@ SITES: Final = ("north", "east", "south")
 
 @dataclass(frozen=True, repr=False)
 class JointRecipe(HouseRecipe):
-    """A verb on the rows of the first of several sites; the others hold the same few.
+    """A verb on the rows of the first of several sites; the others hold the same few."""
 
-    Attributes
-    ----------
-    protocol : SiteProtocol
-        How they release together.
-    others : table
-        Rows of each other site.
-    """
-
-    protocol: SiteProtocol
-    others: Any
+    protocol: SiteProtocol  # how they release together
+    others: Any  # rows of each other site
 
     def holders(self, rows: Any, witness: Witness) -> Parties:
         """Return rows at the first site, and the others'."""
@@ -53,12 +45,7 @@ class JointRecipe(HouseRecipe):
         return self.verb(self.formula, self.holders(rows, NOBODY), **self.words)
 
     def batch(self, rows: Any, runs: int) -> Floats:
-        """Run the verb once, and the protocol as often as asked.
-
-        Returns
-        -------
-        ndarray, shape (runs, k)
-        """
+        """Run the verb once, and the protocol as often as asked: shape (runs, k)."""
         (strategy, statistics, names, plan), entropy = self.crossing(rows), source()
         seen = []
         for _ in range(runs):
@@ -71,38 +58,20 @@ class JointRecipe(HouseRecipe):
 
 
 class JointAudited(NamedTuple):
-    """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`.
-
-    Attributes
-    ----------
-    name : str
-    verb : JointRecipe
-    pair : Pair
-    small, full : int
-        Releases a side in a small audit and in a full one.
-    """
+    """A protocol, ready to be audited; as :class:`dpmodels.audit.registry.Audited`."""
 
     name: str
     verb: JointRecipe
     pair: Pair
-    small: int
+    small: int  # releases a side in a small audit, and in a full one
     full: int
 
 
 def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -> JointAudited:
-    """Put a protocol behind a small formula.
-
-    Examples
-    --------
-    >>> from dpmodels.sites import SecureSum
-    >>> joint_audited(SecureSum(colluders=2)).name
-    'dp_cov gauss, secure_sum by 3 sites'
-    """
+    """Put a protocol behind a small formula."""
     asked = partial(dp_cov, "~ a", center=False, mechanism="gauss", **_WORDS)
     recipe = house_recipe(asked)
-    asked_for = recipe.question
-    pairs = worst_pairs(recipe.formula, asked_for.codebook, asked_for.adjacency.name)
-    pair = next(one for one in pairs if one.name == _GONE)
+    pair = named_pair(recipe, GONE)
     own = JointRecipe(recipe.verb, recipe.formula, recipe.words, protocol, {"a": [0.5, -0.25]})
     return JointAudited(
         f"dp_cov gauss, {protocol.trust.name} by {len(SITES)} sites", own, pair, small, full
@@ -110,7 +79,6 @@ def joint_audited(protocol: SiteProtocol, small: int = 200, full: int = 6_000) -
 
 
 _WORDS: Final[dict[str, Any]] = {"codebook": codebook(a=(-1, 1)), "eps": 1.0, "delta": 1e-5}
-_GONE: Final = "a row against none, few others"
 
 # Every protocol of the package's table, as it is without words of its own.
 JOINT: Final = tuple(joint_audited(kind()) for kind in PROTOCOLS.values())

@@ -51,20 +51,10 @@ class Outcome:
 
 @dataclass(frozen=True, repr=False)
 class AuditTable(Printed):
-    """Many audits and what they were expected to say.
+    """Many audits and what they were expected to say."""
 
-    Attributes
-    ----------
-    title : str
-        What was audited.
-    confidence : float
-        Of each audit of something that keeps its claim.
-    outcomes : tuple of Outcome
-        One an audit.
-    """
-
-    title: str
-    confidence: float
+    title: str  # what was audited
+    confidence: float  # of each audit of something that keeps its claim
     outcomes: tuple[Outcome, ...]
 
     @property

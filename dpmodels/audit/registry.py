@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from dpmodels.audit.house import house_recipe
+from dpmodels.audit.house import HouseRecipe, house_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
@@ -65,11 +65,13 @@ class Audited(NamedTuple):
         """The neighbours that have to be told apart."""
         if isinstance(self.worst, Pair):
             return self.worst
-        recipe = house_recipe(self.verb)
-        pairs = worst_pairs(
-            recipe.formula, recipe.question.codebook, recipe.question.adjacency.name
-        )
-        return next(pair for pair in pairs if pair.name == self.worst)
+        return named_pair(house_recipe(self.verb), self.worst)
+
+
+def named_pair(recipe: HouseRecipe, name: str) -> Pair:
+    """Return the pair of a name among those that a verb's formula and codebook suggest."""
+    pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
+    return next(pair for pair in pairs if pair.name == name)
 
 
 def _pca(mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:

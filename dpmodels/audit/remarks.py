@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpmodels.audit.claim import Claim
-from dpmodels.audit.finding import Finding
-from dpmodels.audit.result import Reach
+from dpmodels.audit.result import Finding, Reach
 from dpmodels.audit.runs import Runs, commonest
 
 _MANY_REPEATS = 1e-3  # a choice: releases of the small tables here have atoms of such sizes

@@ -9,7 +9,6 @@ import pandas as pd
 
 from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
-from dpmodels.audit.finding import Finding
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import gaussian_eps
 from dpmodels.privacy.neighbours import AdjacencyName
@@ -20,31 +19,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CountedEvent:
-    """An event that was chosen on some runs and counted on others.
+class Finding:
+    """A remark: not a verdict by itself, since only rates of events can be one.
 
     Attributes
     ----------
-    claim : Claim
-        What it was held against.
-    score : str
-        Whose being above a threshold it is.
-    counts : Counts
-        How often it came up.
-    error : float
-        Error rate of the test and of the bound.
-    p_value : float
-        Of the claim.
-    bound : float
-        Lower bound of the claim's number; 0 where the counts rule out none.
+    kind : str
+        ``"raised"``, ``"not finite"``, ``"shape"``, ``"constant"``,
+        ``"repeats"``, ``"few runs"`` or ``"no test"``.
+    words : str
+        What was seen, in a sentence.
     """
 
-    claim: Claim
-    score: str
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class CountedEvent:
+    """An event that was chosen on some runs and counted on others."""
+
+    claim: Claim  # what it was held against
+    score: str  # whose being above a threshold it is
     counts: Counts
-    error: float
-    p_value: float
-    bound: float
+    error: float  # rate of the test and of the bound
+    p_value: float  # of the claim
+    bound: float  # below the claim's number; 0 where the counts rule out none
 
     @property
     def refuted(self) -> bool:
@@ -54,35 +54,23 @@ class CountedEvent:
 
 @dataclass(frozen=True)
 class Reach:
-    """What so many runs could have found, in the claim's unit.
+    """What so many runs could have found, in the claim's unit."""
 
-    Attributes
-    ----------
-    largest : float
-        The largest lower bound that could have come out.
-    smallest : float
-        The smallest true value that would be flagged in four audits of five,
-        under the attack that tells most; infinite if none.
-    """
-
-    largest: float
+    largest: float  # lower bound that could have come out
+    # True value that would be flagged in four audits of five, under the attack that tells most;
+    # infinite if none.
     smallest: float
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the measured trade-off curve.
+    """A point of the measured trade-off curve, and intervals for its two rates.
 
-    Attributes
-    ----------
-    alarms, misses : float
-        False-positive and false-negative rate.
-    alarms_int, misses_int : (float, float)
-        Intervals; those of all points hold together with the audit's confidence.
+    The intervals of all points hold together with the audit's confidence.
     """
 
-    alarms: float
-    misses: float
+    alarms: float  # false-positive rate
+    misses: float  # false-negative rate
     alarms_int: tuple[float, float]
     misses_int: tuple[float, float]
 

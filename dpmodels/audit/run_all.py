@@ -24,12 +24,6 @@ def run_all(
     """Audit mechanisms, verbs and protocols between sites, all by default.
 
     A full audit takes minutes for all of them; a small one seconds.
-
-    Examples
-    --------
-    >>> made = run_all([line for line in REGISTRY if "dp_table" in line.name])
-    >>> made.expected, made.outcomes[0].name, made.outcomes[0].runs
-    (True, 'dp_table geometric (eps)', 1000)
     """
     made, confidence = [], FULL if full else SMALL
     for line in lines:

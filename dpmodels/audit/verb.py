@@ -10,6 +10,7 @@ from dpmodels.arguments import share, whole, word
 from dpmodels.audit.attack import Goal, Scorer, Split, choose, count, points, scorers, split
 from dpmodels.audit.bound import beats, ceiling, detectable, lower_bound
 from dpmodels.audit.claim import Claim, claim
+from dpmodels.audit.coupled import worst_pair
 from dpmodels.audit.house import HouseRecipe, gaussian_law, house_recipe
 from dpmodels.audit.pair import Pair
 from dpmodels.audit.recipe import Recipe
@@ -17,7 +18,6 @@ from dpmodels.audit.remarks import remarks
 from dpmodels.audit.result import AuditResult, CountedEvent, Reach
 from dpmodels.audit.runs import Batch, run
 from dpmodels.audit.scores import SCORES, Learner, Score
-from dpmodels.audit.worst import worst_pair
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import Guarantee, resolve_budget
 

@@ -21,14 +21,7 @@ _NOISELESS = 1e-12
 
 
 def difference(rows: Floats, neighbour: Floats) -> Score:
-    """Learn the projection on the difference of the means.
-
-    Examples
-    --------
-    >>> score = difference(np.zeros((2, 1)), np.ones((2, 1)))
-    >>> bool(score(np.array([[1.0]]))[0] > score(np.array([[0.0]]))[0])
-    True
-    """
+    """Learn the projection on the difference of the means."""
     middle, size = typical(rows, neighbour)
     weights = (neighbour.mean(axis=0) - rows.mean(axis=0)) / size
     return lambda values: np.asarray(((values - middle) / size) @ weights)
