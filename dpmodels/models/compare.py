@@ -20,7 +20,7 @@ from dpmodels.postprocess.denoise import RULES
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
-from dpmodels.results.arguments import checked_ncomp
+from dpmodels.results.base import checked_ncomp
 from dpmodels.results.comparison import Comparison, Question
 from dpmodels.typing import Floats
 

@@ -25,7 +25,7 @@ from dpmodels.models.overview import tables
 from dpmodels.models.quantile import cells_of, checked_probs
 from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
-from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import checked_level
 from dpmodels.results.call import MomentsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult

@@ -21,7 +21,7 @@ from dpmodels.models.describing import described_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.released import QuantilesRelease
-from dpmodels.results.arguments import checked_level
+from dpmodels.results.base import checked_level
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Floats

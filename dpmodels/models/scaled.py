@@ -16,7 +16,7 @@ from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsCall
-from dpmodels.results.arguments import checked_ncomp
+from dpmodels.results.base import checked_ncomp
 from dpmodels.sites import together
 from dpmodels.typing import Coder
 

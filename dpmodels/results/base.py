@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import pandas as pd
 
+from dpmodels.arguments import share, whole
 from dpmodels.errors import NotAvailable, PrivacyError
 from dpmodels.privacy import ZCDP, ApproxDP
 from dpmodels.report import Report, Summary
-from dpmodels.results.arguments import checked_level
-from dpmodels.results.refusals import NOT_PICKLED
 from dpmodels.writing import write_whole
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
+
+NOT_PICKLED = "results are not pickled; write fit.save(path) and dp.load(path)"
+
+NO_SCORE = (
+    "is not available: accuracy on the private rows is not released with the coefficients; for "
+    "public rows compare predict(newdata) with their response"
+)
 
 
 @singledispatch
@@ -170,3 +176,41 @@ def release_row(release: Any) -> dict[str, Any]:
         "mechanism": release.card.name,
         "simulated": release.simulated,
     }
+
+
+class Refused:
+    """An attribute that a result does not have: reading it says why, and what to write.
+
+    ``hasattr`` says no of it, since :class:`NotAvailable` is an ``AttributeError``.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, fit: object, owner: type | None = None) -> NoReturn:
+        raise NotAvailable(f"{self._name} {self._why}")
+
+
+def per_row(instead: str) -> tuple[Refused, Refused, Refused]:
+    """Refuse ``scores, fittedvalues, resid``: functions of single private rows."""
+    why = (
+        "of the private rows would give the rows away and do not exist in this result; for public "
+        f"rows use {instead}"
+    )
+    return Refused(why), Refused(why), Refused(why)
+
+
+def checked_level(level: float) -> float:
+    """Return a coverage, or say what one is."""
+    return share("level", level, ", such as 0.95")
+
+
+def checked_ncomp(ncomp: object, columns: int) -> int:
+    """Return a number of components, or say what one is; None stands for all."""
+    if ncomp is None:
+        return columns
+    more = ", the number of coded columns of the formula, or None for all"
+    return whole("ncomp", ncomp, 1, columns, more)

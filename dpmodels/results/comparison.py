@@ -93,22 +93,16 @@ class Comparison(Printed):
         """
         from dpmodels.plots import Panel, bars
 
-        shown = self.predicted
+        shown, asked = self.predicted, self.question
         if shown.empty:
             raise NotAvailable(_NOTHING)
-        energy = Panel(
-            f"Captured energy, {self.question.components} of {self.question.columns}",
-            shown["energy"].to_numpy(),
-            shown["energy_se"].to_numpy(),
-        )
-        error = Panel(
-            "Frobenius error (squared row norms)",
-            shown["frobenius"].to_numpy(),
-            shown["frobenius_se"].to_numpy(),
-            log=True,
-        )
+        energy = f"Captured energy, {asked.components} of {asked.columns}"
+        error = "Frobenius error (squared row norms)"
         return bars(
-            (energy, error),
+            (
+                Panel(energy, shown["energy"], shown["energy_se"]),
+                Panel(error, shown["frobenius"], shown["frobenius_se"], log=True),
+            ),
             labels=shown["mechanism"].tolist(),
             pale=(shown["note"] == "baseline").tolist(),
             axes=axes,

@@ -18,11 +18,9 @@ from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis, root_sd
-from dpmodels.results.arguments import checked_ncomp
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_ncomp, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.pca import PCAResult
-from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

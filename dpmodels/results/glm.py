@@ -14,10 +14,9 @@ from scipy.special import expit, ndtr, ndtri
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.sandwich import Sandwich, sandwich
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import Result
+from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.described import interval_columns
-from dpmodels.results.refusals import NO_SCORE, Refused, per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

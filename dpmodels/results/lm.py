@@ -14,12 +14,10 @@ from scipy.special import ndtr, ndtri
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.released import MomentsRelease
-from dpmodels.results.arguments import checked_level
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
-from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

@@ -19,14 +19,12 @@ from dpmodels.formula.parse import parse
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.syntax import variables_in
 from dpmodels.released import MomentsRelease
-from dpmodels.results.arguments import checked_level
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cov import CovResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.pca import PCAResult
-from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder
 
 
@@ -190,19 +188,9 @@ class Taken(NamedTuple):
 
 
 def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Taken:
-    """Take the columns of a formula out of a joint release; no budget is spent.
+    """Take the columns of a formula, None for all, out of a joint release; nothing is spent.
 
-    Parameters
-    ----------
-    call, release : MomentsCall, MomentsRelease
-        Of the joint release.
-    formula : str or None
-        A right-hand side over the released variables; None for all columns.
-
-    Raises
-    ------
-    FormulaError
-        If the formula codes to a column that was not released.
+    FormulaError if the formula codes to a column that was not released.
     """
     text = call.formula if formula is None else formula
     if formula is not None:
@@ -211,13 +199,7 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Tak
 
 
 def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
-    """Take the columns of a design out of a joint release.
-
-    Raises
-    ------
-    FormulaError
-        If one of them was not released.
-    """
+    """Take the columns of a design out of a joint release; FormulaError if one is not in it."""
     places = _places(own, call)
     chosen = replace(
         call,

@@ -16,10 +16,9 @@ from dpmodels.inference import Spectrum, Unread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.refusals import per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -230,15 +229,9 @@ class PCAResult(Result):
             return long_loadings(self.loadings)
         if matrix != "eigenvalues":
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        share = self.explained_variance_ratio.to_numpy()
-        return pd.DataFrame(
-            {
-                "PC": component_names(self.ncomp),
-                "std_dev": self.sdev.to_numpy(),
-                "percent": share,
-                "cumulative": np.cumsum(share),
-            }
-        )
+        names, share = component_names(self.ncomp), self.explained_variance_ratio.to_numpy()
+        table = {"PC": names, "std_dev": self.sdev.to_numpy(), "percent": share}
+        return pd.DataFrame({**table, "cumulative": np.cumsum(share)})
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -11,8 +11,7 @@ import pandas as pd
 
 from dpmodels.errors import NotAvailable
 from dpmodels.released import QuantilesRelease
-from dpmodels.results.arguments import checked_level
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
 from dpmodels.typing import Floats

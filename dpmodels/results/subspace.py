@@ -15,11 +15,10 @@ import xarray as xr
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.released import SubspaceRelease, release_facts
-from dpmodels.results.base import Result
+from dpmodels.results.base import Refused, Result, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.pca import UNKNOWN_MATRIX, long_loadings
-from dpmodels.results.refusals import Refused, per_row
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import NotAvailable
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import Result
+from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.refusals import NO_SCORE, Refused, per_row
 from dpmodels.typing import Coder, Floats
 
 
