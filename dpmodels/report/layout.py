@@ -13,10 +13,7 @@ _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
 
 
 def width(text: str) -> int:
-    """Columns that a terminal gives to ``text``.
-
-    Wide East Asian characters take two, combining marks none.
-    """
+    """Columns that a terminal gives: wide East Asian characters two, combining marks none."""
     wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
     combining = sum(unicodedata.category(c) in ("Mn", "Me") for c in text)
     return len(text) + wide - combining

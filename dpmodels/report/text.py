@@ -115,11 +115,7 @@ def _filled(lines: tuple[str, ...], height: int) -> tuple[str, ...]:
 
 
 def fact_lines(facts: Sequence[Fact]) -> list[str]:
-    r"""Lines of the header, filled row by row from left to right.
-
-    Formulas longer than 32 characters are shortened and other long values
-    wrapped; where a line would still have more than 100, at 22 characters.
-    """
+    """Lines of the header, filled row by row; long formulas are shortened, long values wrapped."""
     lines = _two_columns(facts, _VALUE)
     wide = max(map(width, lines), default=0) > LIMIT
     return _two_columns(facts, _NARROW_VALUE) if wide else lines

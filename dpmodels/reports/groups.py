@@ -68,7 +68,8 @@ def _report(
     """Lay out a table; `kinds` says what its errors and intervals are of."""
     facts = fit.call.tables[0]
     complete = float(fit.counts.sum())
-    sd = fit._counted.incomplete_sd if fit.release.rows is not None else _total_sd(facts, fit)
+    summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
+    sd = summed if fit.release.rows is None else fit._counted.incomplete_sd
     rows = zip(facts.labels[:SHOWN_GROUPS], cells, strict=False)
     name = " / ".join(facts.factors) or facts.measured
     return Report(
@@ -81,10 +82,6 @@ def _report(
         notes=(*_notes(fit, facts, kinds), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
-
-
-def _total_sd(facts: TableCall, fit: GroupedResult) -> float:
-    return fit.count_noise_sd * float(np.sqrt(facts.cells))
 
 
 def _mean_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:

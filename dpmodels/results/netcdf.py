@@ -80,11 +80,7 @@ def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
 
 
 def digest(written: str, text: str, arrays: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
-    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored.
-
-    It shows damage and careless change. It is no signature: who changes a file
-    can write the digest too.
-    """
+    """Return the SHA-256 of all that a file says: format, facts, and arrays as they are stored."""
     shapes = {name: (dims, own.dtype.str, own.shape) for name, (dims, own) in arrays.items()}
     head = json.dumps([written, text, sorted(shapes.items())])
     found = hashlib.sha256(head.encode())

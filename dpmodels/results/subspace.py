@@ -140,10 +140,9 @@ class SubspaceResult(Result):
 
     def noise(self) -> pd.DataFrame:
         """Return each component's released ``eigenvalue, noise_sd``; nan where not bought."""
-        unknown = np.full(self.ncomp, np.nan)
         table = {
-            "eigenvalue": self.eigenvals.to_numpy() if self.bought else unknown,
-            "noise_sd": self.eigenvals_noise_sd.to_numpy() if self.bought else unknown,
+            "eigenvalue": self.eigenvals.to_numpy() if self.bought else np.nan,
+            "noise_sd": self.eigenvals_noise_sd.to_numpy() if self.bought else np.nan,
         }
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
