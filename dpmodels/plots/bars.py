@@ -120,14 +120,7 @@ def hist(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw bins as bars from 0, each with its interval.
-
-    Bins of unequal width are as high as they have rows by unit, so that areas
-    compare.
-
-    `breaks` has the shape (bins + 1,), `counts` (bins,) and `bars`, the ends of
-    the intervals, (bins, 2).
-    """
+    """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width."""
     ax = axes_or_new(ax, (6.0, 3.6))
     widths = np.diff(breaks)
     equal = np.allclose(widths, widths[0], rtol=1e-6)

@@ -82,14 +82,8 @@ def _limits(tips: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _arrows(ax: Axes, tips: _Tips) -> None:
-    style = {
-        "arrowstyle": "-|>",
-        "color": BLUE,
-        "linewidth": 1.0,
-        "mutation_scale": 8,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
+    style = {"arrowstyle": "-|>", "color": BLUE, "linewidth": 1.0, "mutation_scale": 8}
+    style |= {"shrinkA": 0, "shrinkB": 0}
     for x, y in tips:
         ax.annotate("", (x, y), (0, 0), arrowprops=style)
 

@@ -24,11 +24,7 @@ def loadings(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw loadings: a heat map of several components, bars of one.
-
-    `table` has the dimensions variable and component; components are chosen by
-    position, 0 the first, or name.
-    """
+    """Draw loadings of components, by position or name: a heat map of several, bars of one."""
     table = ordered(table)
     known = labels(table, "component")
     chosen = list(range(len(known))) if components is None else positions(known, components)

@@ -74,11 +74,7 @@ def divisions(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw mean scores as points with bars of one standard error.
-
-    All arrays have the shape (divisions,). `near` are those not told apart from
-    the best: filled points; the others are hollow.
-    """
+    """Draw mean scores (divisions,) with standard errors; filled where `near`, else hollow."""
     ax = axes_or_new(ax, (6.4, 3.8))
     # Points few enough to be read over the stamp lie above it.
     order = np.argsort(places, kind="stable")

@@ -126,11 +126,7 @@ def _exponent(value: float, digits: int) -> int:
 
 
 def _at_place(value: float, place: int, *, fixed: bool | None, signed: bool = False) -> str:
-    """``value`` rounded to a multiple of 10**place, ties to even.
-
-    ``fixed`` chooses the notation, None by size; ``signed`` keeps the sign of a
-    negative number that rounds to zero.
-    """
+    """``value`` to a multiple of 10**place, ties to even; ``signed`` keeps the sign of -0."""
     rounded = Decimal(value).quantize(Decimal(1).scaleb(place))
     if rounded == 0:
         sign = "-" if signed and value < 0 else ""

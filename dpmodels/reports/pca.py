@@ -125,10 +125,7 @@ def _loading_rows(names: tuple[str, ...], table: Floats, noise: Floats) -> tuple
 
 
 def _loading_noise(fit: PCAResult) -> Floats:
-    """Return the root mean square noise of each component's loadings.
-
-    nan below the floor, 0 where it has no known law.
-    """
+    """Return the root mean square noise by component: nan below the floor, 0 without a law."""
     if isinstance(fit.spectrum, Unread):
         return np.where(fit.spectrum.distinct, 0.0, np.nan)
     turned = 1 - fit.spectrum.expected_cos2()

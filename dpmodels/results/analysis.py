@@ -112,9 +112,6 @@ class Analysis:
 
 
 def root_sd(root: Floats, sd: Floats) -> Floats:
-    """Return the noise sd of the roots of variances that have the noise sd given.
-
-    To first order; where a root is near 0 its noise is no larger than ``sqrt(sd)``.
-    """
+    """Return the noise sd of roots of variances, to first order; near 0 at most ``sqrt(sd)``."""
     least = np.where(sd > 0, np.sqrt(sd), 1.0)
     return np.asarray(sd / np.maximum(2 * root, least))
