@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.mechanisms.protocol import Plan
-from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, simulating
+from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.typing import Floats, Integers
 
@@ -111,12 +112,7 @@ def hand_over(
         total=noisy.total,
         second=noisy.second,
         noise=noisy.noise,
-        rows=rows if plan.facts.adjacency.n_public else None,
-        card=card,
-        guarantee=plan.guarantee,
-        adjacency=plan.facts.adjacency,
-        events=plan.events,
-        simulated=simulating(),
         estimate=estimate,
         ball=ball,
+        **release_terms(card, plan, rows),
     )

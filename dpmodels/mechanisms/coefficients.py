@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
-from dpmodels.noise import simulating
+from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease
@@ -81,6 +81,8 @@ def hand_over(
     curvature: BoughtCurvature | None = None,
 ) -> CoefficientsRelease:
     """Make the release; the number of rows read goes along where it is public."""
+    # Counting takes a pass over the rows.
+    rows = as_gradients(statistic).rows if plan.facts.adjacency.n_public else 0
     return CoefficientsRelease(
         coefficients=coefficients,
         ridge=plan.scales["ridge"],
@@ -88,10 +90,5 @@ def hand_over(
         gradient_sd=gradient_sd,
         coefficient_sd=coefficient_sd,
         curvature=curvature,
-        rows=as_gradients(statistic).rows if plan.facts.adjacency.n_public else None,
-        card=card,
-        guarantee=plan.guarantee,
-        adjacency=plan.facts.adjacency,
-        events=plan.events,
-        simulated=simulating(),
+        **release_terms(card, plan, rows),
     )

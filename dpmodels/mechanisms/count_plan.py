@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.noise import simulating
+from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import Card, CountsRelease
 from dpmodels.typing import Integers
@@ -72,10 +72,5 @@ def counts_released(
         law=law,
         noise_sd=plan.noise_sd,
         step=1 / plan.whole,
-        rows=rows if plan.facts.adjacency.n_public else None,
-        card=card,
-        guarantee=plan.guarantee,
-        adjacency=plan.facts.adjacency,
-        events=plan.events,
-        simulated=simulating(),
+        **release_terms(card, plan, rows),
     )

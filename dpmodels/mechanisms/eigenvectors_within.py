@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from dpmodels import arguments
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
+from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.second_moment import Scatter, largest_row, scatter_norm, wanted
-from dpmodels.noise import Entropy, simulating
+from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import GaussianEvent, LaplaceEvent
 from dpmodels.released import Card, MomentNoise, SubspaceRelease
@@ -115,12 +116,7 @@ def hand_over_frame(
         ordered=ordered or variances is not None,
         limit=limit,
         expected_loss=expected_loss,
-        rows=exact.rows if plan.facts.adjacency.n_public else None,
-        card=card,
-        guarantee=plan.guarantee,
-        adjacency=plan.facts.adjacency,
-        events=plan.events,
-        simulated=simulating(),
+        **release_terms(card, plan, exact.rows),
     )
 
 

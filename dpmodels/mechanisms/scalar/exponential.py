@@ -42,12 +42,12 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.count_plan import LEAST_SCALE
 from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
+from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.mechanisms.scales import ROUND_DOWN
 from dpmodels.noise import (
     Entropy,
     discrete_laplace,
     discrete_laplace_variance,
-    simulating,
 )
 from dpmodels.privacy import (
     ZCDP,
@@ -172,12 +172,7 @@ class Exponential:
             counts=noisy,
             count_sd=count_sd,
             concentration=np.array(plan.middle),
-            rows=rows if facts.adjacency.n_public else None,
-            card=self.card,
-            guarantee=plan.guarantee,
-            adjacency=facts.adjacency,
-            events=plan.events,
-            simulated=simulating(),
+            **release_terms(self.card, plan, rows),
         )
 
 
