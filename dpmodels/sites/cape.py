@@ -56,7 +56,7 @@ from dpmodels.sites.payload import (
     scales,
     shared_by,
 )
-from dpmodels.sites.protocol import LetterProtocol, Trust
+from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
 from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import (
     WORDS,
@@ -103,14 +103,14 @@ class Cape(LetterProtocol):
     passes_noise: ClassVar[bool] = True
     keyed: ClassVar[bool] = True
 
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def seats(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
         honest_sites(len(names), self.trust.name, self.colluders)
         if len(names) < 2:
             raise ArgumentError("protocol='cape' needs two sites or more for noise to cancel")
         return names
 
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+    def check(self, strategy: Any, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise on integers, and noise beyond 64 bits."""
         require_gaussian(strategy, plan, self.trust.name)
         self.share(plan, len(names))
@@ -138,19 +138,14 @@ class Cape(LetterProtocol):
         return noise_share(honest, multiplier(plan), scales(plan), leak)
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Run all sites and the aggregator in this process, with fresh keys."""
         sent, rows = sent_by_all(self.send, statistics, plan, entropy)
         return self.join(strategy, plan, names, sent, rows)
 
     def view(
-        self, strategy: Any, statistics: tuple[Statistic, ...], plan: AnyPlan, entropy: Entropy
+        self, strategy: Any, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sum, and each honest vector without the masks that colluders share."""
         return coalition_view(self, statistics, plan, entropy, self.pair_noise)
@@ -176,12 +171,7 @@ class Cape(LetterProtocol):
         return "words", (WORDS, len(scales(plan)))
 
     def whole(
-        self,
-        strategy: Any,
-        parts: Sequence[Words],
-        names: tuple[str, ...],
-        rows: Sequence[int],
-        plan: AnyPlan,
+        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
     ) -> Any:
         """Make the release of what all sites sent."""
         return self.join(strategy, plan, names, parts, rows)
@@ -216,7 +206,7 @@ class Cape(LetterProtocol):
         self,
         strategy: Any,
         plan: AnyPlan,
-        names: tuple[str, ...],
+        names: Names,
         sent: Sequence[Words],
         rows: Sequence[int],
     ) -> Any:

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.mechanisms import Gauss
@@ -41,7 +40,7 @@ from dpmodels.sites.payload import (
     unpack,
     weighted,
 )
-from dpmodels.sites.protocol import LetterProtocol, Trust
+from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
@@ -84,7 +83,7 @@ class DPdisPCA(LetterProtocol):
     passes_noise: ClassVar[bool] = True
     lawful: ClassVar[bool] = False
 
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+    def check(self, strategy: Any, plan: Any, names: Names) -> None:
         """Refuse all but the Gaussian mechanism for components, and an R out of range."""
         require_gaussian(strategy, plan, self.trust.name)
         if not isinstance(strategy, Gauss):
@@ -102,12 +101,7 @@ class DPdisPCA(LetterProtocol):
             )
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Release each site's leading part, and add."""
         releases = [strategy.release(own, plan, entropy) for own in statistics]
@@ -125,9 +119,7 @@ class DPdisPCA(LetterProtocol):
         leading = vectors[:, ::-1][:, :kept] * np.sqrt(np.maximum(values[::-1][:kept], 0.0))
         return Root(release.count, release.total, leading)
 
-    def view(
-        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Plan, entropy: Entropy
-    ) -> Floats:
+    def view(self, strategy: Any, statistics: Statistics, plan: Plan, entropy: Entropy) -> Floats:
         """Return the number of rows and the leading part that the first site sends."""
         sent = self.root(strategy.release(statistics[0], plan, entropy), plan)
         return np.append(sent.root @ sent.root.T, sent.complete)
@@ -152,12 +144,7 @@ class DPdisPCA(LetterProtocol):
         return "floats", (1 + columns * plan.facts.centred + columns * self._kept(plan),)
 
     def whole(
-        self,
-        strategy: Any,
-        parts: Sequence[NDArray[Any]],
-        names: tuple[str, ...],
-        rows: Sequence[int],
-        plan: Plan,
+        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Plan
     ) -> Any:
         """Add what the sites sent."""
         columns, silent = plan.facts.columns, np.zeros(len(scales(plan)), dtype=object)
@@ -175,7 +162,7 @@ class DPdisPCA(LetterProtocol):
         """Return how many columns a root has."""
         return self.R or plan.facts.components or plan.facts.columns
 
-    def join(self, roots: Any, terms: Any, names: tuple[str, ...], plan: Plan) -> Any:
+    def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> Any:
         """Add ``P_s P_sᵀ``, and what was left out for the means, at no further cost."""
         seconds = [one.root @ one.root.T + _of_mean(one.complete, one.total) for one in roots]
         sent = [

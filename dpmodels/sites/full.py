@@ -24,7 +24,7 @@ from dpmodels.sites.payload import (
     unpack,
     weighted,
 )
-from dpmodels.sites.protocol import LetterProtocol, Trust
+from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
 from dpmodels.sites.summing import WORDS, from_words, to_words
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
@@ -55,18 +55,13 @@ class Full(LetterProtocol):
     )
     passes_noise: ClassVar[bool] = True
 
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+    def check(self, strategy: Any, plan: Any, names: Names) -> None:
         """Refuse strategies without Gaussian noise, and weights that make no sense."""
         require_gaussian(strategy, plan, self.trust.name)
         checked_weights(self.weights, plan, self.trust.name)
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Release each site's, and add."""
         payloads = [pack(own, plan) for own in statistics]
@@ -80,9 +75,7 @@ class Full(LetterProtocol):
         noisy: NDArray[Any] = payload.exact + draw(scales(plan), entropy).astype(object)
         return noisy
 
-    def view(
-        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Any, entropy: Entropy
-    ) -> Floats:
+    def view(self, strategy: Any, statistics: Statistics, plan: Any, entropy: Entropy) -> Floats:
         """Return what the first site sends; the others' say nothing of its rows."""
         return self.send(pack(statistics[0], plan), plan, entropy).astype(np.float64)
 
@@ -103,19 +96,14 @@ class Full(LetterProtocol):
         return "words", (WORDS, len(scales(plan)))
 
     def whole(
-        self,
-        strategy: Any,
-        parts: Sequence[NDArray[Any]],
-        names: tuple[str, ...],
-        rows: Sequence[int],
-        plan: AnyPlan,
+        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
     ) -> Any:
         """Add what the sites sent."""
         pairs = zip(map(from_words, parts), rows, strict=True)
         releases = [unpack(strategy, one, plan, count, 1.0) for one, count in pairs]
         return self.join(releases, names, plan)
 
-    def join(self, releases: Any, names: tuple[str, ...], plan: Any) -> Any:
+    def join(self, releases: Any, names: Names, plan: Any) -> Any:
         """Add what the sites released, at no further cost."""
         own = [0 if one.rows is None else one.rows for one in releases]
         total = weighted(releases, site_weights(self.weights, own))

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from dpmodels.errors import ArgumentError, said
 from dpmodels.noise import Entropy
 from dpmodels.sites.payload import shared_by
-from dpmodels.sites.protocol import SiteProtocol, Trust
-from dpmodels.statistics import Statistic
+from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Local(SiteProtocol):
         source="one curator",
     )
 
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def seats(self, names: Names) -> Names:
         """Name the one site."""
         if self.site is None:
             return names[:1]
@@ -46,12 +45,7 @@ class Local(SiteProtocol):
         return (self.site,)
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Release the one statistic."""
         return shared_by(strategy.release(statistics[0], plan, entropy), self.trust, names)

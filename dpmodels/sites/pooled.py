@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 
 from dpmodels.noise import Entropy
 from dpmodels.sites.payload import shared_by
-from dpmodels.sites.protocol import SiteProtocol, Trust
-from dpmodels.statistics import Statistic
+from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,7 @@ class Pooled(SiteProtocol):
     )
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Release the sum with the noise of one release."""
         release = strategy.release(reduce(add, statistics), plan, entropy)

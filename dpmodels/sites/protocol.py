@@ -15,66 +15,46 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from dpmodels.sites.key_file import Seat
 
+# What sites are called, the exact answers of all, and what each of them sent.
+Names = tuple[str, ...]
+Statistics = tuple[Statistic, ...]
+Parts = Sequence[NDArray[Any]]
+
 
 @dataclass(frozen=True)
 class Trust:
-    """Who may see what.
+    """Who may see what."""
 
-    Attributes
-    ----------
-    name : str
-        The word that selects the protocol.
-    sees : str
-        What the aggregator sees of a site.
-    holds : str
-        Against whom the guarantee holds.
-    source : str
-        Where the protocol comes from.
-    """
-
-    name: str
-    sees: str
-    holds: str
-    source: str
+    name: str  # The word that selects the protocol
+    sees: str  # What the aggregator sees of a site
+    holds: str  # Against whom the guarantee holds
+    source: str  # Where the protocol comes from
 
 
 class SiteProtocol(Protocol):
-    """A way for disjoint sites to make one release.
-
-    Attributes
-    ----------
-    trust : Trust
-        Who may see what.
-    passes_noise : bool
-        Whether sites add noise themselves, so that it has to be Gaussian.
-    lawful : bool
-        Whether the noise in what is released is of a known law.
-    """
+    """A way for disjoint sites to make one release."""
 
     trust: ClassVar[Trust]
+    # Whether sites add noise themselves, so that it has to be Gaussian.
     passes_noise: ClassVar[bool] = False
+    # Whether the noise in what is released is of a known law.
     lawful: ClassVar[bool] = True
 
-    def seats(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def seats(self, names: Names) -> Names:
         """Name the sites that take part; refuse too few of them."""
         return names
 
-    def check(self, strategy: Any, plan: Any, names: tuple[str, ...]) -> None:
+    def check(self, strategy: Any, plan: Any, names: Names) -> None:
         """Refuse what the protocol cannot release, before a row is read or charged."""
 
     def release(
-        self,
-        strategy: Any,
-        statistics: tuple[Statistic, ...],
-        names: tuple[str, ...],
-        plan: Any,
-        entropy: Entropy,
+        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
     ) -> Any:
         """Release the sum over the sites; called once, after the ledger was charged."""
         ...
 
     def view(
-        self, strategy: Any, statistics: tuple[Statistic, ...], plan: Any, entropy: Entropy
+        self, strategy: Any, statistics: Statistics, plan: Any, entropy: Entropy
     ) -> Floats | None:
         """Return what an aggregator and all colluders know of the honest sites' rows.
 
@@ -85,14 +65,9 @@ class SiteProtocol(Protocol):
 
 
 class LetterProtocol(SiteProtocol, Protocol):
-    """One whose sites can be different organisations, each of which sends one letter.
+    """One whose sites can be different organisations, each of which sends one letter."""
 
-    Attributes
-    ----------
-    keyed : bool
-        Whether sites need keys and each other's cards.
-    """
-
+    # Whether sites need keys and each other's cards.
     keyed: ClassVar[bool] = False
 
     def part(
@@ -112,12 +87,7 @@ class LetterProtocol(SiteProtocol, Protocol):
         ...
 
     def whole(
-        self,
-        strategy: Any,
-        parts: Sequence[NDArray[Any]],
-        names: tuple[str, ...],
-        rows: Sequence[int],
-        plan: Any,
+        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: Any
     ) -> Any:
         """Make the release of what all sites sent, at no further cost."""
         ...
