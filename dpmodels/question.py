@@ -39,21 +39,6 @@ STATED: Final[Mapping[str, Shape]] = {
 class Question:
     """A verb with its words, before any rows.
 
-    Attributes
-    ----------
-    verb : str
-        Its name, such as ``"pca"`` of ``dp_pca``.
-    formula : str
-        As written.
-    codebook : Codebook
-        The declarations.
-    guarantee : Guarantee
-        What is asked for.
-    adjacency : Adjacency
-        Between which neighbours.
-    words : mapping
-        The verb's other arguments, as plain values.
-
     Examples
     --------
     >>> import dpmodels as dp
@@ -62,12 +47,12 @@ class Question:
     ('dp_mean', True)
     """
 
-    verb: str
-    formula: str
+    verb: str  # Its name, such as "pca" of ``dp_pca``
+    formula: str  # As written
     codebook: Codebook
     guarantee: Guarantee
     adjacency: Adjacency
-    words: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
 
     def plain(self) -> dict[str, Any]:
         """Return plain values, as holders state them to each other."""
@@ -82,13 +67,7 @@ class Question:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Question:
-        """Read plain values back.
-
-        Raises
-        ------
-        FrameError
-            If they are of another shape.
-        """
+        """Read plain values back; FrameError if they are of another shape."""
         own = conform(STATED, {word: plain[word] for word in STATED}, "terms")
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
         return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
@@ -110,13 +89,7 @@ def asked(
     neighbours: AdjacencyName | Adjacency,
     **words: Any,
 ) -> Question:
-    """Return the question of a verb, of its arguments as given.
-
-    Raises
-    ------
-    ArgumentError, BudgetError
-        From the guarantee and the neighbours.
-    """
+    """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
     guarantee = resolve_budget(eps, delta, budget)
     return Question(verb, formula, codebook, guarantee, adjacency(neighbours), words)
 

@@ -16,38 +16,21 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, repr=False)
 class Way(Generic[Made]):
-    """How one verb asks: what the crossing has to know of it, made before there are any rows.
-
-    Attributes
-    ----------
-    question : Question
-        What is asked.
-    private : PrivateDesign or PrivateCells
-        Of no rows; those of each holder are bound like it, by its ``bind``.
-    facts : object
-        Public facts from which a plan is made.
-    choose : callable
-        From the word ``mechanism=`` and the holders' bound rows, none of them
-        read, to a strategy, and why it.
-    result : callable
-        From a release, what the ledger said and the reason to what the user holds.
-    gaussian : str
-        What ``mechanism="auto"`` is where sites add the noise; empty where no
-        strategy of the verb is one sum of integers.
-    lawful : bool
-        Whether the result needs noise of a known law.
-    passes : bool
-        Whether all strategies of the verb read the rows more than once.
-    """
+    """How one verb asks: what the crossing has to know of it, made before there are any rows."""
 
     question: Question
-    private: Any
-    facts: Any
+    private: Any  # A design or cells of no rows; its `bind` binds those of each holder
+    facts: Any  # Public ones, from which a plan is made
+    # From the word mechanism= and the holders' bound rows, none of them read, to a strategy, and
+    # why it.
     choose: Callable[[object, Sequence[Any]], tuple[Any, str]]
+    # From a release, what the ledger said and the reason to what the user holds.
     result: Callable[[Any, str, str], Made]
+    # What mechanism="auto" is where sites add the noise; empty where no strategy is one sum of
+    # integers.
     gaussian: str = ""
-    lawful: bool = False
-    passes: bool = False
+    lawful: bool = False  # Whether the result needs noise of a known law
+    passes: bool = False  # Whether all strategies of the verb read the rows more than once
 
 
 class Planned(NamedTuple):

@@ -32,19 +32,10 @@ MOST_ROWS_IN_PASSES = 20_000
 
 @dataclass(frozen=True)
 class Invented:
-    """Invented rows of the unit ball, all of one length.
+    """Invented rows of the unit ball, all of one length."""
 
-    Attributes
-    ----------
-    block : ndarray, shape (columns, block rows)
-        Rows whose mean is zero and whose second moment is the chosen one.
-    rows : int
-        How many rows there are: the block as often as it fits, then its first
-        rows once more.
-    """
-
-    block: Floats
-    rows: int
+    block: Floats  # Shape (columns, block rows): of mean zero, and of the chosen second moment
+    rows: int  # The block as often as it fits, then its first rows once more
 
     @property
     def whole(self) -> int:

@@ -84,7 +84,8 @@ class Cape(LetterProtocol):
     Parameters
     ----------
     colluders : int, default 1
-        Sites that may tell the aggregator, or each other, all they know.
+        Sites that may tell the aggregator, or each other, all they know; with
+        0 as for :class:`SecureSum`.
 
     Examples
     --------
@@ -127,7 +128,10 @@ class Cape(LetterProtocol):
         return min(wanted, LARGEST_SCALE / float(scales(plan).max()))
 
     def share(self, plan: AnyPlan, sites: int) -> float:
-        """Return the scale of each site's own noise over the planned one."""
+        """Return the scale of each site's own noise over the planned one.
+
+        BudgetError if correlated noise large enough does not fit 64 bits.
+        """
         honest = sites - self.colluders
         leak = (honest - 1) / self.ratio(plan, sites) ** 2
         if leak > MOST_LEAK:
@@ -142,7 +146,7 @@ class Cape(LetterProtocol):
     ) -> Any:
         """Run all sites and the aggregator in this process, with fresh keys."""
         sent, rows = sent_by_all(self.send, statistics, plan, entropy)
-        return self.join(strategy, plan, names, sent, rows)
+        return self.whole(strategy, sent, names, rows, plan)
 
     def view(
         self, strategy: Any, statistics: Statistics, plan: AnyPlan, entropy: Entropy
@@ -170,12 +174,6 @@ class Cape(LetterProtocol):
         """Return that of the integers in words."""
         return "words", (WORDS, len(scales(plan)))
 
-    def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
-    ) -> Any:
-        """Make the release of what all sites sent."""
-        return self.join(strategy, plan, names, parts, rows)
-
     def send(
         self,
         payload: Payload,
@@ -202,21 +200,16 @@ class Cape(LetterProtocol):
         _, power = np.frexp(scales(plan) * self.ratio(plan, sites))
         return draw(np.ldexp(1.0, power), secret)
 
-    def join(
-        self,
-        strategy: Any,
-        plan: AnyPlan,
-        names: Names,
-        sent: Sequence[Words],
-        rows: Sequence[int],
+    def whole(
+        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
     ) -> Any:
-        """Make the release of what all sites sent."""
-        if len(sent) != len(names):
+        """Make the release of what all sites sent; FrameError if one of them did not."""
+        if len(parts) != len(names):
             raise FrameError(
-                f"{len(names) - len(sent)} of {len(names)} sites did not answer: the noise of the "
+                f"{len(names) - len(parts)} of {len(names)} sites did not answer: the noise of the "
                 "others does not cancel, and nothing is released; start again without them"
             )
         widening = self.share(plan, len(names)) * math.sqrt(len(names))
-        release = summed(strategy, plan, sent, rows, widening)
-        size, word = len(scales(plan)), WORD * len(sent[0])
+        release = summed(strategy, plan, parts, rows, widening)
+        size, word = len(scales(plan)), WORD * len(parts[0])
         return shared_by(release, self.trust, names, size, word, coalition(self.colluders))

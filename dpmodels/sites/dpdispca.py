@@ -46,11 +46,15 @@ from dpmodels.typing import Floats
 
 
 class Root(NamedTuple):
-    """What a site sends."""
+    """What a site sends: noisy number of complete rows, their sum, and the root.
+
+    ``root @ root.T`` is the leading part of the noisy second moment, about the site's own noisy
+    mean where that was released.
+    """
 
     complete: float
     total: Floats | None
-    root: Floats
+    root: Floats  # Shape (columns, R)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ class DPdisPCA(LetterProtocol):
         Columns of the root that a site sends, from the number of components
         to the number of columns; by default the number of components.
     weights : {"rows", "sites"}
-        Whether a site counts in proportion to its rows, or as much as any.
+        Whether a site counts in proportion to its rows, or as much as any: of
+        moments alone, and where numbers of rows are public.
 
     Examples
     --------
@@ -159,7 +164,6 @@ class DPdisPCA(LetterProtocol):
         return self.join(roots, terms, names, plan)
 
     def _kept(self, plan: Plan) -> int:
-        """Return how many columns a root has."""
         return self.R or plan.facts.components or plan.facts.columns
 
     def join(self, roots: Any, terms: Any, names: Names, plan: Plan) -> Any:

@@ -37,7 +37,8 @@ class Full(LetterProtocol):
     Parameters
     ----------
     weights : {"rows", "sites"}
-        Whether a site counts in proportion to its rows, or as much as any.
+        Whether a site counts in proportion to its rows, or as much as any: of
+        moments alone, and where numbers of rows are public.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _HEX = re.compile("[0-9a-f]{64}")
 class Seat(NamedTuple):
     """A site among others."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # Of all sites, sorted
     public: tuple[bytes, ...]
     place: int
     private: X25519PrivateKey

@@ -30,10 +30,7 @@ SECRET_BYTES = 32
 class PairStream:
     """The keystream of AES-256-CTR under a secret of two sites, read once from its start.
 
-    Parameters
-    ----------
-    key : bytes
-        32 of them, for one release only.
+    The key, 32 bytes, is for one release only.
     """
 
     __slots__ = ("_encryptor",)
@@ -59,11 +56,9 @@ def public_bytes(private: X25519PrivateKey) -> bytes:
 
 
 def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
-    """Agree with another site on a secret for one release.
+    """Agree with another site on a secret of 32 bytes: X25519 (RFC 7748), then HKDF (RFC 5869).
 
-    References
-    ----------
-    RFC 7748 (X25519) and RFC 5869 (HKDF).
+    Another session, which is what both release, gives another secret.
     """
     try:
         secret = private.exchange(X25519PublicKey.from_public_bytes(other))

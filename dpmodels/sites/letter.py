@@ -35,38 +35,16 @@ STATED: Mapping[str, Shape] = {
 
 @dataclass(frozen=True)
 class Letter:
-    """What one site sends.
+    """What one site sends."""
 
-    Attributes
-    ----------
-    terms : dict
-        What all sites agree on: verb, formula, codebook, words, guarantee,
-        neighbours, protocol, session, and the sites and public keys where the
-        protocol needs them.
-    site : str
-        The site's public name.
-    rows : int or None
-        Its number of rows where that is public.
-    values : bytes
-        What it sends.
-    shape : tuple of int
-        Of the values as an array.
-    kind : {"words", "floats"}
-        What they are: integers modulo a power of 2**64, or 64-bit floats.
-    number : str
-        Random, of this file.
-    simulated : bool
-        True inside ``dp.simulation``: then nothing here is private.
-    """
-
-    terms: dict[str, Any]
-    site: str
-    rows: int | None
+    terms: dict[str, Any]  # What all sites agree on: STATED, and the basis of their integers
+    site: str  # Its public name
+    rows: int | None  # How many, where that is public
     values: bytes
-    shape: tuple[int, ...]
-    kind: str
-    number: str
-    simulated: bool
+    shape: tuple[int, ...]  # Of the values as an array
+    kind: str  # "words", integers modulo a power of 2**64, or "floats" of 64 bits
+    number: str  # Random, of this file
+    simulated: bool  # True inside ``dp.simulation``: then nothing here is private
 
     def __repr__(self) -> str:
         return f"<Letter of site {self.site!r}, {len(self.values):,} bytes>"

@@ -35,26 +35,12 @@ NOBODY: Final = Witness()
 
 @dataclass(frozen=True, repr=False)
 class Parties:
-    """Holders of disjoint rows.
+    """Holders of disjoint rows."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Public names of the sites that take part; one empty name for one table.
-    data : tuple
-        Their rows, as the user has them.
-    protocol : SiteProtocol or None
-        How they release together; None for one table.
-    others : tuple of str
-        All sites of the release, where rows of one of them alone are here.
-    witness : Witness
-        Who watches.
-    """
-
-    names: tuple[str, ...]
-    data: tuple[object, ...]
-    protocol: SiteProtocol | None = None
-    others: tuple[str, ...] = ()
+    names: tuple[str, ...]  # Public, of the sites that take part; one empty name for one table
+    data: tuple[object, ...]  # Their rows, as the user has them
+    protocol: SiteProtocol | None = None  # How they release together; None for one table
+    others: tuple[str, ...] = ()  # All sites of the release, where only the rows of one are here
     witness: Witness = NOBODY
 
     def __repr__(self) -> str:

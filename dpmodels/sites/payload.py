@@ -35,19 +35,13 @@ GAUSSIAN = (Gauss, Moments, Gaussian)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Payload:
-    """Exact integers of one site; not released.
+    """Exact integers of one site, of dtype object and shape (size,); not released.
 
-    Attributes
-    ----------
-    exact : ndarray of int (dtype object), shape (size,)
-        Each number once: of a symmetric matrix the part on and above the
-        diagonal.
-    rows : int
-        How many rows were read.
+    Each number is there once: of a symmetric matrix the part on and above the diagonal.
     """
 
     exact: NDArray[Any]
-    rows: int
+    rows: int  # How many were read
 
     def __repr__(self) -> str:
         return f"<Payload: {self.exact.size:,} exact integers, not shown>"

@@ -39,7 +39,12 @@ def require_places(path: AnyPath, key: AnyPath | None) -> None:
 
 
 def post(letter: Letter, path: AnyPath, key: AnyPath | None, charged: Charge = NOTHING) -> None:
-    """Write a letter, use up the key that masks it, and record its digest."""
+    """Write a letter, use up the key that masks it, and record its digest.
+
+    FrameError if it cannot be written or the key not be claimed: no letter is left then, and the
+    charge is given back. LedgerError if it cannot be recorded: it is not visible then. What is left
+    to do for a letter of a used key, :func:`finish` does later.
+    """
     sealed = seal(letter)
     place = Path(path)
     try:

@@ -125,7 +125,7 @@ class SecureSum(LetterProtocol):
     ) -> Any:
         """Run all sites and the aggregator in this process, with fresh keys."""
         sent, rows = sent_by_all(self.send, statistics, plan, entropy)
-        return self.join(strategy, plan, names, sent, rows)
+        return self.whole(strategy, sent, names, rows, plan)
 
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
@@ -158,12 +158,6 @@ class SecureSum(LetterProtocol):
         """Return that of the integers in words."""
         return "words", (WORDS, len(scales(plan)))
 
-    def whole(
-        self, strategy: Any, parts: Parts, names: Names, rows: Sequence[int], plan: AnyPlan
-    ) -> Any:
-        """Make the release of what all sites sent."""
-        return self.join(strategy, plan, names, parts, rows)
-
     def send(
         self,
         payload: Payload,
@@ -175,80 +169,43 @@ class SecureSum(LetterProtocol):
         words: int,
         entropy: Entropy,
     ) -> Words:
-        """Return what a site sends, its noise under masks.
+        """Return what a site sends, its noise under masks, shape (words, numbers).
 
-        Parameters
-        ----------
-        payload : Payload
-            Its exact integers.
-        plan : Plan or CountPlan
-            By which they were measured.
-        place : int
-            The site's, in the order of `public`.
-        private : X25519PrivateKey
-            Its key for this release only.
-        public : sequence of bytes
-            The public keys of all sites.
-        session : bytes
-            What is released; the same for all sites.
-        words : int
-            64-bit words of each integer.
-        entropy : Entropy
-            Of the site's noise.
+        The private key is for this release only; `place` is the site's in the order of the public
+        keys, and the session what is released, the same words at all sites.
         """
         masks = self._masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
         return masked(payload, plan, share, masks, words, entropy)
 
-    def join(
+    def whole(
         self,
         strategy: Any,
-        plan: AnyPlan,
+        parts: Parts,
         names: Names,
-        sent: Sequence[Words],
         rows: Sequence[int],
+        plan: AnyPlan,
         absent: int = 0,
     ) -> Any:
-        """Make the release of what all sites sent.
+        """Make the release of one vector a site, or what stands in for the `absent` ones.
 
-        Parameters
-        ----------
-        strategy, plan
-            What is released.
-        names : tuple of str
-            All sites.
-        sent : sequence of ndarray
-            One vector a site, or what stands in for it.
-        rows : sequence of int
-            Of the sites that answered.
-        absent : int
-            How many did not.
-
-        Raises
-        ------
-        FrameError
-            If a site did not answer.
+        `rows` are of those that answered. FrameError if there is no vector of a site.
         """
-        if len(sent) != len(names):
+        if len(parts) != len(names):
             raise FrameError(
-                f"{len(names) - len(sent)} of {len(names)} sites did not answer: the masks of the "
+                f"{len(names) - len(parts)} of {len(names)} sites did not answer: the masks of the "
                 "others do not cancel, and nothing is released; start again without them"
             )
         share = self.share(plan, len(names))
         widening = share * math.sqrt(len(names) - absent)
-        release = summed(strategy, plan, sent, rows, widening)
-        size, word = len(scales(plan)), WORD * len(sent[0])
+        release = summed(strategy, plan, parts, rows, widening)
+        size, word = len(scales(plan)), WORD * len(parts[0])
         return shared_by(release, self.trust, names, size, word, coalition(self.colluders))
 
     def deal(self, private: X25519PrivateKey, sites: int) -> tuple[KeyShare, ...]:
         """Divide a site's key between all sites, before anything is sent.
 
-        Parameters
-        ----------
-        private : X25519PrivateKey
-            Its key for this release only.
-        sites : int
-            How many there are; as many as must answer give the key back.
+        As many shares as sites must answer give the key back.
         """
         return split_secret(private.private_bytes_raw(), sites, sites - self.dropouts)
 
@@ -263,26 +220,10 @@ class SecureSum(LetterProtocol):
     ) -> Words:
         """Return what takes the place of the vector of a site that did not answer: its masks.
 
-        Parameters
-        ----------
-        place : int
-            Of the site that did not answer.
-        shares : sequence of KeyShare
-            Those of its key, of the sites that answered.
-        public, session
-            As for :meth:`send`.
-        absent : sequence of int
-            Places of all sites that did not answer.
-        shape : (int, int)
-            Of the vectors that were sent.
-
-        Raises
-        ------
-        FrameError
-            If more sites are absent than the noise allows for, or the key is
-            not that of the site.
-        ArgumentError
-            If there are too few shares, or not of one key.
+        `shares` are those of its key, of the sites that answered, `absent` the places of all that
+        did not, and `shape` that of the vectors. FrameError if more sites are absent than the noise
+        allows for, or the key is not that of the site; ArgumentError if there are too few shares,
+        or not of one key.
         """
         if len(absent) > self.dropouts:
             raise FrameError(

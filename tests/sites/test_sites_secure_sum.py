@@ -139,7 +139,7 @@ def test_a_site_that_does_not_answer_is_detected():
     for protocol in (SecureSum(), Cape()):
         sent, _, _, _ = sent_by(protocol, plan, [[1, 2, 3]] * 4, 1)
         with pytest.raises(FrameError, match="1 of 4 sites did not answer"):
-            protocol.join(Gaussian(), plan, tuple("ABCD"), sent[1:], [1, 1, 1])
+            protocol.whole(Gaussian(), sent[1:], tuple("ABCD"), [1, 1, 1], plan)
 
 
 def test_a_site_that_does_not_answer_is_recovered_from_shares():
@@ -154,7 +154,7 @@ def test_a_site_that_does_not_answer_is_recovered_from_shares():
         left.append(protocol.stand_in(place, held, public, b"s", absent, sent[0].shape))
     wanted = sum(own for place, own in enumerate(open_) if place not in absent)
     assert from_words(total_of(left)).tolist() == wanted.tolist()
-    release = protocol.join(Gaussian(), plan, tuple("ABCDEFGH"), left, [1] * 6, absent=2)
+    release = protocol.whole(Gaussian(), left, tuple("ABCDEFGH"), [1] * 6, plan, absent=2)
     assert release.noise_sd >= plan.noise_sd
     assert release.noise_sd == pytest.approx(plan.noise_sd * (6 / 5) ** 0.5, rel=1e-6)
 
@@ -216,7 +216,7 @@ def test_the_law_of_the_noise_in_the_sum():
             )
             for i in range(5)
         ]
-        release = protocol.join(Gaussian(), plan, names, sent, [0] * 5)
+        release = protocol.whole(Gaussian(), sent, names, [0] * 5, plan)
         honest = 5 - protocol.colluders
         assert release.noise_sd == pytest.approx(plan.noise_sd * (5 / honest) ** 0.5, rel=1e-5)
         assert kstest(release.values / release.noise_sd, "norm").pvalue > FALSE_ALARM
