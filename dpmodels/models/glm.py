@@ -105,6 +105,12 @@ def dp_glm(
     Perfect separation, constant columns and a response of one level are no
     errors: a public ridge keeps the minimum where it is.
 
+    Several sites under ``"pooled"``: the sums that ``"gradients"`` adds noise to
+    are exact, bit for bit those of one table. Those that ``"objective"`` and
+    ``"output"`` minimise are added in floating point, rounded otherwise than in
+    one table; the two mechanisms are idealised, and their noise allows for the
+    rounding of 10⁶ rows at worst, of far more as a rule.
+
     References
     ----------
     .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -26,6 +26,10 @@ from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Coder, Floats
 
 Made = TypeVar("Made")
+ROUNDED = (
+    "The sums of losses and gradients that it minimises are added over the sites in floating "
+    "point, not exactly: the noise allows for their rounding, as for one table."
+)
 Table = Mapping[str, type[RegressionMechanism]]
 
 
@@ -100,8 +104,10 @@ def coefficients_way(
         coder = row_coder(terms.both.terms) if terms.both.terms.names else None
         return result(_call(question, terms, model, ledger, reason), release, coder)
 
-    def chosen(mechanism: object, _: object) -> tuple[RegressionMechanism, str]:
-        return choose(mechanism, table, lambda: automatic, words)
+    def chosen(mechanism: object, held: Sequence[object]) -> tuple[RegressionMechanism, str]:
+        strategy, reason = choose(mechanism, table, lambda: automatic, words)
+        rounded = len(held) > 1 and strategy.card.numerics == "idealised"
+        return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
     return Way(question, terms.design, facts, chosen, made, passes=True)
 

@@ -76,6 +76,13 @@ def dp_svm(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Notes
+    -----
+    The mechanisms are idealised: sums of losses and gradients are made in
+    floating point. Under ``"pooled"`` they are added over the sites so too, not
+    exactly, rounded otherwise than in one table; the noise allows for the
+    rounding of 10⁶ rows at worst, of far more as a rule.
+
     References
     ----------
     .. [1] Chaudhuri, K., Monteleoni, C. and Sarwate, A. D. (2011).

@@ -19,8 +19,8 @@ the sum moves twice as far. No protocol can detect this, since none shows rows.
 protocol    trusted           aggregator sees          sites that may      noise
                                                        collude with it     variance
 ==========  ================  =======================  ==================  =======
-pooled      aggregator        exact statistics         none, being         1
-                                                       trusted itself
+pooled      aggregator        statistics without       none, being         1
+                              noise                    trusted itself
 local       nobody            one site's release       all others          1, fewer
                                                                            rows
 full        nobody            every site's noisy       all others          S

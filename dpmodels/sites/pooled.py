@@ -14,7 +14,10 @@ from dpmodels.sites.protocol import Names, SiteProtocol, Statistics, Trust
 
 @dataclass(frozen=True)
 class Pooled(SiteProtocol):
-    """A trusted aggregator adds exact statistics and releases their sum by any mechanism.
+    """A trusted aggregator adds statistics without noise and releases their sum by any mechanism.
+
+    The sum is exact, bit for bit that of one table, but for the sums of losses that ``"objective"``
+    and ``"output"`` minimise: these are rounded, as for one table, and idealised.
 
     Examples
     --------
@@ -24,7 +27,7 @@ class Pooled(SiteProtocol):
 
     trust: ClassVar[Trust] = Trust(
         name="pooled",
-        sees="exact statistics of each site: it is trusted",
+        sees="statistics of each site without noise: it is trusted",
         holds="all who see the result, but not the aggregator",
         source="disjoint rows: parallel composition",
     )

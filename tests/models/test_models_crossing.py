@@ -116,6 +116,21 @@ def test_sums_of_gradients_at_sites_are_those_of_one_table(family, monkeypatch):
     assert sums[0] == sums[1]
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "objective", "output", "gradients"])
+def test_what_is_not_exact_over_sites_is_said(mechanism):
+    sites = {"n": rows(seed=1), "s": rows(seed=2)}
+    given = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": mechanism}
+    exact = mechanism == "gradients"
+    for protocol in ("pooled", "local"):
+        fit = dp.dp_glm("y ~ a + b", sites=sites, protocol=protocol, **given)
+        text = " ".join(str(fit.summary()).split())
+        assert fit.release.card.numerics == ("exact lattice" if exact else "idealised")
+        assert f"({fit.release.card.numerics})" in text
+        # Of a mechanism that the user named nothing is said to be chosen.
+        assert ("not exactly" in text) == (mechanism == "auto" and protocol == "pooled")
+        assert "sees exact" not in text
+
+
 def test_a_result_of_sites_is_saved_with_them(tmp_path):
     for verb in ALONE:
         fit = ask(verb, {"n": rows(seed=1), "s": rows(seed=2)})

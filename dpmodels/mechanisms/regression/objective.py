@@ -22,8 +22,10 @@ Noise
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
     and the noise on the coefficients allows for as much again: rounding in the gradient of 10⁶
-    rows at worst, of far more as a rule. How many passes over the rows it takes, and so its time,
-    depends on them, and is not part of the guarantee; no bar counts them.
+    rows at worst, of far more as a rule. Sums of several sites are rounded no more: gradients of
+    blocks of rows are added without an error that grows with their number. How many passes over
+    the rows it takes, and so its time, depends on them, and is not part of the guarantee; no bar
+    counts them.
 Source
     Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
     JMLR, for the method with pure noise. Kifer, Smith, Thakurta (2012), "Private convex empirical

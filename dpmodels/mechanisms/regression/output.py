@@ -12,7 +12,8 @@ Noise
     Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the coefficients. The default ridge
     makes its length about 1 in units of the ball.
 Numerics
-    idealised: the noise is drawn in floating point.
+    idealised: the noise is drawn in floating point. So are the sums of losses, of one table or of
+    several sites: r allows for their rounding.
 Source
     Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
     JMLR, Algorithm 1, whose Λ is divided by the number of rows; Gaussian noise calibrated by
