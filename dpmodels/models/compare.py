@@ -15,8 +15,8 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Design, design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE
 from dpmodels.mechanisms.choose import Table
+from dpmodels.models.scaled import checked_rule
 from dpmodels.models.trial import line, trial
-from dpmodels.postprocess.denoise import RULES
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
@@ -122,7 +122,7 @@ def compare_mechanisms(
         repeats=whole("repeats", repeats, 1, 10_000),
     )
     shares, table = _shares(spectrum, columns), _chosen(mechanisms)
-    made = trial(question, _call(public, question, _rule(denoise)), shares)
+    made = trial(question, _call(public, question, checked_rule(denoise)), shares)
     frame = pd.DataFrame([line(name, table, made) for name in table])
     by = ["energy", "frobenius"] if components < columns else ["frobenius", "energy"]
     frame = frame.sort_values(by, ascending=[one == "frobenius" for one in by], kind="stable")
@@ -185,13 +185,6 @@ def _shares(spectrum: object, columns: int) -> Floats:
         )
     values = np.sort(values / values.max())[::-1]
     return np.pad(values / values.sum(), (0, columns - len(values)))
-
-
-def _rule(denoise: object) -> str | None:
-    if denoise is None or (isinstance(denoise, str) and denoise in RULES):
-        return denoise
-    known = ", ".join(f'"{rule}"' for rule in RULES)
-    raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
 
 
 def _share(given: object) -> float:

@@ -150,15 +150,8 @@ def _same(expected: TableCall, found: TableCall) -> bool:
     return bool(ends) and replace(found, lower=expected.lower, upper=expected.upper) == expected
 
 
-Described = (
-    MeanResult
-    | VarResult
-    | TTestResult
-    | QuantileResult
-    | HistResult
-    | TableResult
-    | OverviewResult
-)
+Means = MeanResult | VarResult | TTestResult
+Described = Means | QuantileResult | HistResult | TableResult | OverviewResult
 Components = PCAResult | SubspaceResult
 Result = Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described
 

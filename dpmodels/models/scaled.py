@@ -33,20 +33,10 @@ def scaled_way(
 ) -> Way[Made]:
     """Return the way of a verb on moments."""
     words, relation = question.words, question.adjacency
-    center, scale, denoise = (
-        words.get("center", True),
-        words.get("scale", "range"),
-        words["denoise"],
-    )
-    if denoise is not None and said(denoise).strip("'") not in RULES:
-        rules = ", ".join(f'"{rule}"' for rule in RULES)
-        raise ArgumentError(f"denoise={said(denoise)}: expected {rules} or None")
+    center, scale = words.get("center", True), words.get("scale", "range")
+    denoise, row_norm = checked_rule(words["denoise"]), words["row_norm"]
     own = unbound_design(
-        question.formula,
-        question.codebook,
-        scale=scale,
-        center=center,
-        row_norm=words["row_norm"],
+        question.formula, question.codebook, scale=scale, center=center, row_norm=row_norm
     )
     columns = len(own.public.names)
     kept = checked_ncomp(words.get("ncomp"), columns)
@@ -74,6 +64,14 @@ def scaled_way(
         return result(call, release, row_coder(own.public))
 
     return Way(question, own, facts, chosen, made, "gauss", lawful=lawful)
+
+
+def checked_rule(denoise: object) -> str | None:
+    """Return the rule by which noise is taken off eigenvalues, or say which there are."""
+    if denoise is None or (isinstance(denoise, str) and denoise in RULES):
+        return denoise
+    known = ", ".join(f'"{rule}"' for rule in RULES)
+    raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
 
 
 def moments_call(

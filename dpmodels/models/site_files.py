@@ -20,8 +20,13 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.table import TableResult
 from dpmodels.sites import LetterProtocol, Parties
-from dpmodels.sites.letter import key_claim, read_letter, require_same_terms
-from dpmodels.sites.part import join_parts, write_part
+from dpmodels.sites.letter import (
+    join_parts,
+    key_claim,
+    read_letter,
+    require_same_terms,
+    write_part,
+)
 from dpmodels.sites.posting import finish, post, require_places
 from dpmodels.typing import AnyPath
 

@@ -22,8 +22,7 @@ from dpmodels.privacy import ZCDP, AdjacencyName, ApproxDP, Guarantee
 from dpmodels.question import Question, asked
 from dpmodels.sites import SENT, LetterProtocol, SecureSum
 from dpmodels.sites.key_file import Seat, take_seat
-from dpmodels.sites.letter import STATED
-from dpmodels.sites.part import protocol_terms
+from dpmodels.sites.letter import STATED, protocol_terms
 from dpmodels.typing import AnyPath
 
 

@@ -1,9 +1,9 @@
-"""The file in which a site sends its part of a joint release: released or masked values, no rows.
+"""The letter in which a site sends its part of a joint release, and what all letters make.
 
-A file is JSON: the terms that all sites agree on, what this site sends, and a
-SHA-256 digest of both. The digest shows damage and careless change. It is not
-a signature: who can write files can write the digest too, so files must come
-by a way that the combining party trusts.
+A letter is a file of JSON: the terms that all sites agree on, what this site sends (released or
+masked values, no rows), and a SHA-256 digest of both. The digest shows damage and careless change.
+It is not a signature: who can write files can write the digest too, so files must come by a way
+that the combining party trusts.
 """
 
 from __future__ import annotations
@@ -11,18 +11,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmodels.errors import FrameError, shorten
+from dpmodels.noise import simulating, source
 from dpmodels.outside import Shape, conform, fields_of, parse, read_bytes
 from dpmodels.privacy import adjacency
 from dpmodels.question import STATED as QUESTION
 from dpmodels.question import canonical, difference
+from dpmodels.sites.key_file import Seat
+from dpmodels.sites.protocol import LetterProtocol
+from dpmodels.statistics import Statistic
 
 FORMAT = "dpmodels.site/1"
+_DTYPES = {"floats": "<f8", "words": "<u8"}
 MOST_BYTES = 2**30
 # What all sites agree on before one has read a row.
 STATED: Mapping[str, Shape] = {
@@ -149,3 +158,61 @@ def require_same_terms(letters: Sequence[Letter], names: Sequence[str]) -> None:
                 "counted once; leave one out"
             )
         seen[letter.site] = name
+
+
+def write_part(
+    protocol: LetterProtocol,
+    strategy: Any,
+    statistic: Statistic,
+    plan: Any,
+    terms: dict[str, Any],
+    site: str,
+    seat: Seat | None,
+) -> Letter:
+    """Return a site's letter; called once, after the charge."""
+    terms = {**terms, "basis": statistic.fingerprint.digest}
+    session = canonical(terms)
+    values = protocol.part(strategy, statistic, plan, seat, session, source())
+    kind, shape = protocol.shape(plan)
+    assert values.shape == shape
+    _, rows = statistic.cross()
+    return Letter(
+        terms=terms,
+        site=site,
+        rows=rows if plan.facts.adjacency.n_public else None,
+        values=values.astype(_DTYPES[kind]).tobytes(),
+        shape=shape,
+        kind=kind,
+        number=secrets.token_hex(16),
+        simulated=simulating(),
+    )
+
+
+def join_parts(
+    protocol: LetterProtocol, strategy: Any, letters: Sequence[Letter], plan: Any, basis: str
+) -> Any:
+    """Make the release of the letters of all sites, at no further cost."""
+    if any(own.terms["basis"] != basis for own in letters):
+        raise FrameError(
+            "the sites wrote integers on another lattice than these terms give: they used "
+            "another version of dpmodels"
+        )
+    names = tuple(own.site for own in letters)
+    rows = [0 if own.rows is None else own.rows for own in letters]
+    parts = [_values(own, *protocol.shape(plan)) for own in letters]
+    release = protocol.whole(strategy, parts, names, rows, plan)
+    shared = replace(release.shared, size=len(letters[0].values))
+    return replace(release, simulated=letters[0].simulated, shared=shared)
+
+
+def protocol_terms(protocol: Any) -> dict[str, Any]:
+    """Return a protocol as plain values."""
+    return {"name": protocol.trust.name, **asdict(protocol)}
+
+
+def _values(letter: Letter, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    length = 8 * int(np.prod(shape))
+    if letter.kind != kind or letter.shape != shape or len(letter.values) != length:
+        raise FrameError(f"site {letter.site!r} sent values of another shape than the terms give")
+    values = np.frombuffer(letter.values, dtype=_DTYPES[kind])
+    return values.astype(np.float64 if kind == "floats" else np.uint64).reshape(shape)
