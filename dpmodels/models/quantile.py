@@ -26,9 +26,9 @@ from dpmodels.results.quantile import QuantileResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Floats
 
-# Cells of the grid: fewer where there are many groups.
+# Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000
-MOST_PROBS = 100
+MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
 
 
 def dp_quantile(

@@ -123,7 +123,7 @@ class SiteAnswers:
 
 
 Terms = dict[str, Any]
-_PAUSE: Final = 0.2
+_PAUSE: Final = 0.2  # Seconds between two looks for answers, a choice
 _UNTOUCHED: Final = "no row was read and nothing was charged"
 
 

@@ -29,9 +29,10 @@ from dpmodels.privacy.compose import divide
 from dpmodels.results.split import SplitQuestion, SplitResult, ratio
 from dpmodels.typing import Floats
 
-SEED = 20_111_004
-MOST_REPEATS = 10_000
+SEED = 20_111_004  # A choice: any number gives all divisions the same random words
+MOST_REPEATS = 10_000  # A choice: standard errors are a hundredth of the spread
 COLUMNS = ("score", "score_se", "behind", "behind_se", "best", "near")
+# A choice: shares of the first of two stages.
 TENTHS = tuple(tenth / 10 for tenth in range(1, 10))
 
 

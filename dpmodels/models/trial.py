@@ -25,7 +25,7 @@ from dpmodels.results.comparison import Question
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
-LEAST_ROWS = 1024
+LEAST_ROWS = 1024  # A choice: of a block
 # Statistics that do not add over rows need every row, several times.
 MOST_ROWS_IN_PASSES = 20_000
 
@@ -109,7 +109,7 @@ BASELINES = frozenset({"zero", "random"})
 # Columns up to which a release takes seconds.
 MOST_COLUMNS = 1_000
 SLOW = {"iterative": 300, "ppca": 300}
-SEED = 20_120_912
+SEED = 20_120_912  # A choice: any number makes every call invent the same rows and noise
 
 
 class Outcome(NamedTuple):

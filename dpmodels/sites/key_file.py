@@ -20,7 +20,7 @@ from dpmodels.writing import discard, require_target, write_whole
 
 KEY, CARD = "dpmodels.site_key/1", "dpmodels.site_card/1"
 USED = "dpmodels.site_key_used/1"
-MOST_BYTES = 2**16
+MOST_BYTES = 2**16  # A choice: keys and cards have some hundred
 _HEX = re.compile("[0-9a-f]{64}")
 
 

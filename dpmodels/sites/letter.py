@@ -32,7 +32,7 @@ from dpmodels.statistics import Statistic
 
 FORMAT = "dpmodels.site/1"
 _DTYPES = {"floats": "<f8", "words": "<u8"}
-MOST_BYTES = 2**30
+MOST_BYTES = 2**30  # A choice: moments of some 10,000 columns, in words and base64
 # What all sites agree on before one has read a row.
 STATED: Mapping[str, Shape] = {
     **QUESTION,
