@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError, said
@@ -20,7 +20,7 @@ from dpmodels.models.var import var_way
 from dpmodels.outside import Shape, conform
 from dpmodels.privacy import ZCDP, AdjacencyName, ApproxDP, Guarantee
 from dpmodels.question import Question, asked
-from dpmodels.sites import SENT, LetterProtocol, SecureSum
+from dpmodels.sites import SENT, LetterProtocol, SecureSum, named_protocol
 from dpmodels.sites.key_file import Seat, take_seat
 from dpmodels.sites.letter import STATED, protocol_terms
 from dpmodels.typing import AnyPath
@@ -80,7 +80,7 @@ def state(
     words: Mapping[str, Any],
 ) -> Stated:
     """Return what a site states, as all others have to; read nothing."""
-    chosen = _protocol(protocol)
+    chosen: LetterProtocol = named_protocol(protocol, SENT)
     if not isinstance(verb, str) or verb not in VERBS:
         raise ArgumentError(f"verb={said(verb)}: expected one of {', '.join(map(repr, VERBS))}")
     for name, given in (("site", site), ("session", session)):
@@ -126,16 +126,6 @@ def keys_of(seat: Seat | None) -> dict[str, str]:
     if seat is None:
         return {}
     return {name: own.hex() for name, own in zip(seat.names, seat.public, strict=True)}
-
-
-def _protocol(protocol: object) -> LetterProtocol:
-    if isinstance(protocol, tuple(SENT.values())):
-        return cast("LetterProtocol", protocol)
-    if not isinstance(protocol, str) or protocol not in SENT:
-        known = ", ".join(map(repr, SENT))
-        raise ArgumentError(f"protocol={said(protocol)}: expected one of {known}")
-    made: LetterProtocol = SENT[protocol]()
-    return made
 
 
 def read_terms(terms: Mapping[str, Any]) -> tuple[Question, LetterProtocol]:

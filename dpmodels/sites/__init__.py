@@ -62,6 +62,7 @@ from dpmodels.sites.local import Local as Local
 from dpmodels.sites.parties import Parties as Parties
 from dpmodels.sites.parties import Witness as Witness
 from dpmodels.sites.parties import gathered as gathered
+from dpmodels.sites.parties import named_protocol as named_protocol
 from dpmodels.sites.parties import parties as parties
 from dpmodels.sites.parties import together as together
 from dpmodels.sites.pooled import Pooled as Pooled

@@ -73,7 +73,7 @@ from dpmodels.typing import Floats, Integers
 
 # Correlated noise over the planned one, a choice: the leak is then 10⁻⁶ of the budget.
 RATIO = 1024.0
-# The scale at which it stays in 64 bits: a draw at 2^58 is outside int64 with probability exp(-512).
+# The scale at which it stays in 64 bits: at 2^58 a draw is outside with probability exp(-512).
 LARGEST_SCALE = 2.0**57
 MOST_LEAK = 0.1  # Of the budget, a choice
 

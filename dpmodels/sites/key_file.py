@@ -165,12 +165,12 @@ def _read_card(path: str | PathLike[str]) -> tuple[str, bytes]:
     plain = _read(path, CARD)
     try:
         own = conform({"format": str, "site": str, "public": _digits}, plain, "")
+        if not own["site"]:
+            raise FrameError("no name")
     except FrameError as error:
         raise FrameError(
             f"{str(path)!r} lacks a part of a card ({error}); ask for it again"
         ) from None
-    if not own["site"]:
-        raise FrameError(f"{str(path)!r} lacks a part of a card (no name); ask for it again")
     return own["site"], bytes.fromhex(own["public"])
 
 

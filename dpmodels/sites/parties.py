@@ -122,7 +122,6 @@ def gathered(
     table: Mapping[str, type[SiteProtocol]],
 ) -> object:
     """Return what a verb reads: its ``data``, or the rows of its ``sites``."""
-    known = ", ".join(map(repr, table))
     if sites is None:
         if protocol is not None:
             raise ArgumentError(
@@ -141,18 +140,21 @@ def gathered(
     names = tuple(sites)
     if not all(isinstance(name, str) and name for name in names):
         raise ArgumentError("sites=: expected a name of each site, a text that is not empty")
-    chosen = _protocol(protocol, table, known)
+    if protocol is None:
+        known = ", ".join(map(repr, table))
+        raise ArgumentError(
+            f"sites= needs protocol=, which says who is trusted: write one of {known}"
+        )
+    chosen = named_protocol(protocol, table)
     seated = chosen.seats(names)
     return Parties(seated, tuple(sites[name] for name in seated), chosen)
 
 
-def _protocol(protocol: object, table: Mapping[str, type[SiteProtocol]], known: str) -> Any:
-    if protocol is None:
-        raise ArgumentError(
-            f"sites= needs protocol=, which says who is trusted: write one of {known}"
-        )
+def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) -> Any:
+    """Return the protocol of a table that a name or an instance stands for."""
     if isinstance(protocol, tuple(table.values())):
         return protocol
     if not isinstance(protocol, str) or protocol not in table:
+        known = ", ".join(map(repr, table))
         raise ArgumentError(f"protocol={said(protocol)} is not known; expected one of {known}")
     return table[protocol]()
