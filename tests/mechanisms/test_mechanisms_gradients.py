@@ -1,9 +1,47 @@
-"""The first step of noisy gradients, where rounding has the last word."""
+"""The noise of noisy gradients and their first step, where rounding has the last word."""
+
+import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dpmodels.mechanisms.coefficients import RegressionFacts
+from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.regression.gradients import Start
+from dpmodels.mechanisms.scales import SMALLEST_SCALE
+from dpmodels.noise import seeded
+from dpmodels.privacy import adjacency
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.losses import Logistic
+from dpmodels.statistics.predictors import Predictors
+
+FACTS = RegressionFacts(Predictors(3, True, 0.9, 0.5, 1.0), Logistic(), adjacency("replace"))
+
+
+def longest(point, lattice):
+    """Give the gradient of one row, as long as one can be."""
+    exact = np.array([int(lattice.radius)] + [0] * (len(point) - 1), dtype=object)
+    return Statistic("gradient", exact, 1)
+
+
+@pytest.mark.parametrize("power", [-60, -21, -20, -10, -1, 0, 1, 17, 18, 30])
+def test_a_sum_has_the_noise_that_was_asked_in_at_least_the_smallest_scale(power, monkeypatch):
+    noise, seen, own = 1.25 * 2.0**power, [], gradients.add_noise
+
+    def kept(exact, scale, *more):
+        seen.append((exact, scale))
+        return own(exact, scale, *more)
+
+    monkeypatch.setattr(gradients, "add_noise", kept)
+    rows = SimpleNamespace(gradient=longest)
+    released = gradients._noisy(rows, np.zeros(4), FACTS, noise, seeded(1))
+    ((exact, scale),) = seen
+    assert scale >= SMALLEST_SCALE
+    assert scale / exact[0] == max(noise, 2.0**-20)
+    assert math.isclose(released.sd, scale / exact[0], rel_tol=0.01)
+    # 5.4 standard deviations of one coordinate have a chance of 7e-8; rounding moves it by 1 %.
+    assert abs(released.gradient[0] - 1) < 5.4 * released.sd + 0.01
 
 
 @pytest.mark.parametrize("least", [-1e-13, 0.0, 1e-13])

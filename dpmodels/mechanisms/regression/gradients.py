@@ -13,10 +13,12 @@ Sensitivity
     regression are held within a public bound first. Curvature and squared gradients: as they stand
     in :mod:`dpmodels.mechanisms.curvature`.
 Noise
-    Independent discrete Gaussians on the same integers. A step is the noisy gradient divided by
-    the released second moment; the answer is the mean of the parameters after the second half of
-    the steps. With ``inference`` it is the last, and half the budget goes to one more gradient
-    there, and to its curvature and squared gradients (:mod:`dpmodels.mechanisms.curvature`).
+    Independent discrete Gaussians on the same integers, or on 2²⁰ times them where less than 2²⁰
+    steps are asked for: no scale is below 2²⁰ units. A step is the noisy
+    gradient divided by the released second moment; the answer is the mean of the parameters after
+    the second half of the steps. With ``inference`` it is the last, and half the budget goes to one
+    more gradient there, and to its curvature and squared gradients
+    (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
@@ -47,7 +49,7 @@ from dpmodels.mechanisms.coefficients import (
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, gaussian_scales
+from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd
@@ -67,8 +69,9 @@ LAST_SHARE = 0.35
 MATRICES_SHARE = 0.15
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
-# In steps: the discrete law is as private as the continuous one.
-SMALLEST_SCALE = 2.0**10
+# Units of noise in a step of the lattice where steps are too coarse: a row is 2**40 long then,
+# as a row of counts is.
+FINER = 2**20
 
 
 class Noisy(NamedTuple):
@@ -216,11 +219,18 @@ def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: floa
 def _noisy(
     rows: Gradients, point: Floats, facts: RegressionFacts, noise: float, entropy: Entropy
 ) -> Noisy:
-    """Release the sum of gradients at a released parameter, in units of the longest."""
+    """Release the sum of gradients at a released parameter, in units of the longest.
+
+    A sum of Python integers is as exact in units as in steps, and a row moves it by at most
+    ``lattice.radius * finer`` of them. On a coarser lattice than the finest the noise has more than
+    ``2**28`` steps (:func:`dpmodels.noise.lattice.choose_lattice`).
+    """
     lattice = _lattice(facts, noise)
     exact, _ = rows.gradient(point, lattice).cross()
-    scale = max(noise * lattice.radius, SMALLEST_SCALE)
-    return Noisy(add_noise(exact, scale, entropy) / lattice.steps, scale / lattice.steps)
+    finer = FINER if noise * lattice.radius < SMALLEST_SCALE else 1
+    scale = max(noise * lattice.radius * finer, SMALLEST_SCALE)
+    whole = lattice.steps * finer
+    return Noisy(add_noise(exact * finer, scale, entropy) / whole, scale / whole)
 
 
 def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Start:
