@@ -18,7 +18,7 @@ from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
-from dpmodels.frames.partition import one_of_many
+from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
 from dpmodels.typing import Floats

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.frames.cell import MISSING, plain
+from dpmodels.frames.convert import MISSING, plain
 
 
 def arrow_cells(column: Any) -> NDArray[Any]:

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
-from dpmodels.frames.dataframes import NativeRows
+from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.kind import Kind, kind_of_dtype
-from dpmodels.frames.partition import as_one_of_many
-from dpmodels.frames.progress import steps
+from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import Chunk, RowSource, unfinished
 from dpmodels.frames.require import require
 

@@ -9,9 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.columns import open_mapping, open_structured
+from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.dataframes import NativeRows
 from dpmodels.frames.delimited import DelimitedRows, open_delimited
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
 from dpmodels.frames.parquet import ParquetRows, open_parquet

@@ -2,14 +2,36 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock
 from typing import Any, ClassVar, Final, TypeVar
 from weakref import WeakSet
 
 from tqdm import tqdm
 
-from dpmodels.frames.partition import one_of_many
 from dpmodels.frames.protocol import Chunk
+
+_ONE_OF_MANY: ContextVar[bool] = ContextVar("one_of_many", default=False)
+
+
+def one_of_many() -> bool:
+    """Whether other parts of the table are read at the same time.
+
+    Then a part is read by one thread, and shows no progress of its own.
+    """
+    return _ONE_OF_MANY.get()
+
+
+@contextmanager
+def as_one_of_many() -> Iterator[None]:
+    """Read what is read inside as one part of a table."""
+    token = _ONE_OF_MANY.set(True)
+    try:
+        yield
+    finally:
+        _ONE_OF_MANY.reset(token)
+
 
 # A choice: seconds before the bar appears.
 _DELAY: Final = 1.0
@@ -42,9 +64,6 @@ def progress(chunks: Iterator[Chunk], *, total: int | None, label: str) -> Itera
     `total` is None where the number of rows is private: the bar is then the label alone, without
     any count. Nothing is shown within the first second, nor where stderr is no terminal, nor for
     rows that are one part of a table whose other parts are read at the same time.
-
-    Nothing is shown within the first second, nor where stderr is no terminal, nor for rows that are
-    one part of a table whose other parts are read at the same time.
 
     >>> from dpmodels.frames import open_rows, progress
     >>> chunks = open_rows({"x": [1, 2, 3]}).chunks(("x",), 2)
