@@ -6,9 +6,8 @@ from dpmodels.noise.discrete import (
     discrete_laplace,
     discrete_laplace_variance,
 )
-from dpmodels.noise.entropy import secure, seeded
+from dpmodels.noise.entropy import secure, seeded, simulating, simulation, source
 from dpmodels.noise.protocol import Entropy
-from dpmodels.noise.simulation import simulating, simulation, source
 
 __all__ = [
     "Entropy",

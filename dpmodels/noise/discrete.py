@@ -14,8 +14,7 @@ import mpmath
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, said
-from dpmodels.noise.blocks import draw
-from dpmodels.noise.envelope import Law, Table, fit_envelope, tabulate
+from dpmodels.noise.blocks import Law, Table, draw, fit_envelope, tabulate
 from dpmodels.noise.protocol import Entropy
 from dpmodels.typing import Integers
 

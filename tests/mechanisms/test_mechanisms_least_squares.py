@@ -11,7 +11,7 @@ from dpmodels.mechanisms import Facts, Gauss, Laplace
 from dpmodels.mechanisms.regression.adassp import CHANCE, SENSITIVITY, SMALLEST, AdaSSP
 from dpmodels.mechanisms.regression.moments import Moments
 from dpmodels.noise import source
-from dpmodels.noise.simulation import simulation
+from dpmodels.noise.entropy import simulation
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,

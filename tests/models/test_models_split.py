@@ -9,7 +9,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.models.split import TENTHS
 from dpmodels.noise import source
-from dpmodels.noise.simulation import simulating
+from dpmodels.noise.entropy import simulating
 from dpmodels.privacy import ApproxDP, GaussianEvent, PureEvent, gaussian_multiplier
 
 COLUMNS = ["score", "score_se", "behind", "behind_se", "best", "near"]

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from dpmodels.noise.envelope import Law
+from dpmodels.noise.blocks import Law
 
 # The chi-square tail is asymptotic; 1e-8 nominal with at least 50 expected in
 # every cell keeps the false-alarm rate of each test below 1e-6.

@@ -4,8 +4,7 @@ import pytest
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise import blocks, seeded
-from dpmodels.noise.blocks import MARGIN, acceptance, draw
-from dpmodels.noise.envelope import Envelope, fit_envelope, tabulate
+from dpmodels.noise.blocks import MARGIN, Envelope, acceptance, draw, fit_envelope, tabulate
 from dpmodels.noise.uniform import exp_enclosure
 
 # Every comparison is decided by the exact routine.

@@ -1,7 +1,7 @@
 import mpmath
 import pytest
 
-from dpmodels.noise.envelope import Envelope, fit_envelope, thresholds
+from dpmodels.noise.blocks import Envelope, fit_envelope, thresholds
 
 SCALES = [2.0**-7, 0.3, 1.0, 10.0, 11.4, 2.0**20, 1e13, 2.0**56]
 

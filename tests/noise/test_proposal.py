@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise import seeded
-from dpmodels.noise.envelope import Envelope, Law
-from dpmodels.noise.proposal import exact_proposal, geometric, tail_magnitude
+from dpmodels.noise.blocks import Envelope, Law, exact_proposal, geometric, tail_magnitude
 
 
 @pytest.mark.dear

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise import seeded
-from dpmodels.noise.envelope import UNDECIDED, Envelope, fit_envelope, tabulate, thresholds
+from dpmodels.noise.blocks import UNDECIDED, Envelope, fit_envelope, tabulate, thresholds
 
 BITS = 160
 
