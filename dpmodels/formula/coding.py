@@ -20,8 +20,7 @@ from patsy.categorical import C as patsy_category  # noqa: N811
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FormulaError, shorten
 from dpmodels.formula.expression import as_category, compile_factor
-from dpmodels.formula.parse import ParsedFormula, Term, parse
-from dpmodels.formula.syntax import variables_in
+from dpmodels.formula.parse import ParsedFormula, Term, parse, variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
 

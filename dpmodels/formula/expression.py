@@ -19,7 +19,7 @@ from dpmodels.codebook import Categorical, Numeric
 from dpmodels.codebook import Variable as Declared
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
-from dpmodels.formula.syntax import folded, names_in, quoted_name, syntax, text_of
+from dpmodels.formula.parse import folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
     Columns,

@@ -11,8 +11,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import Block, Design, checked_codebook, code_terms
 from dpmodels.formula.expression import compile_factor
-from dpmodels.formula.parse import ParsedFormula, parse
-from dpmodels.formula.syntax import variables_in
+from dpmodels.formula.parse import ParsedFormula, parse, variables_in
 from dpmodels.formula.values import Basis, Category
 
 

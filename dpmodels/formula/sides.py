@@ -11,8 +11,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, compile_factor
-from dpmodels.formula.parse import Term, parse
-from dpmodels.formula.syntax import variables_in
+from dpmodels.formula.parse import Term, parse, variables_in
 from dpmodels.formula.values import Category, Columns, Real, Truth, Varying
 from dpmodels.typing import Floats
 

@@ -31,7 +31,7 @@ from dpmodels.mechanisms.scalar.paired import Paired, fits
 from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
 from dpmodels.statistics import moment_sensitivity, moment_weights
-from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights
+from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
 
 # Rows longer than this leave nothing to be clipped.

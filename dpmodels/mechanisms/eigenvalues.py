@@ -15,7 +15,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.eigen import psd_values, recompose
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.statistics.moments import eigenvalue_sensitivity
 from dpmodels.typing import Floats
 
 EIGENVALUES = "eigenvalues"

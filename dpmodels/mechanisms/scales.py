@@ -14,7 +14,7 @@ from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.privacy import ZCDP, Guarantee, split_gaussian
 from dpmodels.released import MomentNoise
 from dpmodels.statistics import moment_sensitivity, moment_weights
-from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights
+from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 
 # From this scale on the discrete law's profile exceeds the continuous one's
 # by less than 1e-11 of itself, which the margin of the calibration covers.

@@ -15,9 +15,8 @@ from scipy.special import ndtri
 from dpmodels.arguments import truth
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design, design
-from dpmodels.formula.parse import parse
+from dpmodels.formula.parse import parse, variables_in
 from dpmodels.formula.response import two_sided
-from dpmodels.formula.syntax import variables_in
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall

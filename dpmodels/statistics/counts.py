@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from dpmodels.design.cells import PrivateCells
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.additive import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
 

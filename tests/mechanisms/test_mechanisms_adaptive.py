@@ -28,7 +28,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
 from dpmodels.statistics.increments import doublings, increment_sensitivity
-from dpmodels.statistics.sensitivity import absolute_sensitivity, eigenvalue_sensitivity
+from dpmodels.statistics.moments import absolute_sensitivity, eigenvalue_sensitivity
 
 RELATIONS = ("replace", "add-remove")
 GUARANTEES = [ApproxDP(1.0, 1e-6), ApproxDP(20.0, 1e-3), ZCDP(0.1)]

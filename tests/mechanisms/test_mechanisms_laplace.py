@@ -29,7 +29,7 @@ from dpmodels.mechanisms.covariance.laplace import Laplace
 from dpmodels.mechanisms.scales import SMALLEST_LAPLACE, laplace_multipliers
 from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP, adjacency
 from dpmodels.statistics import MomentWeights
-from dpmodels.statistics.sensitivity import absolute_sensitivity, absolute_weights
+from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 
 TAKES = (PureDP, ApproxDP, ZCDP)
 REPLACE, ADD_REMOVE = adjacency("replace"), adjacency("add-remove")

@@ -32,7 +32,7 @@ from dpmodels.privacy import (
     compose_gaussians,
     gaussian_multiplier,
 )
-from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.statistics.moments import eigenvalue_sensitivity
 
 
 @pytest.mark.parametrize("guarantee", [USUAL[ApproxDP], USUAL[ZCDP]], ids=str)

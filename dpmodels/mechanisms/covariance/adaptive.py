@@ -89,7 +89,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
-from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.statistics.moments import eigenvalue_sensitivity
 from dpmodels.typing import Floats
 
 # The search stops at a relative width of 2**-30.

@@ -65,7 +65,7 @@ from dpmodels.postprocess import denoise, denoise_values
 from dpmodels.privacy import Guarantee, LaplaceEvent, PureEvent
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import MomentWeights, Statistic, clipped_moments
-from dpmodels.statistics.sensitivity import absolute_sensitivity
+from dpmodels.statistics.moments import absolute_sensitivity
 from dpmodels.typing import Floats
 
 

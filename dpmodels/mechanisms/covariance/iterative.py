@@ -68,7 +68,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Statistic, moments
-from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.statistics.moments import eigenvalue_sensitivity
 from dpmodels.typing import Floats
 
 # Of the budget, without and with the sum of the rows: choices.

@@ -4,7 +4,7 @@ Theorem
     The release is ε-differentially private with ε = Δ/b, for either adjacency, and so ε²/2-zCDP
     (Bun and Steinke 2016). An (ε, δ) guarantee leaves its δ unused.
 Sensitivity
-    Δ of :func:`dpmodels.statistics.sensitivity.absolute_sensitivity`, proved there: with d columns
+    Δ of :func:`dpmodels.statistics.moments.absolute_sensitivity`, proved there: with d columns
     and the upper triangle alone a row adds at most (d + 1)/2, and two complete rows differ by at
     most the smaller of d/√2 + 1 and √(d(d + 3)/2), where d + 1 is twice a row's own. Reached to 5
     % by four clusters of coordinates, ``√(2/d) (cos t, sin t)`` at t = π/8 and quarter turns from

@@ -46,7 +46,7 @@ from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, moments
-from dpmodels.statistics.sensitivity import eigenvalue_sensitivity
+from dpmodels.statistics.moments import eigenvalue_sensitivity
 
 
 @dataclass(frozen=True)
