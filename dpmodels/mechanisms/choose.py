@@ -1,14 +1,48 @@
-"""From the word ``mechanism=`` of a verb to a strategy."""
+"""From the word ``mechanism=`` of a verb to a strategy; ``"auto"`` by public facts alone.
+
+Every rule of ``"auto"`` is in closed form, on the assumption of rows half as long as the bound
+allows (as long, where each is divided by its norm), with eigenvalues that fall as 1/i:
+
+- Gaussian guarantees: ``gauss``, whose noise has a known law, where it is
+  predicted to lose less than 5 % of the energy that the wanted components capture (of the norm of
+  the covariance where all are wanted), or where rows are too few for clipping to gain; else
+  ``shells``.
+- Pure guarantees: ``laplace`` by the same rule, else ``adaptive_pure``; but
+  ``ppca`` where that is predicted to capture 15 % more.
+- Where the number of rows is private or not known beforehand: the one with a
+  known law.
+- Counts: the one with less noise; for one mean of a public number of rows
+  ``paired`` where it has less in the sum.
+
+Predicted losses of energy were held against simulated releases from such rows, 5 to 100 columns,
+10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06 of the simulated ones.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from dpmodels.errors import ArgumentError, said
-from dpmodels.mechanisms.protocol import CovarianceMechanism, SubspaceMechanism
+from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.protocol import (
+    CountMechanism,
+    CovarianceMechanism,
+    Facts,
+    SubspaceMechanism,
+)
+from dpmodels.mechanisms.scalar.paired import Paired, fits
+from dpmodels.mechanisms.second_moment import scatter_range
+from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
+from dpmodels.statistics import moment_sensitivity, moment_weights
+from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
+from dpmodels.typing import Floats
 
 Mechanism = CovarianceMechanism | SubspaceMechanism
 Table = Mapping[str, type[Mechanism]]
@@ -53,3 +87,165 @@ def _checked(mechanism: object, example: type) -> Any:
         f"mechanism= is of type {type(mechanism).__name__}; expected a name or an instance such "
         f"as dp.mechanisms.{example.__name__}()"
     )
+
+
+# Rows longer than this leave nothing to be clipped.
+LONG = 0.9
+# What gauss and laplace may cost, and how much more ppca has to capture: choices.
+SMALL = 0.05
+BETTER = 1.15
+# What adaptive_pure, whose radius may be up to twice too long, leaves of the noise of laplace.
+ADAPTED = 0.6
+# Rows over the noise multiplier: with fewer, clipping gains less than what it costs.
+FEW = 150
+# By this part simulated losses exceed the formulas' where they are far from random.
+LATE = 0.3
+
+
+def auto_moments(
+    facts: Facts, guarantee: Guarantee, rows: int | None, known: frozenset[str]
+) -> tuple[str, str]:
+    """Return the name of a mechanism of the table and the reason, as it is printed.
+
+    `rows` is None where their number is private or not known yet, `known` the names the verb
+    takes.
+    """
+    lawful = "laplace" if isinstance(guarantee, PureDP) and "laplace" in known else "gauss"
+    if rows is None:
+        return lawful, "its noise has a known law; the number of rows is not known beforehand."
+    if isinstance(guarantee, PureDP):
+        return _pure(facts, guarantee.eps, max(rows, 1), lawful, known)
+    return _gaussian(facts, guarantee, max(rows, 1), known)
+
+
+def auto_counts(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism for counts, or for one mean, and the reason."""
+    strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
+    if isinstance(guarantee, PureDP):
+        best, reason = strategies[0], "it needs no delta."
+        noise = best.plan(facts, guarantee).noise_sd
+    else:
+        noises = [one.plan(facts, guarantee).noise_sd for one in strategies]
+        noise, place = min(noises), noises.index(min(noises))
+        best, other = strategies[place], strategies[1 - place].card.name
+        reason = (
+            f"its noise has an sd of {noise:.2g} rows; that of {other} would have "
+            f"{noises[1 - place]:.2g}."
+        )
+    # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
+    apart = noise / math.sqrt(2)
+    paired = Paired().plan(facts, guarantee).noise_sd / 2 if fits(facts) else math.inf
+    if apart <= paired:
+        return best.card.name, reason
+    return "paired", (
+        f"its noise in the sum has an sd of {paired:.2g} ranges; that of {best.card.name} would "
+        f"have {apart:.2g}."
+    )
+
+
+def _gaussian(
+    facts: Facts, guarantee: Guarantee, rows: int, known: frozenset[str]
+) -> tuple[str, str]:
+    weights = moment_weights(facts.adjacency, centred=facts.centred)
+    sensitivity = moment_sensitivity(facts.adjacency, weights)
+    multiplier = gaussian_multiplier(guarantee)
+    loss, of = _loss(facts, multiplier * sensitivity / math.sqrt(2) / rows)
+    short = facts.row_length < LONG and rows >= FEW * multiplier and "shells" in known
+    if loss < SMALL or not short:
+        return "gauss", f"at n = {rows:,} its noise is predicted to cost {_percent(loss)} of {of}."
+    return "shells", (
+        f"at n = {rows:,} the noise of gauss is predicted to cost {_percent(loss)} of {of}; noise "
+        "by the length of the rows costs less where they are short."
+    )
+
+
+def _pure(
+    facts: Facts, eps: float, rows: int, lawful: str, known: frozenset[str]
+) -> tuple[str, str]:
+    weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
+    scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
+    sd = math.sqrt(2) * scale / rows
+    loss, of = _loss(facts, sd)
+    cost = f"noise is predicted to cost {_percent(loss)} of {of}"
+    short = facts.row_length < LONG and rows * eps >= FEW and "adaptive_pure" in known
+    adapts = loss >= SMALL and short
+    if loss >= SMALL and "ppca" in known and _wanted(facts) < facts.columns:
+        matrix = noise_loss(facts, ADAPTED * sd if adapts else sd)
+        own = directions_loss(facts, rows * eps / scatter_range(facts))
+        if 1 - own > BETTER * (1 - matrix):
+            return "ppca", (
+                f"at n = {rows:,} it is predicted to lose {_percent(own)} of {of}, laplace "
+                f"{_percent(loss)}."
+            )
+    if adapts:
+        return "adaptive_pure", (
+            f"at n = {rows:,} the Laplace {cost}; inside a radius found privately it costs less "
+            "where rows are short."
+        )
+    return lawful, f"at n = {rows:,} its {cost}."
+
+
+def _percent(share: float) -> str:
+    return "100%" if share > 0.995 else f"{100 * share:.2g}%"
+
+
+def _loss(facts: Facts, sd: float) -> tuple[float, str]:
+    """Return what noise of an sd costs, and of what: energy, or the norm of the covariance."""
+    if _wanted(facts) < facts.columns:
+        return noise_loss(facts, sd), "the captured energy"
+    norm = float(np.linalg.norm(_eigenvalues(facts)))
+    return sd * math.sqrt(facts.columns * (facts.columns + 1)) / norm, "the covariance"
+
+
+def noise_loss(facts: Facts, sd: float) -> float:
+    """Return the share of captured energy that a noisy matrix loses.
+
+    `sd` is the noise of an entry of the covariance, rows in the unit ball.
+
+    To first order noise turns the eigenvectors of two values with gap g by an angle of variance
+    ``sd²/g²``, which loses g times it; with ``sd²/(g² + columns sd²)`` the sum over all pairs has
+    the right limit, the loss of random directions, for large noise too.
+    """
+    gaps, kept = _gaps(facts)
+    loss = float((gaps * sd**2 / (gaps**2 + facts.columns * sd**2)).sum())
+    return _corrected(loss, gaps) / kept
+
+
+def directions_loss(facts: Facts, concentration: float) -> float:
+    """Return the share of captured energy that the exponential mechanism loses.
+
+    The density is ``exp(concentration · energy)``, energy by row.
+
+    The squared cosine of a drawn direction with a left-out eigenvector at gap g is about
+    ``1/(b + 2 concentration g)``, with b such that all squared cosines of a direction have the sum
+    1. Newton's steps find b from below.
+    """
+    gaps, kept = _gaps(facts)
+    components = float(_wanted(facts))
+    b = np.full((len(gaps), 1), components)
+    for _ in range(12):
+        cosines = 1 / (b + 2 * concentration * gaps)
+        excess = components / b + cosines.sum(axis=1, keepdims=True) - 1
+        b += excess / (components / b**2 + (cosines**2).sum(axis=1, keepdims=True))
+    return _corrected(float((gaps / (b + 2 * concentration * gaps)).sum()), gaps) / kept
+
+
+def _corrected(loss: float, gaps: Floats) -> float:
+    """Raise a loss by `LATE` of its distance to that of random directions."""
+    return loss * (1 + LATE * (1 - loss * sum(gaps.shape) / float(gaps.sum())))
+
+
+def _wanted(facts: Facts) -> int:
+    return facts.components or facts.columns
+
+
+def _eigenvalues(facts: Facts) -> Floats:
+    """Return the reference spectrum, in units of the squared row norm."""
+    values = 1 / np.arange(1.0, facts.columns + 1)
+    return np.asarray(facts.row_length**2 * values / values.sum())
+
+
+def _gaps(facts: Facts) -> tuple[Floats, float]:
+    """Return gaps between eigenvalues kept and left out, and the sum of those kept."""
+    values, kept = _eigenvalues(facts), _wanted(facts)
+    return values[:kept, None] - values[None, kept:], float(values[:kept].sum())

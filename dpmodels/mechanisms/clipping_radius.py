@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.add_noise import GAUSSIAN, Law, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, SMALLEST_LAPLACE, Law, add_noise
 from dpmodels.mechanisms.protocol import Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_LAPLACE
 from dpmodels.noise import Entropy, discrete_laplace
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency

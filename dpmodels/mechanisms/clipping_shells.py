@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.add_noise import add_noise, noised_symmetric
+from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, add_noise, noised_symmetric
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.shells import Increment

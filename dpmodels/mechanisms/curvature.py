@@ -7,9 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, Law, noised_symmetric
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    ROOM,
+    ROUND_UP,
+    SMALLEST_SCALE,
+    Law,
+    noised_symmetric,
+)
 from dpmodels.mechanisms.coefficients import RegressionFacts
-from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess.solve import newton_step

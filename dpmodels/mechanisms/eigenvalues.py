@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels import arguments
-from dpmodels.mechanisms.add_noise import GAUSSIAN, Law, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.eigen import psd_values, recompose

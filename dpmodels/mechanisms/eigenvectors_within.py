@@ -23,10 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels import arguments
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    ROUND_UP,
+    SMALLEST_SCALE,
+    noised_moments,
+)
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.release_terms import release_terms
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.second_moment import Scatter, largest_row, scatter_norm, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice

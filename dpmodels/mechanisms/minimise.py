@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import LAPLACE, Law, add_noise
-from dpmodels.mechanisms.scales import ROUND_UP
+from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, Law, add_noise
 from dpmodels.noise import Entropy
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.protocol import Loss

@@ -11,7 +11,7 @@ from dpmodels.design.cells import unbound_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS, choose
-from dpmodels.mechanisms.auto import auto_counts
+from dpmodels.mechanisms.choose import auto_counts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.question import Question

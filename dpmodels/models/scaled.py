@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
 from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import SUBSPACE, Facts, choose
-from dpmodels.mechanisms.auto import auto_moments
-from dpmodels.mechanisms.choose import Table
+from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.models.crossing import Way
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question

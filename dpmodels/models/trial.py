@@ -15,8 +15,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, private_design
 from dpmodels.errors import BudgetError, shorten
 from dpmodels.mechanisms import Facts, Plan, choose
-from dpmodels.mechanisms.auto import auto_moments
-from dpmodels.mechanisms.choose import Mechanism, Table
+from dpmodels.mechanisms.choose import Mechanism, Table, auto_moments
 from dpmodels.noise import simulation, source
 from dpmodels.released import Release, SubspaceRelease
 from dpmodels.results import MomentsCall

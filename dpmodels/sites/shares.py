@@ -43,7 +43,7 @@ from __future__ import annotations
 import math
 
 from dpmodels.errors import ArgumentError, said
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.typing import Floats
 
 # Covers the rounding of every product and root of floats.

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
-from dpmodels.statistics.additive import additive
-from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms import add_noise, clipping_shells, scales
+from dpmodels.mechanisms import add_noise, clipping_shells
 from dpmodels.mechanisms.covariance import gauss, none, projection, separate, separate_pure
 from dpmodels.mechanisms.subspace import ppca
 from dpmodels.noise import seeded
@@ -23,14 +23,14 @@ def replacing_a_row_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
     def without_root_two(adjacency, weights):
         return moment_sensitivity(adjacency, weights) / np.sqrt(2)
 
-    patch.setattr(scales, "moment_sensitivity", without_root_two)
+    patch.setattr(add_noise, "moment_sensitivity", without_root_two)
 
 
 def the_weights_are_left_out_of_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
     def unweighted(adjacency, weights):
         return moment_sensitivity(adjacency, MomentWeights(0.0, 0.0))
 
-    patch.setattr(scales, "moment_sensitivity", unweighted)
+    patch.setattr(add_noise, "moment_sensitivity", unweighted)
 
 
 def the_count_weighs_twice_what_is_paid(patch: pytest.MonkeyPatch) -> None:
@@ -42,8 +42,8 @@ def the_count_weighs_twice_what_is_paid(patch: pytest.MonkeyPatch) -> None:
         paid = dataclasses.replace(weights, count=weights.count / 2)
         return moment_sensitivity(adjacency, paid)
 
-    patch.setattr(scales, "moment_weights", doubled)
-    patch.setattr(scales, "moment_sensitivity", unpaid)
+    patch.setattr(add_noise, "moment_weights", doubled)
+    patch.setattr(add_noise, "moment_sensitivity", unpaid)
 
 
 def the_mean_is_planned_with_too_little_noise(patch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def the_sensitivity_is_twice_too_large(patch: pytest.MonkeyPatch) -> None:
     def wasteful(adjacency, weights):
         return 2 * moment_sensitivity(adjacency, weights)
 
-    patch.setattr(scales, "moment_sensitivity", wasteful)
+    patch.setattr(add_noise, "moment_sensitivity", wasteful)
 
 
 def _everywhere(patch: pytest.MonkeyPatch, own: Callable[..., object], other: object) -> None:
@@ -162,8 +162,8 @@ def the_release_states_half_its_noise(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_laplace_sensitivity_is_halved(patch: pytest.MonkeyPatch) -> None:
-    own = scales.absolute_sensitivity
-    patch.setattr(scales, "absolute_sensitivity", lambda *facts: own(*facts) / 2)
+    own = add_noise.absolute_sensitivity
+    patch.setattr(add_noise, "absolute_sensitivity", lambda *facts: own(*facts) / 2)
 
 
 def an_increment_has_no_noise(patch: pytest.MonkeyPatch) -> None:

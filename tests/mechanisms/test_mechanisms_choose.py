@@ -18,7 +18,7 @@ from dpmodels.mechanisms import (
     Gauss,
     choose,
 )
-from dpmodels.mechanisms.auto import auto_moments
+from dpmodels.mechanisms.choose import auto_moments
 from dpmodels.privacy import ApproxDP, PureDP, adjacency
 
 ALL = COVARIANCE | SUBSPACE

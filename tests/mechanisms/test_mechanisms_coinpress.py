@@ -10,9 +10,9 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.covariance import coinpress
 from dpmodels.mechanisms.covariance.coinpress import CoinPress, normal_radius
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Passes, Statistic

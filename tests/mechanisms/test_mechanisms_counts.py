@@ -13,8 +13,7 @@ from dpmodels.design.cells import private_cells
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.sides import grouping, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.auto import auto_counts
-from dpmodels.mechanisms.choose import choose
+from dpmodels.mechanisms.choose import auto_counts, choose
 from dpmodels.mechanisms.count_plan import CountFacts, units_of
 from dpmodels.mechanisms.counts import COUNTS, Gaussian, Geometric
 from dpmodels.noise import seeded

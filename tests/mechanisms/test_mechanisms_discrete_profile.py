@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.privacy import ApproxDP, gaussian_delta, gaussian_multiplier
 
 EXCESS = 3.0

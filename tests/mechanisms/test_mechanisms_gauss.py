@@ -9,7 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import Facts, Gauss
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import MAX_BITS, MIN_BITS
 from dpmodels.privacy import (

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.regression.gradients import Start
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.noise import seeded
 from dpmodels.privacy import adjacency
 from dpmodels.statistics import Statistic

@@ -24,8 +24,8 @@ from moment_cases import (
     thinned,
 )
 
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, gaussian_scales
 from dpmodels.mechanisms.covariance.mod_sulq import ModSulq, published_scale
-from dpmodels.mechanisms.scales import SMALLEST_SCALE, gaussian_scales
 from dpmodels.privacy import ApproxDP, adjacency, gaussian_multiplier
 from dpmodels.statistics import MomentWeights, moment_sensitivity
 

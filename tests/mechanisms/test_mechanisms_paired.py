@@ -14,8 +14,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
-from dpmodels.mechanisms.auto import auto_counts
-from dpmodels.mechanisms.choose import choose
+from dpmodels.mechanisms.choose import auto_counts, choose
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.scalar.paired import Paired, fits
 from dpmodels.noise import seeded

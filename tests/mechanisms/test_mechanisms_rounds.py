@@ -10,9 +10,9 @@ import dpmodels as dp
 from dpmodels.design import Scaling, private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts, Rounds
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.covariance import rounds
 from dpmodels.mechanisms.noisy_count import gaussian_count
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho

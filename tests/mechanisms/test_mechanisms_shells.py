@@ -10,10 +10,10 @@ import dpmodels as dp
 from dpmodels.design import private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.clipping_shells import MOST_BITS, SHARES, shells
 from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.mechanisms.noisy_count import gaussian_count
-from dpmodels.mechanisms.scales import SMALLEST_SCALE
 from dpmodels.noise import seeded, source
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise

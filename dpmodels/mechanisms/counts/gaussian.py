@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan, counts_released, units_of
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.noise import Entropy, discrete_gaussian
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.count_plan import (
     LEAST_SCALE,
     CountFacts,
@@ -36,7 +37,6 @@ from dpmodels.mechanisms.count_plan import (
     counts_released,
     units_of,
 )
-from dpmodels.mechanisms.scales import ROUND_UP, laplace_multipliers
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, CountsRelease

@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.mechanisms.clipped_candidates import (
     DIAGONAL,
     HALF_DIAGONAL,
@@ -71,7 +72,6 @@ from dpmodels.mechanisms.clipping_shells import (
 from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
 from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess import denoise_values

@@ -34,6 +34,10 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.mechanisms.add_noise import (
     LAPLACE,
+    ROOM,
+    ROUND_UP,
+    SMALLEST_LAPLACE,
+    laplace_multipliers,
     noised_symmetric,
 )
 from dpmodels.mechanisms.clipped_candidates import (
@@ -58,7 +62,6 @@ from dpmodels.mechanisms.clipping_shells import MOST_BITS
 from dpmodels.mechanisms.eigenvalues import EIGENVALUES, eigenvalue_scale
 from dpmodels.mechanisms.noisy_count import COUNT_SHARE, CountNoise, laplace_count
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROOM, ROUND_UP, SMALLEST_LAPLACE, laplace_multipliers
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import denoise, denoise_values

@@ -29,9 +29,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import gaussian_scales, hand_over, noised_moments
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentsRelease

@@ -41,14 +41,16 @@ from dpmodels.arguments import between, whole
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
     NoisyMoments,
+    gaussian_scales,
     hand_over,
     noise_of,
     noised_count,
     noised_symmetric,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian

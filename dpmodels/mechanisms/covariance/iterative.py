@@ -42,7 +42,17 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import LAPLACE, NoisyMoments, hand_over, noise_of, noised_count
+from dpmodels.mechanisms.add_noise import (
+    LAPLACE,
+    ROOM,
+    ROUND_DOWN,
+    ROUND_UP,
+    SMALLEST_LAPLACE,
+    NoisyMoments,
+    hand_over,
+    noise_of,
+    noised_count,
+)
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -52,7 +62,6 @@ from dpmodels.mechanisms.eigenvalues import (
 )
 from dpmodels.mechanisms.noisy_count import laplace_count
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROOM, ROUND_DOWN, ROUND_UP, SMALLEST_LAPLACE
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import sequential_bingham
 from dpmodels.noise.lattice import choose_lattice

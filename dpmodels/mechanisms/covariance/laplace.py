@@ -29,9 +29,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import LAPLACE, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    LAPLACE,
+    hand_over,
+    laplace_multipliers,
+    laplace_scales,
+    noised_moments,
+)
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import laplace_multipliers, laplace_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, MomentsRelease

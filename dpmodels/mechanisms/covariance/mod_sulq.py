@@ -32,9 +32,15 @@ from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
+    gaussian_scales,
+    hand_over,
+    lattice_for,
+    noised_moments,
+)
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import ApproxDP, GaussianEvent, Guarantee, gaussian_multiplier

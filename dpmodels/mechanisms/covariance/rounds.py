@@ -39,10 +39,16 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import add_noise, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
+    add_noise,
+    gaussian_scales,
+    hand_over,
+    noised_moments,
+)
 from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, Card, MomentsRelease

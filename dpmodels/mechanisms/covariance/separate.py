@@ -28,7 +28,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    SMALLEST_SCALE,
+    gaussian_scales,
+    hand_over,
+    lattice_for,
+    noised_moments,
+)
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -38,7 +44,6 @@ from dpmodels.mechanisms.eigenvalues import (
     trace_cap,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease

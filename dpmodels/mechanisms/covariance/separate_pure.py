@@ -25,7 +25,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import LAPLACE, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    LAPLACE,
+    ROOM,
+    SMALLEST_LAPLACE,
+    hand_over,
+    laplace_multipliers,
+    laplace_scales,
+    lattice_for,
+    noised_moments,
+)
 from dpmodels.mechanisms.eigenvalues import (
     EIGENVALUES,
     checked_share,
@@ -35,13 +44,6 @@ from dpmodels.mechanisms.eigenvalues import (
     trace_cap,
 )
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import (
-    ROOM,
-    SMALLEST_LAPLACE,
-    laplace_multipliers,
-    laplace_scales,
-    lattice_for,
-)
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, MomentsRelease

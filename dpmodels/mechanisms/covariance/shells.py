@@ -36,7 +36,15 @@ from typing import ClassVar
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import NoisyMoments, hand_over, noise_of, noised_count
+from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
+    NoisyMoments,
+    hand_over,
+    in_steps,
+    noise_of,
+    noised_count,
+)
 from dpmodels.mechanisms.clipping_shells import (
     SHARES,
     noised_shells,
@@ -47,7 +55,6 @@ from dpmodels.mechanisms.clipping_shells import (
 from dpmodels.mechanisms.eigenvalues import trace_cap
 from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, in_steps
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import denoise_values
 from dpmodels.postprocess.shells import accumulate

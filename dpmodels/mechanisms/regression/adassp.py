@@ -33,10 +33,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import NoisyMoments, add_noise, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
+    NoisyMoments,
+    add_noise,
+    gaussian_scales,
+    hand_over,
+    lattice_for,
+    noised_moments,
+)
 from dpmodels.mechanisms.eigenvalues import checked_share
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales, lattice_for
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Card, MomentsRelease

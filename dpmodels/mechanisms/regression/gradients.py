@@ -39,7 +39,15 @@ import numpy as np
 
 from dpmodels.arguments import between, truth, whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import GAUSSIAN, NoisyMoments, add_noise, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    ROUND_UP,
+    SMALLEST_SCALE,
+    NoisyMoments,
+    add_noise,
+    gaussian_scales,
+    noised_moments,
+)
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -49,7 +57,6 @@ from dpmodels.mechanisms.coefficients import (
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scales
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE, gaussian_scales
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
 from dpmodels.postprocess import nearest_psd

@@ -28,9 +28,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, hand_over, noised_moments
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    gaussian_scales,
+    hand_over,
+    laplace_multipliers,
+    laplace_scales,
+    noised_moments,
+)
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import gaussian_scales, laplace_multipliers, laplace_scales
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import Card, MomentsRelease

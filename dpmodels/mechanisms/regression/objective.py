@@ -43,7 +43,7 @@ from typing import ClassVar
 
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, Law
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, Law, laplace_multipliers
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -63,7 +63,6 @@ from dpmodels.mechanisms.objective_noise import (
     spherical,
     spherical_sd,
 )
-from dpmodels.mechanisms.scales import laplace_multipliers
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (

@@ -30,6 +30,7 @@ import numpy as np
 
 from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import laplace_multipliers
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -40,7 +41,6 @@ from dpmodels.mechanisms.coefficients import (
 )
 from dpmodels.mechanisms.minimise import furthest, minimise, tolerance
 from dpmodels.mechanisms.objective_noise import LEAST_RIDGE, spherical, spherical_sd
-from dpmodels.mechanisms.scales import laplace_multipliers
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
 from dpmodels.privacy import (

@@ -40,10 +40,10 @@ from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.count_plan import LEAST_SCALE
 from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
 from dpmodels.mechanisms.release_terms import release_terms
-from dpmodels.mechanisms.scales import ROUND_DOWN
 from dpmodels.noise import (
     Entropy,
     discrete_laplace,

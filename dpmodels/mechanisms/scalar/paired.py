@@ -30,6 +30,7 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
+from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
 from dpmodels.mechanisms.count_plan import (
     LEAST_SCALE,
     CountFacts,
@@ -37,7 +38,6 @@ from dpmodels.mechanisms.count_plan import (
     counts_released,
     units_of,
 )
-from dpmodels.mechanisms.scales import ROUND_UP, laplace_multipliers
 from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import Guarantee, LaplaceEvent
 from dpmodels.released import Card, CountsRelease

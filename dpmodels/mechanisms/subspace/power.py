@@ -34,14 +34,13 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import add_noise
+from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, add_noise
 from dpmodels.mechanisms.eigenvectors_within import (
     axes_noise,
     checked_purchase,
     hand_over_frame,
 )
 from dpmodels.mechanisms.protocol import SILENT, Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_UP, SMALLEST_SCALE
 from dpmodels.mechanisms.second_moment import largest_row, scatter_norm, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import uniform_frames

@@ -42,9 +42,9 @@ from typing import ClassVar
 
 from dpmodels.arguments import word
 from dpmodels.design import PrivateDesign
+from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.eigenvectors_within import axes_noise, checked_purchase, hand_over_frame
 from dpmodels.mechanisms.protocol import Facts, Plan
-from dpmodels.mechanisms.scales import ROUND_DOWN
 from dpmodels.mechanisms.second_moment import scatter_range, second_moment, wanted
 from dpmodels.noise import Entropy
 from dpmodels.noise.bingham_frames import matrix_bingham, sequential_bingham

@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
-from dpmodels.mechanisms.auto import auto_moments, directions_loss, noise_loss
+from dpmodels.mechanisms.choose import auto_moments, directions_loss, noise_loss
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
 
 ALL = frozenset(COVARIANCE | SUBSPACE)
