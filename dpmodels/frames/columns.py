@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 from dpmodels.frames.arrow_cells import arrow_cells
 from dpmodels.frames.convert import MISSING
-from dpmodels.frames.kind import Kind, kind_of
-from dpmodels.frames.protocol import Chunk
-from dpmodels.frames.require import require
+from dpmodels.frames.protocol import Chunk, Kind
+from dpmodels.frames.require import kind_of, require
 
 if TYPE_CHECKING:
     import pandas

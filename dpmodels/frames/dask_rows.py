@@ -17,10 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
-from dpmodels.frames.kind import Kind, kind_of_dtype
 from dpmodels.frames.progress import as_one_of_many, steps
-from dpmodels.frames.protocol import Chunk, RowSource, unfinished
-from dpmodels.frames.require import require
+from dpmodels.frames.protocol import Chunk, Kind, RowSource, unfinished
+from dpmodels.frames.require import kind_of_dtype, require
 
 Sums = tuple[NDArray[Any], int]
 """Exact integers, and the number of rows they are of."""

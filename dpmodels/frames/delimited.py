@@ -10,8 +10,7 @@ from typing import ClassVar, Final, TextIO
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.kind import ANY, Kind
-from dpmodels.frames.protocol import Chunk
+from dpmodels.frames.protocol import ANY, Chunk, Kind
 from dpmodels.frames.require import require
 
 # Possessive: nothing is ever tried twice, so a line takes time in proportion to its length.

@@ -9,10 +9,9 @@ import numpy as np
 
 from dpmodels.errors import FrameError
 from dpmodels.frames.files import folder_cells, require_once, shown
-from dpmodels.frames.kind import ANY, Kind, kind_of_arrow
 from dpmodels.frames.prefetch import prefetch
-from dpmodels.frames.protocol import Chunk, unfinished
-from dpmodels.frames.require import require
+from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
+from dpmodels.frames.require import kind_of_arrow, require
 
 # A choice: bytes read at a time, small beside a page.
 _BUFFER: Final = 1 << 16

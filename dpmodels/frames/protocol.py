@@ -1,13 +1,36 @@
 """What every source of rows offers: its column names, then blocks of columns, or why not all."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-from dpmodels.frames.kind import Kind
-
 Chunk = Mapping[str, NDArray[Any]]
+
+
+class Holds(IntEnum):
+    """Cells of what sort a column can hold, fewest first."""
+
+    NOTHING = 0
+    """Neither numbers nor text."""
+    WHOLE = 1
+    """Whole numbers and logical values."""
+    ANYTHING = 2
+    """Numbers or text, or nobody knows before the cells are read."""
+
+
+class Kind(NamedTuple):
+    """What a column can hold, and the name of its type for messages.
+
+    Not named are the types inside the type: the fields of a structure may have been keys in a row.
+    """
+
+    holds: Holds
+    name: str = ""
+
+
+ANY: Final = Kind(Holds.ANYTHING)
 
 
 class RowSource(Protocol):

@@ -5,8 +5,7 @@ from itertools import chain
 from typing import ClassVar
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.kind import ANY, Kind
-from dpmodels.frames.protocol import Chunk, RowSource
+from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource
 from dpmodels.frames.require import require
 
 
