@@ -19,8 +19,8 @@ import numpy as np
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import Categorical, Codebook, Numeric, Variable
 from dpmodels.errors import ArgumentError
-from dpmodels.privacy.neighbours import AdjacencyName
-from dpmodels.privacy.neighbours import adjacency as relation
+from dpmodels.privacy.budget import AdjacencyName
+from dpmodels.privacy.budget import adjacency as relation
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpmodels.privacy import adjacency as relation
-from dpmodels.privacy.neighbours import AdjacencyName
+from dpmodels.privacy.budget import AdjacencyName
 
 
 @dataclass(frozen=True, repr=False, eq=False)

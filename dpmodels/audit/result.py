@@ -11,7 +11,7 @@ from dpmodels.audit.claim import Claim
 from dpmodels.audit.counts import Counts
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import gaussian_eps
-from dpmodels.privacy.neighbours import AdjacencyName
+from dpmodels.privacy.budget import AdjacencyName
 from dpmodels.results.base import Printed
 
 if TYPE_CHECKING:

@@ -30,9 +30,6 @@ class DelimitedRows:
 
     A record that other software wrote over k lines, with line breaks inside its quotes, is k rows
     here. Tables with such cells are better written as Parquet.
-
-    A record that other software wrote over k lines, with line breaks inside its quotes, is k rows
-    here. Tables with such cells are better written as Parquet.
     """
 
     path: Path

@@ -34,11 +34,8 @@ def eigen(matrix: Floats) -> Eigen:
 def nearest_psd(matrix: Floats, trace_cap: float | None = None) -> Floats:
     """Return the positive semidefinite matrix nearest in Frobenius norm.
 
-    Projection onto a convex set that holds the matrix before noise: the error of a released matrix
-    can only fall. One eigendecomposition.
-
-    `trace_cap` is a positive public upper bound on the trace: the squared row bound for a second
-    moment divided by the number of rows.
+    The set is convex and holds the matrix before noise: the error of a released one can only fall.
+    `trace_cap` is a positive public upper bound on the trace.
 
     >>> import numpy as np
     >>> nearest_psd(np.diag([0.9, 0.5, -0.2]), trace_cap=1.0)

@@ -1,7 +1,16 @@
 """Guarantees, events, calibration, composition and the ledger: no noise, no data."""
 
 from dpmodels.privacy.account import Charge, charge, check_ledger
-from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
+from dpmodels.privacy.budget import (
+    ZCDP,
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    adjacency,
+    resolve_budget,
+)
 from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import (
     bounded_range_to_zcdp,
@@ -21,7 +30,6 @@ from dpmodels.privacy.events import (
 )
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.neighbours import Adjacency, AdjacencyName, adjacency
 from dpmodels.privacy.spent import Spent
 
 __all__ = [

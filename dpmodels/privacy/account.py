@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dpmodels.errors import ArgumentError
+from dpmodels.privacy.budget import Adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.protocol import Claim
 
 

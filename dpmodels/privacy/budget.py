@@ -1,17 +1,21 @@
-"""Privacy guarantees as values: a bare float never stands for a budget.
+"""What is guaranteed, and to whom: budgets as values, and the relation of neighbours.
+
+A bare float never stands for a budget.
 
 .. [1] Dwork, C., Kenthapadi, K., McSherry, F., Mironov, I. and Naor, M. (2006). "Our Data,
    Ourselves: Privacy Via Distributed Noise Generation." EUROCRYPT 2006.
 .. [2] Bun, M. and Steinke, T. (2016). "Concentrated Differential Privacy: Simplifications,
    Extensions, and Lower Bounds." TCC 2016-B.
+.. [3] Dwork, C. and Roth, A. (2014). "The Algorithmic Foundations of Differential Privacy."
+   Foundations and Trends in Theoretical Computer Science 9(3-4), 211-407. Section 2.3.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from dpmodels.arguments import real
-from dpmodels.errors import BudgetError, said
+from dpmodels.errors import ArgumentError, BudgetError, said
 
 _WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
 
@@ -172,3 +176,63 @@ def resolve_budget(
             "delta out, or write eps=1.0, delta=1e-6 and no budget."
         )
     return budget
+
+
+AdjacencyName = Literal["replace", "add-remove"]
+
+_DESCRIPTIONS: Final = {
+    "replace": "replace one row, n public",
+    "add-remove": "add or remove one row",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """A relation between neighbouring tables.
+
+    Parameters
+    ----------
+    name : {"replace", "add-remove"}
+        ``"replace"``: one row is changed to any other, the number of rows is public.
+        ``"add-remove"``: one row more or fewer, the number of rows is private and has to be bought.
+
+    Raises
+    ------
+    ArgumentError
+        If the name is neither of the two.
+
+    Examples
+    --------
+    >>> Adjacency("replace").describe()
+    'replace one row, n public'
+    >>> Adjacency("add-remove").n_public
+    False
+    """
+
+    name: AdjacencyName
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name not in _DESCRIPTIONS:
+            raise ArgumentError(
+                f"adjacency={said(self.name)} is not known: write adjacency='replace' (one row is "
+                "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
+                "private)."
+            )
+
+    @property
+    def n_public(self) -> bool:
+        """Whether the number of rows is a public fact."""
+        return self.name == "replace"
+
+    def describe(self) -> str:
+        """Return the relation in a few words, as reports print it."""
+        return _DESCRIPTIONS[self.name]
+
+
+def adjacency(name: AdjacencyName | Adjacency) -> Adjacency:
+    """Return the neighbouring relation a verb's word `adjacency` stands for.
+
+    >>> adjacency("replace")
+    Adjacency(name='replace')
+    """
+    return name if isinstance(name, Adjacency) else Adjacency(name)

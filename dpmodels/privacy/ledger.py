@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
-from dpmodels.privacy.budget import Guarantee, resolve_budget
+from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, resolve_budget
+from dpmodels.privacy.budget import adjacency as known_adjacency
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.ledger_file import open_store
@@ -31,8 +32,6 @@ from dpmodels.privacy.lines import (
     without_last,
 )
 from dpmodels.privacy.memory import Memory
-from dpmodels.privacy.neighbours import Adjacency, AdjacencyName
-from dpmodels.privacy.neighbours import adjacency as known_adjacency
 from dpmodels.privacy.protocol import Claim, Store
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import printed, register_rows

@@ -29,11 +29,10 @@ from urllib.parse import quote
 
 from dpmodels.arguments import between
 from dpmodels.errors import FrameError, LedgerError
-from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.lines import Line, following, opened, opening
 from dpmodels.privacy.memory import claimed
-from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.protocol import Claim
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath

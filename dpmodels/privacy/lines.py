@@ -19,10 +19,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, get_args
 
 from dpmodels.errors import LedgerError
-from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
-from dpmodels.privacy.neighbours import Adjacency, adjacency
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
 

@@ -7,12 +7,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Final
 
 from dpmodels.errors import LedgerError
-from dpmodels.privacy.budget import ApproxDP
+from dpmodels.privacy.budget import Adjacency, ApproxDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.compose import pure_eps
 from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
 from dpmodels.privacy.filters import TOLERANCE, Filter
-from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.spent import Spent, capacity, price
 from dpmodels.privacy.totals import Totals
 

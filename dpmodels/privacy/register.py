@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dpmodels.labels import plain
-from dpmodels.privacy.budget import Guarantee
+from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.lines import (
     CHARGED,
@@ -16,7 +16,6 @@ from dpmodels.privacy.lines import (
     significant,
     totals_of,
 )
-from dpmodels.privacy.neighbours import Adjacency
 from dpmodels.privacy.spent import capacity
 
 COLUMNS = (
