@@ -70,7 +70,8 @@ def dp_lm(
         codebook's worst case: less noise, and bias where rows are longer.
     mechanism : str or instance
         ``"auto"``, ``"moments"`` (noisy moments of terms and response) or
-        ``"adassp"`` (the same, and a ridge by a private eigenvalue).
+        ``"adassp"`` (the same, and a ridge by a private eigenvalue);
+        ``dp.mechanisms.Rounds()`` for bounds that are much too wide.
     adjacency, ledger
         As for :func:`dp_pca`.
 

@@ -79,7 +79,8 @@ def dp_pca(
     mechanism : str or instance
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or
         ``dp.mechanisms.SUBSPACE``; the automatic choice goes by public facts
-        and is explained in the table.
+        and is explained in the table. ``"rounds"`` is for bounds that are much too
+        wide and for counts at the edge of their bounds; ``"auto"`` does not take it.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of :attr:`PCAResult.cov`, free
         of charge; some mechanisms use it within.
