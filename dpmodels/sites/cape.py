@@ -42,8 +42,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.key_file import Seat
 from dpmodels.sites.keys import PairStream, pair_key
+from dpmodels.sites.masked_sum import MaskedSum
 from dpmodels.sites.payload import (
     WORD,
     AnyPlan,
@@ -51,24 +51,20 @@ from dpmodels.sites.payload import (
     coalition,
     draw,
     multiplier,
-    pack,
     require_gaussian,
     scales,
     shared_by,
 )
-from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
+from dpmodels.sites.protocol import Names, Parts, Statistics, Trust
 from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import (
-    WORDS,
     Words,
     coalition_view,
     masked,
     pair_masks,
-    sent_by_all,
     summed,
     to_words,
 )
-from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
 
 # Correlated noise over the planned one, a choice: the leak is then 10⁻⁶ of the budget.
@@ -79,7 +75,7 @@ MOST_LEAK = 0.1  # Of the budget, a choice
 
 
 @dataclass(frozen=True)
-class Cape(LetterProtocol):
+class Cape(MaskedSum):
     """Noise shares under correlated noise that cancels at the aggregator.
 
     Parameters
@@ -102,8 +98,6 @@ class Cape(LetterProtocol):
         holds="the aggregator with up to t of the sites, all of whom follow the protocol",
         source="Imtiaz, Mohammadi and Sarwate (2019), correlated noise in pairs",
     )
-    passes_noise: ClassVar[bool] = True
-    keyed: ClassVar[bool] = True
 
     def seats(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
@@ -142,38 +136,11 @@ class Cape(LetterProtocol):
             )
         return noise_share(honest, multiplier(plan), scales(plan), leak)
 
-    def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
-        """Run all sites and the aggregator in this process, with fresh keys."""
-        sent, rows = sent_by_all(self.send, statistics, plan, entropy)
-        return self.whole(strategy, sent, names, rows, plan)
-
     def view(
         self, strategy: Any, statistics: Statistics, plan: AnyPlan, entropy: Entropy
     ) -> Floats:
         """Return the honest sum, and each honest vector without the masks that colluders share."""
         return coalition_view(self, statistics, plan, entropy, self.pair_noise)
-
-    def part(
-        self,
-        strategy: Any,
-        statistic: Statistic,
-        plan: AnyPlan,
-        seat: Seat | None,
-        session: bytes,
-        entropy: Entropy,
-    ) -> Words:
-        """Return what the site sends, in words for any number of rows."""
-        assert seat is not None
-        return self.send(
-            pack(statistic, plan),
-            *(plan, seat.place, seat.private, seat.public, session, WORDS, entropy),
-        )
-
-    def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
-        return "words", (WORDS, len(scales(plan)))
 
     def send(
         self,

@@ -37,7 +37,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.noise import Entropy
-from dpmodels.sites.key_file import Seat
 from dpmodels.sites.keys import (
     KeyShare,
     PairStream,
@@ -46,35 +45,32 @@ from dpmodels.sites.keys import (
     public_bytes,
     split_secret,
 )
+from dpmodels.sites.masked_sum import MaskedSum
 from dpmodels.sites.payload import (
     WORD,
     AnyPlan,
     Payload,
     coalition,
     multiplier,
-    pack,
     require_gaussian,
     scales,
     shared_by,
 )
-from dpmodels.sites.protocol import LetterProtocol, Names, Parts, Statistics, Trust
+from dpmodels.sites.protocol import Names, Parts, Statistics, Trust
 from dpmodels.sites.shares import honest_sites, noise_share
 from dpmodels.sites.summing import (
-    WORDS,
     Words,
     add,
     coalition_view,
     masked,
     pair_masks,
-    sent_by_all,
     summed,
 )
-from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
 
 @dataclass(frozen=True)
-class SecureSum(LetterProtocol):
+class SecureSum(MaskedSum):
     """Pairwise masked sum.
 
     Parameters
@@ -101,8 +97,6 @@ class SecureSum(LetterProtocol):
         holds="the aggregator with up to t of the sites, all of whom follow the protocol",
         source="Bonawitz et al. (2017)",
     )
-    passes_noise: ClassVar[bool] = True
-    keyed: ClassVar[bool] = True
 
     def seats(self, names: Names) -> Names:
         """Name all sites; refuse fewer than two."""
@@ -120,13 +114,6 @@ class SecureSum(LetterProtocol):
         """Refuse strategies without Gaussian noise on integers."""
         require_gaussian(strategy, plan, self.trust.name)
 
-    def release(
-        self, strategy: Any, statistics: Statistics, names: Names, plan: Any, entropy: Entropy
-    ) -> Any:
-        """Run all sites and the aggregator in this process, with fresh keys."""
-        sent, rows = sent_by_all(self.send, statistics, plan, entropy)
-        return self.whole(strategy, sent, names, rows, plan)
-
     def share(self, plan: AnyPlan, sites: int) -> float:
         """Return the scale of each site's noise over the planned one."""
         honest = sites - self.colluders - self.dropouts
@@ -137,26 +124,6 @@ class SecureSum(LetterProtocol):
     ) -> Floats:
         """Return the honest sum; single vectors are uniform."""
         return coalition_view(self, statistics, plan, entropy)
-
-    def part(
-        self,
-        strategy: Any,
-        statistic: Statistic,
-        plan: AnyPlan,
-        seat: Seat | None,
-        session: bytes,
-        entropy: Entropy,
-    ) -> Words:
-        """Return what the site sends, in words for any number of rows."""
-        assert seat is not None
-        return self.send(
-            pack(statistic, plan),
-            *(plan, seat.place, seat.private, seat.public, session, WORDS, entropy),
-        )
-
-    def shape(self, plan: AnyPlan) -> tuple[str, tuple[int, ...]]:
-        """Return that of the integers in words."""
-        return "words", (WORDS, len(scales(plan)))
 
     def send(
         self,
@@ -169,11 +136,7 @@ class SecureSum(LetterProtocol):
         words: int,
         entropy: Entropy,
     ) -> Words:
-        """Return what a site sends, its noise under masks, shape (words, numbers).
-
-        The private key is for this release only; `place` is the site's in the order of the public
-        keys, and the session what is released, the same words at all sites.
-        """
+        """Return what a site sends: its noisy integers under uniform words."""
         masks = self._masks(place, private, public, session, (words, payload.exact.size))
         share = self.share(plan, len(public))
         return masked(payload, plan, share, masks, words, entropy)
