@@ -135,7 +135,7 @@ def lm_way(question: Question) -> Way[LMResult]:
         asked = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
         coder = row_coder(both.terms) if both.terms.names else None
         model = LinearModel(both.intercept, weights)
-        call = moments_call(own, asked, ledger, reason).held_in(release.ball)
+        call = moments_call(own, asked, release, ledger, reason)
         return LMResult(call, release, model, coder)
 
     def chosen(mechanism: object, _: object) -> tuple[Any, str]:

@@ -13,7 +13,7 @@ from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.models.crossing import Way
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
-from dpmodels.released import MomentsRelease
+from dpmodels.released import MomentsRelease, Release
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
 from dpmodels.sites import together
@@ -57,9 +57,7 @@ def scaled_way(
 
     def made(release: Any, ledger: str, reason: str) -> Made:
         asked = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
-        call = moments_call(own, asked, ledger, reason)
-        if isinstance(release, MomentsRelease):
-            call = call.held_in(release.ball)
+        call = moments_call(own, asked, release, ledger, reason)
         return result(call, release, row_coder(own.public))
 
     return Way(question, own, facts, chosen, made, "gauss", lawful=lawful)
@@ -74,11 +72,12 @@ def checked_rule(denoise: object) -> str | None:
 
 
 def moments_call(
-    own: PrivateDesign, asked: Mapping[str, Any], ledger: str, reason: str
+    own: PrivateDesign, asked: Mapping[str, Any], release: Release, ledger: str, reason: str
 ) -> MomentsCall:
     """Return the public facts of a release of moments; `asked` fills what a design does not say."""
+    ball = release.ball if isinstance(release, MomentsRelease) else None
     public, scaling = own.public, own.scaling
-    return MomentsCall(
+    call = MomentsCall(
         formula=public.formula,
         codebook=public.codebook,
         names=public.names,
@@ -93,3 +92,4 @@ def moments_call(
         reason=reason,
         **asked,
     )
+    return call.held_in(ball)
