@@ -159,14 +159,15 @@ class Rounds:
         held, ball = statistic, None
         if not public.unit:
             size, entry = plan.facts.columns, plan.steps.diagonal / plan.lattice.steps**2
-            noises = {
-                "1": plan.scales.get("sum 2", 0.0) * math.sqrt(size),
-                "2": entry * math.sqrt(size * (size + 1) / 2),
-            }
-            for turn, noise in noises.items():
+            # Of the sum that each turn's radius is for: of the rows, and of their squares.
+            noises = (
+                plan.scales.get("sum 2", 0.0) * math.sqrt(size),
+                entry * math.sqrt(size * (size + 1) / 2),
+            )
+            for turn, noise in enumerate(noises, start=1):
                 held = _about_the_mean(held, f"sum {turn}", plan, entropy)
                 seen = _lengths(held, public, f"lengths {turn}", plan, entropy)
-                held = _within(held, seen.radius(noise, int(turn)))
+                held = _within(held, seen.radius(noise, power=turn))
             found = held.scaling
             if found.row_norm < public.row_norm:
                 ball = Ball(found.centre, found.row_norm, *seen.beyond(found.row_norm))
