@@ -28,6 +28,8 @@ def plain(text: str) -> str:
     ('two lines', '\\x1b[31mred')
     """
     line = " ".join(text.split())
+    if line.isprintable():
+        return line
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line
     )

@@ -14,6 +14,8 @@ _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
 
 def width(text: str) -> int:
     """Columns that a terminal gives: wide East Asian characters two, combining marks none."""
+    if text.isascii():
+        return len(text)
     wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
     combining = sum(unicodedata.category(c) in ("Mn", "Me") for c in text)
     return len(text) + wide - combining
