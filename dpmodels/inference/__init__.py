@@ -1,5 +1,6 @@
 """Noise intervals and confidence intervals, made where their numbers are made."""
 
+from dpmodels.inference.bounded import product_spread as product_spread
 from dpmodels.inference.law import entry_sd as entry_sd
 from dpmodels.inference.law import mean_sd as mean_sd
 from dpmodels.inference.law import read_spectrum as read_spectrum

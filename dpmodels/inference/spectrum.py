@@ -33,6 +33,8 @@ _TINY = 1e-200
 
 # A choice: up to this multiple of the reach of noise, intervals treat components as alike.
 NEAR = 1.3
+# A choice: how often noise stays below where loadings are read.
+CLEAR = 0.999
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,19 @@ class Spectrum:
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each component stands above the noise floor."""
-        return self.values > self.floor
+        """Whether each component, and every larger one, stands above its noise floor."""
+        return np.logical_and.accumulate(self.values > self.floor)
+
+    @property
+    def readable(self) -> NDArray[np.bool_]:
+        """Whether loadings say more of a component than noise does.
+
+        Its expected cosine is at least ½, and noise alone reaches so far in one release of a
+        thousand at most.
+        """
+        everything = np.ones_like(self.pair_variance, dtype=bool)
+        clear = self.values > reach_of_noise(self.pair_variance, everything, CLEAR)
+        return np.asarray(clear & self.distinct & (np.nan_to_num(self.expected_cos2()) >= 0.5))
 
     @cached_property
     def alike(self) -> NDArray[np.bool_]:
@@ -135,19 +148,18 @@ class Spectrum:
         Second-order corrected normal intervals for components that stand apart from the others; for
         those that do not, as wide as noise in their group reaches (Weyl); nan below the floor.
         """
-        return self._interval(self.pair_variance, level)
+        return self.confidence_interval(np.zeros_like(self.pair_variance), level)
 
-    def confidence_interval(self, rows: float, level: float = 0.95) -> tuple[Floats, Floats]:
+    def confidence_interval(
+        self, sampling: Floats, level: float = 0.95
+    ) -> tuple[Floats, Floats]:
         """Return intervals for the population's eigenvalues: noise and sampling.
 
-        Rows that are near Gaussian add ``ℓ_i ℓ_j/n`` to the variance of the entry (i, j), twice
-        that on the diagonal; the same correction as for noise then takes off Lawley's bias [2]_.
+        `sampling` bounds the sampling variance of each entry in the eigenvector basis. It pushes
+        eigenvalues as noise does, by Lawley's bias [2]_; but since the bound may not be reached,
+        the interval holds all that is between no push and the largest.
         """
-        size = np.maximum(np.nan_to_num(self.debiased()), 0.0)
-        sampling = np.outer(size, size) * (1 + np.eye(len(size))) / rows
-        return self._interval(self.pair_variance + sampling, level)
-
-    def _interval(self, variance: Floats, level: float) -> tuple[Floats, Floats]:
+        variance = self.pair_variance + sampling
         near = alike(self.values, variance, NEAR)
         apart = self._inverse_gaps(near)
         stretched = 1 + (variance * apart**2).sum(axis=1)
@@ -156,9 +168,11 @@ class Spectrum:
         reach = reach_of_noise(variance, near, level) * np.sqrt(stretched)
         grouped = np.maximum(alone, np.hypot(reach, width * self.count_sd))
         half = np.where(near.sum(axis=1) > 1, grouped, alone)
-        middle = self.values - (variance * apart).sum(axis=1)
-        middle = np.where(self.distinct, middle, np.nan)
-        return np.maximum(middle - half, 0.0), np.maximum(middle + half, 0.0)
+        middle = self.values - (self.pair_variance * apart).sum(axis=1)
+        middle = np.where(self.distinct, np.maximum(middle, 0.0), np.nan)
+        push = sampling * apart
+        down, up = np.maximum(push, 0.0).sum(axis=1), np.maximum(-push, 0.0).sum(axis=1)
+        return np.maximum(middle - down - half, 0.0), middle + up + half
 
     def _inverse_gaps(self, together: NDArray[np.bool_]) -> Floats:
         """Return ``1/(y_i - y_j)`` between components of different groups, else 0."""

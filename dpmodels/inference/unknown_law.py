@@ -34,6 +34,8 @@ class Unread:
         """Whether each eigenvalue is positive."""
         return self.values > 0
 
+    readable = distinct
+
     @property
     def alike(self) -> NDArray[np.bool_]:
         """No two components are known to be alike."""

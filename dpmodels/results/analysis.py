@@ -19,6 +19,7 @@ from dpmodels.postprocess import (
     in_units,
     second_moment_about,
 )
+from dpmodels.postprocess.support import support
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.typing import Floats
@@ -72,11 +73,33 @@ class Analysis:
 
     @cached_property
     def spectrum(self) -> Spectrum | Unread:
-        """The eigenvalues of `plain` with their noise law, where it has one."""
-        if not self.lawful:
+        """The eigenvalues of `best` with their noise law, where it has one."""
+        if not self.lawful or self.best is not self.plain:
             return Unread(self.eigen.values)
-        own = self.eigen if self.best is self.plain else eigen(self.plain.matrix)
-        return read_spectrum(self.plain, own)
+        return read_spectrum(self.plain, self.eigen)
+
+    @cached_property
+    def told(self) -> int | None:
+        """How many components of `plain` stand above its noise; None without its law."""
+        if not self.lawful:
+            return None
+        return int(read_spectrum(self.plain, eigen(self.plain.matrix)).distinct.sum())
+
+    def reach(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Return how far rows lie below and above the released mean, each of shape (directions,).
+
+        `directions`, shape (columns, directions), multiply scaled columns. Rows that were shortened
+        lie between the box and the origin.
+        """
+        lower, upper = self.call.box
+        lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+        ends = [
+            [support(way, lower, upper, self.call.row_norm) for way in (-own, own)]
+            for own in directions.T
+        ]
+        below, above = np.array(ends).T
+        along = self.plain.mean @ directions
+        return np.maximum(below + along, 0.0), np.maximum(above - along, 0.0)
 
     @cached_property
     def denoised(self) -> Floats:
@@ -99,13 +122,13 @@ class Analysis:
 
         Without the law of the noise, the eigenvalues of the estimate.
         """
-        if isinstance(self.spectrum, Spectrum) and self.best is self.plain:
+        if isinstance(self.spectrum, Spectrum):
             return self.spectrum.captured()
         return np.maximum(self.eigen.values, 0.0)
 
     def share_sd(self, total: float) -> Floats:
         """Return the noise sd of ``captured() / total``, nan where it has no known law."""
-        if isinstance(self.spectrum, Spectrum) and self.best is self.plain:
+        if isinstance(self.spectrum, Spectrum):
             sd = float(np.linalg.norm(self.plain.diagonal_sd))
             return self.spectrum.share_sd(total, sd)
         return np.full(len(self.eigen.values), np.nan)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
-from dpmodels.inference import entry_sd, mean_sd
+from dpmodels.inference import entry_sd, mean_sd, product_spread
 from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease, release_facts
@@ -47,9 +47,11 @@ class CovResult(Result):
 
     Intervals are of pairs of columns (``column1, column2``, the released
     ``cov``), nan without a law of the noise. They are normal: under Laplace
-    noise those of 95 % cover at least 93 %. :meth:`conf_int` assumes
-    near-Gaussian rows, by which sampling adds ``(s_ii s_jj + s_ij²)/n`` to the
-    variance of the entry ``(i, j)``, and needs the law and the mean.
+    noise those of 95 % cover at least 93 %. :meth:`conf_int` needs the law and
+    the mean, and assumes nothing of the rows but the bounds they are held in:
+    its sampling error is the largest that rows with the released moments can
+    have within them. Of columns of 0 and 1 it is their own; of others intervals
+    of 95 % cover at least 95 %, and are long where bounds are wide.
     """
 
     call: MomentsCall
@@ -174,7 +176,8 @@ class CovResult(Result):
         return ", ".join(self.call.names[i] for i in weak)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return self._intervals(self.noise_sd.to_numpy(), level)
+        width = float(ndtri((1 + level) / 2)) * self.noise_sd.to_numpy()
+        return self._intervals(width, width)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         if not self.lawful:
@@ -187,19 +190,23 @@ class CovResult(Result):
                 "conf_int() is not available with center=False: the sampling law of a second "
                 "moment about 0 needs the mean; noise_int() is available"
             )
-        own = self.cov.to_numpy()
-        variances = np.diagonal(own)
-        sampling = (np.outer(variances, variances) + own**2) / self.ncomplete
-        sd = np.sqrt(self.noise_sd.to_numpy() ** 2 + sampling)
-        return self._intervals(sd, level)
+        own, quantile = self._analysis, float(ndtri((1 + level) / 2))
+        ends = own.reach(np.eye(len(self.call.names)))
+        spread, slope = product_spread(own.plain.matrix, *ends)
+        # The variance at the other end of the interval, as in Wilson's, is what it is held against.
+        moved = quantile**2 * slope / (2 * self.ncomplete)
+        squared = entry_sd(own.plain) ** 2 + spread / self.ncomplete
+        width = np.sqrt(quantile**2 * squared + moved**2)
+        unit = np.outer(self._unit, self._unit)
+        return self._intervals((width - moved) * unit, (width + moved) * unit)
 
-    def _intervals(self, sd: Floats, level: float) -> pd.DataFrame:
-        """Return normal intervals about the released entries; variances are not negative."""
+    def _intervals(self, below: Floats, above: Floats) -> pd.DataFrame:
+        """Return intervals about the released entries; a variance below 0 is read as 0."""
         released = self.cov_released.to_numpy()
-        width = float(ndtri((1 + level) / 2)) * sd
         least = np.full_like(released, -np.inf)
         np.fill_diagonal(least, 0.0)
-        lower, upper = np.maximum(released - width, least), np.maximum(released + width, least)
+        middle = np.maximum(released, least)
+        lower, upper = np.maximum(middle - below, least), middle + above
         return self._pairs(cov=released, lower=lower, upper=upper)
 
     def _pairs(self, **matrices: Floats) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference import Spectrum, Unread
+from dpmodels.inference import Spectrum, Unread, product_spread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
@@ -33,10 +34,13 @@ class PCAResult(Result):
     -----
     Every attribute is computed from the release, at no further cost.
     Eigenvalues are variances of the centred, scaled columns; in each
-    component the loading of largest size is positive. Intervals are those of
-    eigenvalues; :meth:`conf_int` assumes near-Gaussian rows, has nan where the
-    noise is too large for it, and is not available of a correlation matrix,
-    whose sampling law is another.
+    component the loading of largest size is positive. Where the mechanism made
+    an estimate of its own, whose error has no known law, there is no floor, no
+    interval and no cosine. Intervals are those of eigenvalues, nan below the
+    floor. :meth:`conf_int` assumes nothing of the rows but the bounds they are
+    held in, within which its sampling error is the largest that the released
+    moments allow: intervals of 95 % cover at least 95 %. It needs the mean, and
+    is not available of a correlation matrix, whose sampling law is another.
     """
 
     call: MomentsCall
@@ -109,10 +113,14 @@ class PCAResult(Result):
         """Share of the non-private total variance along each released component.
 
         Corrected, where its law is known, for the noise that the components
-        were chosen with, so the shares of all components add up to one; nan
-        where the total is noise.
+        were chosen with, so the shares of all components add up to one; where
+        those above the noise floor have more than the released total, theirs
+        do. nan where the total is noise.
         """
-        ratio = self._analysis.captured() / self.total_variance
+        captured = np.where(self.spectrum.distinct, self._analysis.captured(), 0.0)
+        told = float(np.maximum(captured, 0.0).sum())
+        total = self.total_variance
+        ratio = self._analysis.captured() / (max(total, told) if total > 0 else math.nan)
         return self._by_component(ratio, "explained_variance_ratio")
 
     @property
@@ -204,12 +212,20 @@ class PCAResult(Result):
                 'conf_int() is not available with scale="sd": the eigenvalues of a correlation '
                 "matrix have another sampling law; noise_int() is available"
             )
-        if isinstance(self.spectrum, Unread) or self.release.estimate is not None:
+        if isinstance(self.spectrum, Unread):
             raise NotAvailable(
                 "conf_int() is not available: the estimates of this release have no known sampling "
                 'law; fit with mechanism="gauss", and between sites protocol="full" or "secure_sum"'
             )
-        return self._intervals(*self.spectrum.confidence_interval(self._analysis.best.count, level))
+        if not self.call.center:
+            raise NotAvailable(
+                "conf_int() is not available with center=False: the sampling law of a second "
+                "moment about 0 needs the mean; noise_int() is available"
+            )
+        own = self._analysis
+        ends = own.reach(own.eigen.vectors / own.plain.divisor[:, None])
+        spread, _ = product_spread(np.diag(np.maximum(own.eigen.values, 0.0)), *ends)
+        return self._intervals(*self.spectrum.confidence_interval(spread / own.plain.count, level))
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         index = pd.Index(component_names(self.ncomp), name="component")
@@ -231,7 +247,7 @@ class PCAResult(Result):
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
         names, share = component_names(self.ncomp), self.explained_variance_ratio.to_numpy()
         table = {"PC": names, "std_dev": self.sdev.to_numpy(), "percent": share}
-        return pd.DataFrame({**table, "cumulative": np.cumsum(share)})
+        return pd.DataFrame({**table, "cumulative": np.minimum(np.cumsum(share), 1.0)})
 
     def _line(self) -> dict[str, Any]:
         return {

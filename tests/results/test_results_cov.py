@@ -77,11 +77,26 @@ def test_the_noise_of_an_entry(cov):
 
 def test_confidence_intervals_add_sampling(cov):
     fit = cov(noise=2e-3)
-    width = (fit.conf_int()["upper"] - fit.conf_int()["lower"]).to_numpy() / (2 * 1.959964)
-    variances = np.diagonal(MATRIX)
-    sampling = (np.outer(variances, variances) + MATRIX**2) / 1_000 * np.outer(UNITS, UNITS) ** 2
-    said = np.sqrt(fit.noise_sd.to_numpy() ** 2 + sampling)
-    np.testing.assert_allclose(width, said[np.triu_indices(3)], rtol=1e-6)
+    bounds, upper = fit.conf_int(), np.triu_indices(3)
+    unit = np.outer(UNITS, UNITS)[upper]
+    noise = (fit.noise_sd.to_numpy()[upper] / unit) ** 2
+    # Rows from -1 to 1 with mean 0: E t_i² t_j² <= v_i for i = j, else the least of v_i and v_j.
+    most = np.minimum.outer(np.diagonal(MATRIX), np.diagonal(MATRIX)) - MATRIX**2
+    slope = np.where(np.eye(3), 1 - np.diagonal(MATRIX), 0.0)[upper]
+    moved = 1.959964**2 * slope / 2_000
+    half = np.sqrt(1.959964**2 * (noise + most[upper] / 1_000) + moved**2)
+    lower = np.maximum(MATRIX[upper] - half + moved, np.where(np.eye(3)[upper], 0, -np.inf))
+    np.testing.assert_allclose(bounds["upper"] / unit, MATRIX[upper] + half + moved, rtol=1e-6)
+    np.testing.assert_allclose(bounds["lower"] / unit, lower, rtol=1e-6)
+
+
+def test_no_interval_of_a_variance_is_a_point(cov):
+    # A released variance far below 0 is read as 0: its intervals still reach up.
+    fit = cov(np.diag([-3.0, 0.16, 0.09]), noise=1.0)
+    for bounds in (fit.noise_int(), fit.conf_int()):
+        own = bounds.iloc[0]
+        assert own["lower"] == 0
+        assert own["upper"] >= 1.9 * math.sqrt(2) * UNITS[0] ** 2
 
 
 def test_intervals_of_variances_are_not_negative(cov):

@@ -1,0 +1,47 @@
+"""How much products of bounded columns can vary, whatever the rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpmodels.typing import Floats
+
+
+def fourth_moment(variance: Floats, below: Floats, above: Floats) -> Floats:
+    """Return the largest ``E t⁴`` of numbers from ``-below`` to ``above`` with mean 0.
+
+    With B the farther and A the nearer end, and any ``e >= A``, ``c = (e - B)/2``, the polynomial
+    ``t⁴ - (t + e)(t - B)(t - c)²`` is at least t⁴ on the range and, its cubic term being 0, has the
+    expectation ``(3c² + eB)v + eBc²``. It is least at ``c = -v/B``, where the two values c and B
+    attain it, or else at ``e = A``. Numbers that are 0 or 1 attain it.
+    """
+    far, near = np.maximum(np.maximum(below, above), 1e-200), np.minimum(below, above)
+    held = np.clip(variance, 0.0, far * near)
+    middle = np.maximum(-held / far, (near - far) / 2)
+    end = far * (far + 2 * middle)
+    return np.asarray((3 * middle**2 + end) * held + end * middle**2)
+
+
+def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
+    """Return the largest variances of products of columns with mean 0, and how they grow.
+
+    `second` holds the expectations of the products, shape (columns, columns); column i lies from
+    ``-below`` to ``above``. The second matrix is the slope of the first by `second`.
+
+    A square ``t_i²`` is at most the square of the farther end, and at most the line ``A_i B_i +
+    (B_i - A_i) t_i``, which is above 0 and meets it at both ends: so the expectation of ``t_i²
+    t_j²`` is at most ``R_i² v_j``, and at most ``A_i B_i A_j B_j + (B_i - A_i)(B_j - A_j) s_ij``,
+    which columns of 0 and 1 attain.
+    """
+    variance, reach = np.maximum(np.diagonal(second), 0.0), np.maximum(below, above)
+    ends, tilt = below * above, above - below
+    slope = np.outer(tilt, tilt)
+    lines = np.outer(ends, ends) + slope * second
+    by_reach = np.outer(reach**2, variance)
+    squared = np.minimum(by_reach, by_reach.T)
+    slope = np.where(lines < squared, slope, 0.0)
+    spread = np.maximum(np.minimum(lines, squared) - second**2, 0.0)
+    own = np.maximum(fourth_moment(variance, below, above) - variance**2, 0.0)
+    np.fill_diagonal(spread, own)
+    np.fill_diagonal(slope, np.divide(own, variance, out=reach**2, where=variance > 0))
+    return spread, slope
