@@ -50,7 +50,7 @@ def quantile(pop):
 
 
 def hist(pop):
-    bins = pd.cut(pop.x1, np.linspace(pop.x1.min(), pop.x1.max(), 11), include_lowest=True)
+    bins = pd.cut(pop.x1, np.linspace(*pop.attrs["bounds"], 11), include_lowest=True)
     return bins.value_counts(normalize=True, sort=False).to_numpy(), "~ x1", dp.dp_hist
 
 

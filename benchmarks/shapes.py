@@ -75,6 +75,7 @@ def population(shape, rows=1_000_000, seed=1):
         ).astype(int)
     frame["visits"] = np.minimum(rng.poisson(np.exp(0.5 * own)), 15)
     frame["g"] = np.array(GROUPS)[np.searchsorted([0.5, 0.8, 0.97], rng.uniform(size=rows))]
+    frame.attrs["bounds"] = (low, high)
     events = {f"event{round(100 * rate)}": [0, 1] for rate in RATES}
     book = {f"x{at}": (low, high) for at in range(1, 6)}
     return Population(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -14,6 +14,8 @@ from dpmodels.typing import Floats
 
 # The test solves a system of this many equations.
 MOST_CELLS = 2_000
+# Rows that a level has to have, however small the noise.
+FEWEST = 1.0
 # Fourth cumulant of the noise, in units of its squared variance.
 EXCESS = {"laplace": 3.0, "gaussian": 0.0}
 
@@ -23,7 +25,8 @@ class Independence:
     """A test of mutual independence of the factors of a table.
 
     nan where the margins are lost in noise, for the `reason` given; `smallest` is the least
-    expected count.
+    expected count. `pooled` are the places of the levels of each factor that were taken as one;
+    they are those of the released margins, and `df` is that of the table so made.
     """
 
     statistic: float
@@ -31,6 +34,7 @@ class Independence:
     df: int
     smallest: float
     reason: str = ""
+    pooled: tuple[tuple[int, ...], ...] = ()
 
 
 def independence(table: Floats, noise: Noise) -> Independence:
@@ -44,28 +48,45 @@ def independence(table: Floats, noise: Noise) -> Independence:
     that by the fourth cumulants: the p-value is that of a multiple of a chi-square variable with
     the same mean and variance [2]_. The plain statistic of a noisy table rejects too often.
 
+    Levels with too few rows for the noise are taken as one before. Margins decide on it, which to
+    first order tell nothing of the excess: the test keeps its size.
+
     .. [1] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square hypothesis tests."
        AISTATS.
     .. [2] Satterthwaite, F. E. (1946). "An approximate distribution of estimates of variance
        components." Biometrics Bulletin 2(6), 110-114.
     """
-    df = table.size - 1 - sum(size - 1 for size in table.shape)
     if table.size > MOST_CELLS:
+        df = degrees(table.shape)
         return Independence(math.nan, math.nan, df, math.nan, "the table has too many cells.")
-    total = float(table.sum())
+    drawn = noise.sd * noise.weights(np.eye(table.size))
+    pooled, makers = zip(*(_pooled(table, drawn, axis) for axis in range(table.ndim)), strict=True)
+    if min(map(len, makers)) < 2:
+        reason = "the total of a level cannot be told from 0 at this budget, pooled or not."
+        return Independence(math.nan, math.nan, degrees(table.shape), math.nan, reason)
+    maker = reduce(np.kron, makers)
+    made = (maker @ table.ravel()).reshape([len(own) for own in makers])
+    found = _tested(made, maker @ drawn, EXCESS[noise.law])
+    return replace(found, pooled=pooled)
+
+
+def degrees(shape: tuple[int, ...]) -> int:
+    """Return the degrees of freedom of mutual independence."""
+    return math.prod(shape) - 1 - sum(size - 1 for size in shape)
+
+
+def _tested(table: Floats, drawn: Floats, heavier: float) -> Independence:
+    """Test a table whose noise is `drawn`, shape (cells, variables), times independent ones."""
+    df, total = degrees(table.shape), float(table.sum())
     margins = [_margin(table, axis) for axis in range(table.ndim)]
-    if not _told(table, margins, noise):
-        reason = "the total of a level cannot be told from 0 at this budget."
-        return Independence(math.nan, math.nan, df, math.nan, reason)
     shares = reduce(np.multiply.outer, [margin / total for margin in margins]).ravel()
     expected = total * shares
     jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
     sampled = total * (np.diag(shares) - np.outer(shares, shares))
-    weights = noise.weights(np.eye(table.size))
-    drawn = noise.sd * jacobian @ weights
+    drawn = jacobian @ drawn
     metric = _metric(jacobian @ sampled @ jacobian.T + drawn @ drawn.T, df)
     statistic = float(((metric @ (table.ravel() - expected)) ** 2).sum())
-    excess = EXCESS[noise.law] * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
+    excess = heavier * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
     larger = 1 + excess / (2 * df)
     pvalue = float(chdtrc(df / larger, statistic / larger))
     return Independence(statistic, pvalue, df, float(expected.min()))
@@ -76,13 +97,31 @@ def _margin(table: Floats, axis: int) -> Floats:
     return np.asarray(table.sum(axis=others))
 
 
-def _told(table: Floats, margins: list[Floats], noise: Noise) -> bool:
-    """Whether every level of every factor has rows."""
-    for margin in margins:
-        sd = noise.sd * math.sqrt(table.size / margin.size)
-        if not (margin > max(TOLD * sd, 1.0)).all():
-            return False
-    return True
+def _pooled(table: Floats, drawn: Floats, axis: int) -> tuple[tuple[int, ...], Floats]:
+    """Return which levels of a factor to take as one, and what sums the levels so.
+
+    Those whose total cannot be told from 0, then the smallest of the others, until what they add up
+    to can. The matrix has the shape (levels left, levels); one row where too few are left.
+    """
+    size = table.shape[axis]
+    margin = _margin(table, axis)
+    own = np.eye(size)
+    noisy = np.moveaxis(drawn.reshape(*table.shape, -1), axis, 0).sum(
+        axis=tuple(range(1, table.ndim))
+    )
+
+    def told(levels: Floats) -> bool:
+        sd = float(np.linalg.norm(levels @ noisy))
+        return float(levels @ margin) > max(TOLD * sd, FEWEST)
+
+    order = np.argsort(margin, kind="stable")
+    taken = sum(not told(own[place]) for place in order.tolist())
+    while 0 < taken < size and not told(own[order[:taken]].sum(axis=0)):
+        taken += 1
+    if not taken:
+        return (), own
+    pooled, kept = np.sort(order[:taken]), np.sort(order[taken:])
+    return tuple(pooled.tolist()), np.vstack([own[kept], own[pooled].sum(axis=0)])
 
 
 def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, total: float) -> Floats:

@@ -87,20 +87,36 @@ class GroupMoments:
         return np.maximum(self._ratio(self._central(4)) - self.variances**2, 0.0)
 
     def mean_interval(self, level: float, *, population: bool) -> Interval:
-        """Return intervals of the population's means, or of those on these rows, within 0 and 1."""
+        """Return intervals of the population's means, or of those on these rows, within 0 and 1.
+
+        An estimate outside is moved to the end, and its interval with it, which holds all that the
+        other held: else some would hold nothing but the end.
+        """
         spread = np.nan_to_num(self.variances) * self.counts * population
         factor = student_factor(np.maximum(self.counts - 1, 1.0), (1 - level) / 2)
         lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
-        return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+        estimate = np.nan_to_num(self._ratio(self._mean_weights))
+        moved = np.clip(estimate, 0.0, 1.0) - estimate
+        return np.clip(lower + moved, 0.0, 1.0), np.clip(upper + moved, 0.0, 1.0)
 
     def variance_interval(self, level: float, *, population: bool) -> Interval:
-        """Return intervals of the variances, within 0 and 1/4; degree 4 for the population's."""
+        """Return intervals of the variances, within 0 and 1/4; degree 4 for the population's.
+
+        An estimate outside is moved to the end, as that of a mean.
+        """
         spread = np.zeros(len(self.parts))
         if population:
             spread = np.nan_to_num(self._square_spread) * self.counts
         lower, upper = self._invert(self._central(2), spread, level)
+        estimate = np.nan_to_num(self._ratio(self._central(2)))
+        held = np.clip(estimate, 0.0, 0.25)
+        # As Wilson's: the sampling error is that of the variance at the end, not at the estimate.
+        steeper = spread / np.maximum(held, 1e-200) / np.nan_to_num(self._divisor, nan=1.0) ** 2
+        moved = ndtri((1 + level) / 2) ** 2 * steeper / 2
         factor = np.nan_to_num(self._correction, nan=1.0)
-        return np.clip(lower * factor, 0.0, 0.25 * factor), np.clip(upper, 0.0, 0.25) * factor
+        lower = held + moved - np.hypot(estimate - lower, moved)
+        upper = held + moved + np.hypot(upper - estimate, moved)
+        return np.clip(lower, 0.0, 0.25) * factor, np.clip(upper, 0.0, 0.25) * factor
 
     # ---- sums -------------------------------------------------------------------------
 

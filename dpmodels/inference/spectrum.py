@@ -150,9 +150,7 @@ class Spectrum:
         """
         return self.confidence_interval(np.zeros_like(self.pair_variance), level)
 
-    def confidence_interval(
-        self, sampling: Floats, level: float = 0.95
-    ) -> tuple[Floats, Floats]:
+    def confidence_interval(self, sampling: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return intervals for the population's eigenvalues: noise and sampling.
 
         `sampling` bounds the sampling variance of each entry in the eigenvector basis. It pushes

@@ -133,7 +133,25 @@ def _test_notes(fit: TableResult) -> tuple[str, ...]:
     test = fit.chi2_test()
     if test.reason:
         return (f"No test: {test.reason}",)
-    return ("Some expected counts are below 5: the test is approximate.",) * (test.smallest < 5)
+    approximate = "Some expected counts are below 5: the test is approximate."
+    return (*_pooled(fit, test.pooled), *((approximate,) * (test.smallest < 5)))
+
+
+def _pooled(fit: TableResult, places: tuple[tuple[int, ...], ...]) -> list[str]:
+    """Say which levels the test takes as one."""
+    facts, notes = fit.call.tables[0], []
+    for factor, levels, own in zip(facts.factors, facts.levels, places, strict=True):
+        if own:
+            named = ", ".join(str(levels[i]) for i in own[:SHOWN_COLUMNS])
+            which = (
+                named
+                if len(own) <= SHOWN_COLUMNS
+                else f"{named} and {len(own) - SHOWN_COLUMNS} more"
+            )
+            notes.append(
+                f"Test: levels {which} of {factor} are pooled, too few rows for the noise."
+            )
+    return notes
 
 
 @report_of.register

@@ -61,7 +61,9 @@ def _variables(fit: CovResult) -> Section:
     shown = slice(0, SHOWN_VARIABLES)
     names = _labels(fit)[shown]
     spread, spread_noise = fit.sd.to_numpy()[shown], fit.sd_noise_sd.to_numpy()[shown]
-    cells = [_printed(spread, spread_noise), _sds(spread_noise)]
+    # Noise of the unbiased release is not that of an estimate made from it.
+    own_noise = spread_noise if fit.release.estimate is None else np.full(len(spread), np.nan)
+    cells = [_printed(spread, spread_noise), _sds(own_noise)]
     heads = ["Std. dev." if fit.call.center else "Root mean square", "noise sd"]
     if fit.center is not None and fit.center_noise_sd is not None:
         mean, noise = fit.center.to_numpy()[shown], fit.center_noise_sd.to_numpy()[shown]
@@ -140,7 +142,12 @@ def _noise_note(fit: CovResult) -> str:
             "unbiased release it was made from (cov_released), as a rule the noisier of the two."
         )
     taken = "" if fit.call.denoise is None else "The matrix has its noise taken off (cov); "
-    population = " For the population: conf_int()." if fit.call.center else ""
+    population = ""
+    if fit.call.center:
+        population = (
+            " For the population: conf_int(), of 95 % or more whatever the rows are within their "
+            "bounds."
+        )
     return (
         f"Digits end where noise begins. {taken}noise sds and noise_int() are those of the matrix "
         f"as released (cov_released), privacy noise only.{population}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from dpmodels.report import (
     Report,
@@ -44,7 +43,7 @@ def mean_report(fit: MeanResult) -> Report:
         "Noise sd and interval: privacy noise only, for the value on these rows. Std. err. and "
         "conf. interval: noise and sampling, for the population."
     )
-    return _report("Private means", fit, heads, _mean_cells(fit.tidy()), kinds)
+    return _report("Private means", fit, heads, _mean_cells(_lines(fit)), kinds)
 
 
 @report_of.register
@@ -55,7 +54,7 @@ def var_report(fit: VarResult) -> Report:
         "Noise interval: privacy noise only, for the value on these rows. Conf. interval: noise "
         "and sampling, for the population; needs thousands of rows where they are very skewed."
     )
-    return _report("Private variances", fit, heads, _var_cells(fit.tidy()), kinds)
+    return _report("Private variances", fit, heads, _var_cells(_lines(fit)), kinds)
 
 
 def _report(
@@ -75,7 +74,7 @@ def _report(
     return Report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
-            *described_header(fit.call, fit.release, complete_text(complete, sd)),
+            *described_header(fit.call, fit.release, complete_text(complete, sd, fit.release.rows)),
             ("Variable", facts.measured),
         ),
         sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),
@@ -84,7 +83,13 @@ def _report(
     )
 
 
-def _mean_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
+def _lines(fit: GroupedResult) -> list[dict[object, float]]:
+    """Return what is printed of each group; of no more rows than there are."""
+    table = fit.tidy().head(SHOWN_GROUPS)
+    return table.assign(count=table["count"].clip(upper=fit.release.rows)).to_dict("records")
+
+
+def _mean_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
     return [
         (
             _rows(row),
@@ -93,11 +98,11 @@ def _mean_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
             signif(row["std_error"], 2),
             *_ends(row),
         )
-        for row in table.head(SHOWN_GROUPS).to_dict("records")
+        for row in lines
     ]
 
 
-def _var_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
+def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
     return [
         (
             _rows(row),
@@ -105,7 +110,7 @@ def _var_cells(table: pd.DataFrame) -> list[tuple[str, ...]]:
             signif(row["sd"], 3),
             *_ends(row),
         )
-        for row in table.head(SHOWN_GROUPS).to_dict("records")
+        for row in lines
     ]
 
 

@@ -70,16 +70,19 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     return f"{signif(call.row_norm, 3)} ({why})"
 
 
-def complete_rows(ncomplete: float, sd: float) -> str:
-    """Say how many rows are complete, as far as it is known."""
-    return f"{count(ncomplete)} rows (noise sd {signif(sd, 2)})"
+def complete_rows(ncomplete: float, sd: float, rows: int | None = None) -> str:
+    """Say how many rows are complete, as far as it is known: of `rows`, where that is public."""
+    noise = f"noise sd {signif(sd, 2)}"
+    if rows is not None and round(ncomplete) > rows:
+        return f"{count(rows)} rows ({noise}; released {count(ncomplete)})"
+    return f"{count(ncomplete)} rows ({noise})"
 
 
-def complete_text(complete: float, sd: float) -> str:
+def complete_text(complete: float, sd: float, rows: int | None = None) -> str:
     """Say how many rows are complete, where that is told from none."""
     if complete < TOLD * sd:
         return f"not told from 0 rows (noise sd {signif(sd, 2)})"
-    return complete_rows(complete, sd)
+    return complete_rows(complete, sd, rows)
 
 
 def closing(

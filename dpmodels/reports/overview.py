@@ -53,7 +53,7 @@ def _mean_rows(name: str, own: MeanResult) -> list[Row]:
         f"{printed(mean, sd)} ({spread})" if np.isfinite(mean) else LOST
         for mean, sd, spread in zip(means, noise, _spreads(own), strict=True)
     )
-    rows = tuple(map(count, np.maximum(own.counts.to_numpy(), 0.0).tolist()))
+    rows = tuple(map(count, own.counts.clip(lower=0.0, upper=own.release.rows).tolist()))
     return [Row(f"{name}, mean (sd)", cells), Row(f"{name}, rows", rows)]
 
 

@@ -35,6 +35,9 @@ from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
 
+# Stands for the noise of a loading where it has no known law: a choice, two decimals.
+UNKNOWN = 0.01
+
 
 @report_of.register
 def pca_report(fit: PCAResult) -> Report:
@@ -45,7 +48,7 @@ def pca_report(fit: PCAResult) -> Report:
         name if known else f"{name} *"
         for name, known in zip(component_names(shown), distinct, strict=True)
     )
-    loadings = (_loadings(fit, columns),) if distinct.any() else ()
+    loadings = (_loadings(fit, columns),) if fit.spectrum.readable[:shown].any() else ()
     return Report(
         title="Private principal components analysis",
         facts=_facts(fit),
@@ -75,9 +78,9 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     noise = np.fmax(noise, hundredth(released.max()))
     share = fit.explained_variance_ratio.to_numpy()[:shown]
     share_sd = np.fmax(fit.explained_variance_ratio_noise_sd.to_numpy()[:shown], 0.01)
-    summed = np.where(distinct, np.cumsum(share), np.nan)
+    summed = np.where(distinct, np.minimum(np.cumsum(share), 1.0), np.nan)
     summed_sd = np.sqrt(np.cumsum(share_sd**2))
-    share = np.where(distinct, np.maximum(share, 0.0), np.nan)
+    share = np.where(distinct, np.clip(share, 0.0, 1.0), np.nan)
     rows = [
         Row("Standard deviation", uncertain(released, noise)),
         Row("Proportion of variance", uncertain(share, share_sd)),
@@ -125,23 +128,38 @@ def _loading_rows(names: tuple[str, ...], table: Floats, noise: Floats) -> tuple
 
 
 def _loading_noise(fit: PCAResult) -> Floats:
-    """Return the root mean square noise by component: nan below the floor, 0 without a law."""
+    """Return the root mean square noise by component, nan where noise is all there is to read."""
     if isinstance(fit.spectrum, Unread):
-        return np.where(fit.spectrum.distinct, 0.0, np.nan)
-    turned = 1 - fit.spectrum.expected_cos2()
+        return np.where(fit.spectrum.distinct, UNKNOWN, np.nan)
+    turned = np.where(fit.spectrum.readable, 1 - fit.spectrum.expected_cos2(), np.nan)
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
 
 def _loading(value: float, sd: float) -> str:
+    """Print a loading to the place of the first digit of its noise, three at most."""
     if math.isnan(sd) or abs(value) < max(SMALL_LOADING, 2 * sd):
         return ""
-    return f"{value:.3f}" if sd < SMALL_LOADING else f"{value:.2f}"
+    return f"{value:.{int(np.clip(-math.floor(math.log10(max(sd, 1e-9))), 1, 3))}f}"
+
+
+def _signs(fit: PCAResult, shown: int) -> tuple[str, ...]:
+    """Name components whose largest loadings, of opposite signs, noise leaves alike."""
+    if isinstance(fit.spectrum, Unread):
+        return ()
+    noise, table = _loading_noise(fit)[:shown], fit.loadings.to_numpy()[:, :shown]
+    apart = table.max(axis=0) + table.min(axis=0)
+    names = np.array(component_names(shown))[(table.min(axis=0) < 0) & (apart < 3 * noise)]
+    return (
+        f"Sign left open by the noise: {', '.join(names)}. The largest loading is shown as "
+        "positive, and another of opposite sign is as large but for noise.",
+    ) * bool(names.size)
 
 
 def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     notes = [*_floor_notes(fit, shown)]
     notes += more(shown, fit.ncomp, "components", "noise() and loadings")
-    if fit.spectrum.distinct[:shown].any():
+    notes += _signs(fit, shown)
+    if fit.spectrum.readable[:shown].any():
         there = len(fit.call.names)
         notes += more(SHOWN_VARIABLES, there, "variables with smaller loadings", "loadings")
     if fit.weak_variables:
@@ -153,22 +171,28 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     if fit.call.scale == "sd":
         population = "not for the population."
     if isinstance(fit.spectrum, Unread):
-        notes.append(
-            "The error of this mechanism has no known law: no noise floor, no intervals, and "
-            "nothing tells small components from noise."
-        )
-    elif fit.release.estimate is not None:
-        notes.append(
-            "Standard deviations, proportions and loadings are those of the mechanism's estimate; "
-            "floor, intervals and cos2 those of the unbiased release it was made from, as a rule "
-            f"the noisier of the two (noise sd of an entry: {signif(fit.noise_sd, 3)})."
-        )
+        notes += _unread(fit)
     else:
         notes.append(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
             f"intervals are for these rows, {population} Proportions and cos2 allow for noise."
         )
     return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
+
+
+def _unread(fit: PCAResult) -> list[str]:
+    """Say what is not known of an estimate, and what the release it was made from tells."""
+    notes = [
+        "The error of this mechanism's estimate has no known law: no noise floor, no intervals, "
+        "and nothing tells small components from noise."
+    ]
+    told = fit._analysis.told
+    if told is not None:
+        notes.append(
+            "In the unbiased release that the estimate was made from, as a rule the noisier of the "
+            f"two, {told} of {len(fit.call.names)} components stand above the noise."
+        )
+    return notes
 
 
 def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
@@ -189,6 +213,10 @@ def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
             "are needed."
         )
     names = component_names(len(distinct))
+    unread = np.flatnonzero((distinct & ~fit.spectrum.readable)[:shown])
+    if unread.size:
+        listed = ", ".join(names[i] for i in unread)
+        notes.append(f"Loadings not shown, of which noise leaves too little: {listed}.")
     together = fit.spectrum.alike & distinct[:, None] & distinct[None, :]
     groups = {tuple(np.flatnonzero(row).tolist()): None for row in together[:shown]}
     listed = "; ".join(", ".join(names[i] for i in own) for own in groups if len(own) > 1)

@@ -24,7 +24,7 @@ def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit.call.tables[0]
     sd = fit.count_noise_sd * float(np.sqrt(facts.cells))
-    complete = complete_text(float(fit.counts.sum()), sd)
+    complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows)
     return Report(
         title="Private quantiles",
         facts=(

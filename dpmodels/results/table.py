@@ -155,7 +155,9 @@ class TableResult(Result):
     def chi2_test(self) -> Independence:
         """Test whether two factors or more are independent, with the noise counted in.
 
-        ``statistic, pvalue, df``; nan with a reason where a margin is lost in noise.
+        ``statistic, pvalue, df``; levels with too few rows for the noise are
+        taken as one, their places are in ``pooled``, by factor. nan with a
+        reason where fewer than two levels of a factor are left.
         """
         if len(self._facts.factors) < 2:
             raise NotAvailable("independence is about two factors or more; the table has one")

@@ -70,3 +70,44 @@ def test_three_factors_are_tested_for_mutual_independence():
     assert found.df == 12 - 1 - 1 - 2 - 1
     assert found.statistic == pytest.approx(0.0, abs=1e-9)
     assert found.pvalue == pytest.approx(1.0)
+
+
+def with_rare_levels(rng, law, sd, counts):
+    """Independent factors: one level of the first is empty, one of the second has 0.5 %."""
+    shares = np.outer([0.6, 0.4, 0.0], [0.5, 0.3, 0.195, 0.005])
+    table = rng.multinomial(counts, shares.ravel()).astype(float)
+    draw = rng.laplace(0, sd / math.sqrt(2), 13) if law == "laplace" else rng.normal(0, sd, 13)
+    values = balanced(np.append(table, 0.0) + draw, counts)
+    return values[:-1].reshape(3, 4), Noise(law, sd, 13)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_rare_levels_are_pooled_and_the_size_is_kept(law):
+    rng = np.random.default_rng(8)
+    found = [independence(*with_rare_levels(rng, law, 6.0, 2000)) for _ in range(600)]
+    # The empty level of the first factor goes with the smaller of the others.
+    assert {one.pooled for one in found} <= {((1, 2), (2, 3)), ((1, 2), ())}
+    assert all(one.df == (2 if one.pooled[1] else 3) for one in found)
+    rejected = np.mean(np.array([one.pvalue for one in found]) < 0.05)
+    # Five sds of a binomial share, 6e-7, about a size from 0.04 to 0.06.
+    room = 5 * math.sqrt(0.06 * 0.94 / 600)
+    assert 0.04 - room <= rejected <= 0.06 + room
+
+
+def test_pooling_leaves_the_power_of_the_other_levels():
+    rng, rejected = np.random.default_rng(9), 0
+    shares = np.outer([0.6, 0.4, 0.0], [0.5, 0.3, 0.195, 0.005])
+    shares[:2, :2] += np.array([[0.04, -0.04], [-0.04, 0.04]])
+    for _ in range(40):
+        table = rng.multinomial(4000, shares.ravel()) + rng.normal(0, 6.0, 12).reshape(-1)
+        rejected += independence(table.reshape(3, 4), Noise("gaussian", 6.0, 0)).pvalue < 0.05
+    # Power above 0.99; false alarm of fewer than 32 of 40 below 1e-9.
+    assert rejected >= 32
+
+
+def test_a_pooled_table_is_the_plain_test_of_it_without_noise():
+    table = np.array([[40.0, 60.0, 0.0], [30.0, 20.0, 0.0], [25.0, 45.0, 0.0]])
+    found = independence(table, NONE)
+    plain = chi2_contingency([[40, 60], [30, 20], [25, 45]], correction=False)
+    assert found.pooled == ((), (0, 2))
+    assert (found.statistic, found.df) == (pytest.approx(plain.statistic), plain.dof)

@@ -136,3 +136,27 @@ def test_students_quantile_in_normal_ones():
     assert factor * stats.norm.ppf(0.975) == pytest.approx(
         [stats.t.ppf(0.975, 1), stats.t.ppf(0.975, 7), stats.norm.ppf(0.975)], rel=1e-6
     )
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_no_interval_of_a_mean_or_variance_is_a_point(population):
+    # Sums far outside what rows can have: the estimate is at an end, and its interval leaves it.
+    noise = Noise("laplace", 20.0, 0)
+    for sums in ([1_000.0, -150.0, -150.0, 0.0, 0.0], [0.0, 0.0, -150.0, -150.0, 1_000.0]):
+        moments = GroupMoments(np.array([sums]), noise)
+        for found in (moments.mean_interval, moments.variance_interval):
+            lower, upper = found(0.95, population=population)
+            assert upper[0] - lower[0] > 0.01
+    assert moments.means[0] == 1.0
+
+
+def test_an_interval_moved_to_the_end_holds_what_it_held():
+    # Of noisy sums of rows near 0: the moved interval holds all of the other that can be true.
+    rng, noise = np.random.default_rng(5), Noise("gaussian", 30.0, 0)
+    own = np.array([990.0, 6.0, 4.0, 0.0, 0.0])
+    for _ in range(100):
+        moments = GroupMoments((own + rng.normal(0, 30, 5))[None, :], noise)
+        free = ratio_interval(moments.parts, power_weights(4, 1)[None, :], noise, np.zeros(1), 0.95)
+        lower, upper = moments.mean_interval(0.95, population=False)
+        assert lower[0] <= max(free[0][0], 0.0) + 1e-12
+        assert upper[0] >= min(free[1][0], 1.0) - 1e-12

@@ -226,3 +226,34 @@ def test_noise_of_shares(rng, noisy, same_sd):
     said = np.array([s.share_sd(s.values.sum(), np.sqrt(10.0)) for s in spectra])
     for i in range(2):
         assert same_sd((share - along)[:, i], said[:, i], 1.15), i
+
+
+def test_no_component_is_distinct_above_one_that_is_not():
+    # More noise along the first than along the second: by its own floor only the second stands.
+    variance = np.diag([9.0, 0.01, 0.01]) + 0.005
+    spectrum = Spectrum(np.array([4.0, 3.0, 0.1]), variance, np.zeros(3), 0.1)
+    assert (spectrum.values > spectrum.floor).tolist() == [False, True, False]
+    assert not spectrum.distinct.any()
+
+
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_loadings_of_noise_alone_are_not_read(rng, noisy, most, size):
+    # Above the floor in 5 %, readable in 0.1 to 0.3 % of releases; false alarms <= 1e-6.
+    spectra, _ = noisy(rng, [0.0] * size, TIMES)
+    assert sum(bool(s.readable.any()) for s in spectra) <= most(TIMES, 0.004)
+    strong, _ = noisy(rng, [12 * np.sqrt(size)] + [0.0] * (size - 1), 50)
+    assert all(s.readable[0] and not s.readable[1:].any() for s in strong)
+
+
+def test_sampling_pushes_to_one_side_only():
+    # Of two eigenvalues the larger may have been raised, the smaller lowered, by nothing at least.
+    spectrum = Spectrum(np.array([9.0, 4.0]), 1e-8 * (1 + np.eye(2)), np.zeros(2), 1e-4)
+    off, own = np.array([[0.0, 0.5], [0.5, 0.0]]), np.eye(2) * 0.01
+    (low, high), (lower, higher) = (
+        spectrum.confidence_interval(sampling) for sampling in (own, own + off)
+    )
+    stretched = np.sqrt(1 + 0.5 / 25)
+    half = (high - low) / 2 * stretched
+    middle = (high + low) / 2
+    np.testing.assert_allclose(lower, middle - half - [0.1, 0.0], rtol=1e-4)
+    np.testing.assert_allclose(higher, middle + half + [0.0, 0.1], rtol=1e-4)

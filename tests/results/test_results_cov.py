@@ -148,7 +148,7 @@ def test_header_and_notes(cov):
         "Observations: 1,000 (public)",
         "Ledger: 1.00 of 2.00 eps spent",
         'Denoised: by the rule "auto"',
-        "privacy noise only. For the population: conf_int().",
+        "privacy noise only. For the population: conf_int(), of 95 % or more whatever the rows",
         "Source: gauss",
     ):
         assert said in shown
@@ -214,6 +214,9 @@ def test_an_estimate_of_the_mechanism_is_the_matrix(cov):
     assert better.noise_sd.equals(fit.noise_sd)
     assert "the noisier of the two" in flat(better)
     assert "Denoised: by the mechanism" in flat(better)
+    # The noise of the unbiased release is not set beside the estimate's standard deviations.
+    assert cells(better, "Variables", "1. age")[-1] == "-"
+    assert cells(fit, "Variables", "1. age")[-1] != "-"
 
 
 def test_pictures(cov):

@@ -1,12 +1,15 @@
 """The printed report: needed lines, and what it must not claim."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpmodels.errors import NotAvailable
 from dpmodels.privacy import ZCDP, ApproxDP
 from dpmodels.report import Summary
+from dpmodels.results import PCAResult
 
 FORMATS = ("as_text", "as_html", "as_latex", "as_markdown", "as_page")
 
@@ -107,7 +110,7 @@ def test_loadings_within_their_noise_are_blank(make):
     assert row(make(matrix=matrix, noise=1e-3), "x0") == ["0.900", "0.436"]
     noisy = make(matrix=matrix, noise=0.028)
     assert noisy.spectrum.distinct.all()
-    assert row(noisy, "x0") == ["0.90"]
+    assert row(noisy, "x0") == ["0.9"]
 
 
 def test_components_too_close_are_named(make):
@@ -237,3 +240,56 @@ def test_every_format_has_the_same_cells(make):
     for form in FORMATS:
         shown = getattr(fit.summary(), form)()
         assert all(cell in shown for cell in cells), form
+
+
+def test_no_proportion_exceeds_the_whole(make):
+    # Noise below 0 takes more off the trace than the distinct components leave.
+    fit = make((0.9, 0.5, -0.06, -0.1), noise=0.03)
+    assert fit.total_variance < fit.all_eigenvals[:2].sum()
+    for cells in (row(fit, "Proportion of variance"), row(fit, "Cumulative proportion")):
+        assert all(0 <= float(cell) <= 1 for cell in cells if cell != "-")
+    assert row(fit, "Cumulative proportion")[1] == "1.000"
+    assert (fit.tidy("eigenvalues")["cumulative"] <= 1).all()
+
+
+def test_of_an_estimate_nothing_is_said_that_belongs_to_another(make):
+    plain = make((0.9, 0.5, 0.2, 0.02, 0.01), noise=0.01)
+    # Its own third component is the smallest of the unbiased release's.
+    turn = np.linalg.qr(np.random.default_rng(4).normal(size=(5, 5)))[0]
+    estimate = turn @ np.diag([0.7, 0.4, 0.3, 0.1, 0.0]) @ turn.T
+    release = replace(plain.release, estimate=estimate * 999 / plain.call.row_norm**2)
+    fit = PCAResult(plain.call, release)
+    np.testing.assert_allclose(fit.eigenvals[:4], [0.7, 0.4, 0.3, 0.1], rtol=1e-3)
+    panel = fit.noise()
+    assert panel[["noise_sd", "floor", "debiased", "lower", "upper", "cos2"]].isna().all(axis=None)
+    assert panel["distinct"].tolist()[:4] == [True] * 4
+    for absent in ("Debiased", "noise interval", "cos2", "noise floor (standard"):
+        assert absent not in text(fit)
+    assert "no known law" in flat(fit)
+    assert "3 of 5 components stand above the noise" in flat(fit)
+    assert row(fit, "Importance of components")[:4] == ["PC1", "PC2", "PC3", "PC4"]
+    with pytest.raises(NotAvailable, match="gauss"):
+        fit.conf_int()
+
+
+def test_digits_of_loadings_end_where_noise_begins(make):
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    matrix = turn @ np.diag([0.4, 0.1]) @ turn.T
+    for noise, shown in ((1e-4, "0.800"), (7e-3, "0.80"), (0.04, "0.8")):
+        cells = row(make(matrix=matrix, noise=noise), "x0")
+        assert cells[0] == shown
+
+
+def test_signs_that_noise_leaves_open_are_named(make):
+    turn = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
+    fit = make(matrix=turn @ np.diag([0.5, 0.2]) @ turn.T, noise=0.01)
+    assert "Sign left open by the noise: PC2." in flat(fit)
+    assert "Sign left open" not in text(make(matrix=np.diag([0.5, 0.2]), noise=0.01))
+
+
+def test_components_more_noise_than_signal_have_no_loadings(make):
+    fit = make((0.9, 0.062, 0.0, 0.0, 0.0, -0.01), noise=0.0105)
+    assert fit.spectrum.distinct.tolist()[:2] == [True, True]
+    assert not fit.spectrum.readable[1]
+    assert "Loadings not shown, of which noise leaves too little: PC2." in flat(fit)
+    assert len(row(fit, "noise sd of a loading")) == 1
