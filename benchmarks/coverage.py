@@ -163,7 +163,7 @@ def read(fit: PCAResult, matrix: Floats) -> tuple[Any, ...]:
     """Everything said about the components of one release, and the truth beside it."""
     if fit.call.scale == "sd":
         matrix = standardised(matrix, fit)
-    spectrum, found = fit.spectrum, fit._eigen.vectors
+    spectrum, found = fit.spectrum, fit._analysis.eigen.vectors
     values, vectors = eigh(matrix)
     low, high = spectrum.noise_interval()
     total, total_sd = fit._analysis.best.trace

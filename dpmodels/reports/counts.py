@@ -143,14 +143,9 @@ def _pooled(fit: TableResult, places: tuple[tuple[int, ...], ...]) -> list[str]:
     for factor, levels, own in zip(facts.factors, facts.levels, places, strict=True):
         if own:
             named = ", ".join(str(levels[i]) for i in own[:SHOWN_COLUMNS])
-            which = (
-                named
-                if len(own) <= SHOWN_COLUMNS
-                else f"{named} and {len(own) - SHOWN_COLUMNS} more"
-            )
-            notes.append(
-                f"Test: levels {which} of {factor} are pooled, too few rows for the noise."
-            )
+            others = len(own) - SHOWN_COLUMNS
+            which = f"{named} and {others} more" if others > 0 else named
+            notes.append(f"Test: levels {which} of {factor} are pooled, too few rows for the noise.")
     return notes
 
 
