@@ -145,7 +145,7 @@ def _pooled(fit: TableResult, places: tuple[tuple[int, ...], ...]) -> list[str]:
             named = ", ".join(str(levels[i]) for i in own[:SHOWN_COLUMNS])
             others = len(own) - SHOWN_COLUMNS
             which = f"{named} and {others} more" if others > 0 else named
-            notes.append(f"Test: levels {which} of {factor} are pooled, too few rows for the noise.")
+            notes.append(f"Test: levels {which} of {factor} pooled, too few rows for the noise.")
     return notes
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FrameError, LedgerError
@@ -208,3 +209,20 @@ def test_a_simulation_is_repeatable_and_says_so(table):
     outside = dp.dp_pca(FORMULA, table, codebook=CODEBOOK, **USUAL)
     assert not outside.simulated
     assert not outside.loadings.equals(fits[0].loadings)
+
+
+def test_intervals_hold_for_the_population_of_dummies():
+    # The near-normal law covers 0.4 of the last; asked 0.95, false alarms below 1e-6.
+    rng = np.random.default_rng(8)
+    common, own = rng.uniform(size=(40, 8_000, 1)), rng.uniform(size=(40, 8_000, 3))
+    rows = np.where(rng.uniform(size=own.shape) < 0.2, common, own) < [0.3, 0.1, 0.03]
+    rows, hits = rows.astype(float), np.zeros(3, dtype=int)
+    truth = np.linalg.eigvalsh(4 * np.cov(rows.reshape(-1, 3).T))[::-1]
+    book = dp.codebook.uniform(["a", "b", "c"], (0, 1))
+    with dp.simulation(seed=6):
+        for part in rows:
+            data = dict(zip("abc", part.T, strict=True))
+            fit = dp.dp_pca("~ .", data, codebook=book, eps=8.0, delta=1e-6, mechanism="gauss")
+            bounds = fit.conf_int().to_numpy()
+            hits += (bounds[:, 0] <= truth) & (truth <= bounds[:, 1])
+    assert hits.min() >= binom.ppf(1e-7, 40, 0.93)

@@ -51,4 +51,4 @@ def test_pooled_levels_are_named():
     assert test.df == 1
     assert np.isfinite(test.pvalue)
     named = ", ".join("abcd"[i] for i in test.pooled[1])
-    assert f"Test: levels {named} of g are pooled, too few rows for the noise." in flat(fit)
+    assert f"Test: levels {named} of g pooled, too few rows for the noise." in flat(fit)

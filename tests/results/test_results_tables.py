@@ -53,6 +53,27 @@ def test_conf_int_is_wider_and_has_its_own_name(make):
     assert not {"conf.low", "conf_low", "conf"} & {*fit.noise().columns, *fit.to_xarray()}
 
 
+def test_conf_int_is_the_same_in_other_units(make):
+    wide = {
+        name: np.full(5, own) for name, own in (("lower", -3.0), ("upper", 3.0), ("divisor", 3.0))
+    }
+    plain, scaled = make(noise=0.005).conf_int(), make(noise=0.005, scale=None, **wide).conf_int()
+    np.testing.assert_allclose(scaled, 9 * plain, rtol=1e-6)
+
+
+def test_conf_int_is_longer_where_bounds_are_wider(make):
+    # The same moments: within bounds of 2 for 1 a square can be more than four times as far.
+    near = make(noise=1e-5)
+    far = make(noise=1e-5, lower=np.full(5, -2.0), upper=np.full(5, 2.0), row_norm=2 * np.sqrt(5))
+    narrow, wide = ((t["upper"] - t["lower"]).iloc[0] for t in (near.conf_int(), far.conf_int()))
+    assert 2 < wide / narrow < 3
+
+
+def test_conf_int_needs_the_mean(make):
+    with pytest.raises(NotAvailable, match="center=False"):
+        make(center=False, noise=0.005).conf_int()
+
+
 def test_conf_int_is_not_available_for_correlations(make):
     fit = make(scale="sd", noise=0.001)
     with pytest.raises(NotAvailable, match=r"noise_int\(\) is available"):
