@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.inference.spectrum import Spectrum
 from dpmodels.typing import Floats
 
 
@@ -15,10 +16,13 @@ class Unread:
     """Eigenvalues of an estimate with an error of unknown law.
 
     It answers what :class:`dpmodels.inference.Spectrum` answers, with nan: no floor, no interval,
-    no cosine. Components count as distinct where their eigenvalue is positive, and none as alike.
+    no cosine, and no components alike. `source` is the spectrum of the unbiased release that the
+    estimate was made from, where it has a law: as many components count as distinct, and as
+    readable, as are in it one after another; without a law those of a positive eigenvalue.
     """
 
     values: Floats
+    source: Spectrum | None = None
 
     entry_sd = float("nan")
 
@@ -31,10 +35,17 @@ class Unread:
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each eigenvalue is positive."""
-        return self.values > 0
+        """Whether each is one of those there are."""
+        return self._first(None if self.source is None else self.source.distinct)
 
-    readable = distinct
+    @property
+    def readable(self) -> NDArray[np.bool_]:
+        """Whether each is one of those that can be read."""
+        return self._first(None if self.source is None else self.source.readable)
+
+    def _first(self, there: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        positive = self.values > 0
+        return positive if there is None else positive & np.logical_and.accumulate(there)
 
     @property
     def alike(self) -> NDArray[np.bool_]:

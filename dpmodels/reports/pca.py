@@ -75,7 +75,9 @@ def _importance(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     distinct = panel["distinct"].to_numpy()
     released, debiased = fit.sdev.to_numpy()[:shown], np.sqrt(panel["debiased"].to_numpy())
     noise = root_sd(released, panel["noise_sd"].to_numpy())
-    noise = np.fmax(noise, hundredth(released.max()))
+    # Of an estimate nobody knows how many digits hold: three are printed.
+    least = hundredth(released.max()) * (10 if isinstance(fit.spectrum, Unread) else 1)
+    noise = np.fmax(noise, least)
     share = fit.explained_variance_ratio.to_numpy()[:shown]
     share_sd = np.fmax(fit.explained_variance_ratio_noise_sd.to_numpy()[:shown], 0.01)
     summed = np.where(distinct, np.minimum(np.cumsum(share), 1.0), np.nan)
@@ -130,7 +132,7 @@ def _loading_rows(names: tuple[str, ...], table: Floats, noise: Floats) -> tuple
 def _loading_noise(fit: PCAResult) -> Floats:
     """Return the root mean square noise by component, nan where noise is all there is to read."""
     if isinstance(fit.spectrum, Unread):
-        return np.where(fit.spectrum.distinct, UNKNOWN, np.nan)
+        return np.where(fit.spectrum.readable, UNKNOWN, np.nan)
     turned = np.where(fit.spectrum.readable, 1 - fit.spectrum.expected_cos2(), np.nan)
     return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
 
@@ -158,6 +160,10 @@ def _signs(fit: PCAResult, shown: int) -> tuple[str, ...]:
 def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     notes = [*_floor_notes(fit, shown)]
     notes += more(shown, fit.ncomp, "components", "noise() and loadings")
+    unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:shown])
+    if unread.size:
+        listed = ", ".join(component_names(shown)[i] for i in unread)
+        notes.append(f"Loadings not shown, of which noise leaves too little: {listed}.")
     notes += _signs(fit, shown)
     if fit.spectrum.readable[:shown].any():
         there = len(fit.call.names)
@@ -171,7 +177,7 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     if fit.call.scale == "sd":
         population = "not for the population."
     if isinstance(fit.spectrum, Unread):
-        notes += _unread(fit)
+        notes += _unread(fit.spectrum)
     else:
         notes.append(
             f"Noise sd of an entry of the analysed matrix: {signif(fit.noise_sd, 3)}. Noise "
@@ -180,19 +186,19 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     return (*notes, *closing(fit.call, fit.release, SEE, fit.nobs))
 
 
-def _unread(fit: PCAResult) -> list[str]:
+def _unread(spectrum: Unread) -> tuple[str, ...]:
     """Say what is not known of an estimate, and what the release it was made from tells."""
-    notes = [
-        "The error of this mechanism's estimate has no known law: no noise floor, no intervals, "
-        "and nothing tells small components from noise."
-    ]
-    told = fit._analysis.told
-    if told is not None:
-        notes.append(
-            "In the unbiased release that the estimate was made from, as a rule the noisier of the "
-            f"two, {told} of {len(fit.call.names)} components stand above the noise."
+    if spectrum.source is None:
+        return (
+            "The error of this mechanism has no known law: no noise floor, no intervals, and "
+            "nothing tells small components from noise.",
         )
-    return notes
+    there = int(spectrum.source.distinct.sum())
+    return (
+        "The error of the mechanism's estimate has no known law: no noise floor, no intervals, no "
+        f"cos2. That there are {there} components above the noise, the unbiased release tells that "
+        "it was made from, as a rule the noisier of the two.",
+    )
 
 
 def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
@@ -200,7 +206,10 @@ def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
     distinct = fit.spectrum.distinct
     notes = []
     if isinstance(fit.spectrum, Unread):
-        return [] if distinct[:shown].all() else ["* no variance in the mechanism's estimate."]
+        star = "* not distinguishable from noise in the release that the estimate was made from."
+        if fit.spectrum.source is None:
+            star = "* no variance in the mechanism's estimate."
+        return [] if distinct[:shown].all() else [star]
     if not distinct[:shown].all():
         floor = signif(math.sqrt(fit.noise_floor), 3)
         notes.append(
@@ -213,10 +222,6 @@ def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
             "are needed."
         )
     names = component_names(len(distinct))
-    unread = np.flatnonzero((distinct & ~fit.spectrum.readable)[:shown])
-    if unread.size:
-        listed = ", ".join(names[i] for i in unread)
-        notes.append(f"Loadings not shown, of which noise leaves too little: {listed}.")
     together = fit.spectrum.alike & distinct[:, None] & distinct[None, :]
     groups = {tuple(np.flatnonzero(row).tolist()): None for row in together[:shown]}
     listed = "; ".join(", ".join(names[i] for i in own) for own in groups if len(own) > 1)

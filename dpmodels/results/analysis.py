@@ -74,16 +74,12 @@ class Analysis:
     @cached_property
     def spectrum(self) -> Spectrum | Unread:
         """The eigenvalues of `best` with their noise law, where it has one."""
-        if not self.lawful or self.best is not self.plain:
-            return Unread(self.eigen.values)
-        return read_spectrum(self.plain, self.eigen)
-
-    @cached_property
-    def told(self) -> int | None:
-        """How many components of `plain` stand above its noise; None without its law."""
         if not self.lawful:
-            return None
-        return int(read_spectrum(self.plain, eigen(self.plain.matrix)).distinct.sum())
+            return Unread(self.eigen.values)
+        if self.best is not self.plain:
+            source = read_spectrum(self.plain, eigen(self.plain.matrix))
+            return Unread(self.eigen.values, source)
+        return read_spectrum(self.plain, self.eigen)
 
     def reach(self, directions: Floats) -> tuple[Floats, Floats]:
         """Return how far rows lie below and above the released mean, each of shape (directions,).

@@ -262,12 +262,12 @@ def test_of_an_estimate_nothing_is_said_that_belongs_to_another(make):
     np.testing.assert_allclose(fit.eigenvals[:4], [0.7, 0.4, 0.3, 0.1], rtol=1e-3)
     panel = fit.noise()
     assert panel[["noise_sd", "floor", "debiased", "lower", "upper", "cos2"]].isna().all(axis=None)
-    assert panel["distinct"].tolist()[:4] == [True] * 4
-    for absent in ("Debiased", "noise interval", "cos2", "noise floor (standard"):
+    assert panel["distinct"].tolist() == [True, True, True, False, False]
+    for absent in ("Debiased", "95% noise interval", "Expected cos2", "noise floor (standard"):
         assert absent not in text(fit)
     assert "no known law" in flat(fit)
-    assert "3 of 5 components stand above the noise" in flat(fit)
-    assert row(fit, "Importance of components")[:4] == ["PC1", "PC2", "PC3", "PC4"]
+    assert "That there are 3 components above the noise" in flat(fit)
+    assert row(fit, "Importance of components")[:5] == ["PC1", "PC2", "PC3", "PC4", "*"]
     with pytest.raises(NotAvailable, match="gauss"):
         fit.conf_int()
 
