@@ -41,7 +41,7 @@ def mean(pop):
 
 
 def var(pop):
-    return pop.groupby("g").x1.var().to_numpy(), "x1 ~ g", dp.dp_var
+    return pop.groupby("g").x1.var(ddof=0).to_numpy(), "x1 ~ g", dp.dp_var
 
 
 def quantile(pop):
@@ -78,7 +78,7 @@ def poisson(pop):
 
 
 def covariance(pop):
-    matrix = np.cov(pop[NAMES].T)
+    matrix = np.cov(pop[NAMES].T, ddof=0)
     return matrix[np.triu_indices(5)], f"~ {DESIGN}", dp.dp_cov
 
 
