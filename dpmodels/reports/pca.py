@@ -173,9 +173,12 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
             f"Variance below four times its noise: {fit.weak_variables}. Divided by the root of "
             "that bound instead of a standard deviation: correlations are understated."
         )
-    population = "for the population use conf_int()."
-    if fit.call.scale == "sd":
-        population = "not for the population."
+    population = "not for the population."
+    if fit.call.scale != "sd" and fit.call.center:
+        population = (
+            "for the population use conf_int(). Those cover 95 % or more, whatever the rows are "
+            "within their bounds."
+        )
     if isinstance(fit.spectrum, Unread):
         notes += _unread(fit.spectrum)
     else:

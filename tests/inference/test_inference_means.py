@@ -160,3 +160,14 @@ def test_an_interval_moved_to_the_end_holds_what_it_held():
         lower, upper = moments.mean_interval(0.95, population=False)
         assert lower[0] <= max(free[0][0], 0.0) + 1e-12
         assert upper[0] >= min(free[1][0], 1.0) - 1e-12
+
+
+def test_ends_of_a_variance_are_held_against_the_spread_there(values):
+    # Wilson's: the sampling variance is in proportion to the variance, as at the estimate.
+    moments = GroupMoments(parts(values, 4), NONE)
+    raw = moments.variances[0] * 399 / 400
+    slope = moments.variance_sampling_sd[0] ** 2 / raw
+    lower, upper = moments.variance_interval(0.95, population=True)
+    for end in (lower[0], upper[0]):
+        own = end * 399 / 400
+        assert (own - raw) ** 2 == pytest.approx(1.959964**2 * slope * own, rel=1e-4)

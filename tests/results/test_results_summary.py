@@ -145,7 +145,9 @@ def test_floor_note(make):
 
 
 def test_noise_and_population_are_not_mixed_up(make):
-    assert "Noise intervals are for these rows, for the population use conf_int()." in flat(make())
+    said = "Noise intervals are for these rows, for the population use conf_int(). Those cover 95 %"
+    assert said in flat(make())
+    assert "conf_int" not in flat(make(center=False))
     correlation = flat(make(scale="sd"))
     assert "Noise intervals are for these rows, not for the population." in correlation
     assert "conf_int" not in correlation
