@@ -1,5 +1,7 @@
 """Noise intervals and confidence intervals, made where their numbers are made."""
 
+from dpmodels.inference.bounded import cut_eigenvalues as cut_eigenvalues
+from dpmodels.inference.bounded import cut_entries as cut_entries
 from dpmodels.inference.bounded import product_spread as product_spread
 from dpmodels.inference.law import entry_sd as entry_sd
 from dpmodels.inference.law import mean_sd as mean_sd

@@ -22,6 +22,26 @@ def fourth_moment(variance: Floats, below: Floats, above: Floats) -> Floats:
     return np.asarray((3 * middle**2 + end) * held + end * middle**2)
 
 
+def cut_entries(share: float, far: Floats, mean: Floats) -> tuple[Floats, Floats]:
+    """Return how far below and above covariances of shortened rows those of whole rows can be.
+
+    A share of the rows was moved towards the origin, from which columns go `far`, and their means
+    are `mean`. A product of two columns loses ``far_i far_j`` at most, a square no less than 0; the
+    mean of a column moves by ``share far_i`` at most.
+    """
+    moved = share * far
+    shifted = np.outer(mean, moved) + np.outer(moved, mean) + np.outer(moved, moved)
+    lost = share * np.outer(far, far)
+    return shifted + np.where(np.eye(len(far)), 0.0, lost), shifted + lost
+
+
+def cut_eigenvalues(share: float, far: Floats, mean: Floats) -> tuple[float, float]:
+    """Return the same of every eigenvalue: by Weyl's inequality, from lengths of rows."""
+    longest, moved = (np.array([np.linalg.norm(own)]) for own in (far, mean))
+    below, above = cut_entries(share, longest, moved)
+    return float(below[0, 0]), float(above[0, 0])
+
+
 def product_spread(second: Floats, below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return the largest variances of products of columns with mean 0, and how they grow.
 

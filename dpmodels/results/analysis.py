@@ -98,6 +98,20 @@ class Analysis:
         return np.maximum(below + along, 0.0), np.maximum(above - along, 0.0)
 
     @cached_property
+    def cut(self) -> tuple[float, Floats, Floats]:
+        """How many rows may have been shortened, from where, and how far the mean is from there.
+
+        The share of the complete rows, three sds of its error up, and 0 without a ball; the
+        farthest that each scaled column goes from the origin, and the distance of its mean.
+        """
+        ball, far = self.release.ball, np.maximum(*map(np.abs, self.call.box))
+        if ball is None:
+            return 0.0, far, np.abs(self.plain.mean)
+        share = max(ball.shortened, 0.0)
+        error = math.sqrt(ball.shortened_sd**2 + share / self.plain.count)
+        return min(share + 3 * error, 1.0), far, np.abs(self.plain.mean)
+
+    @cached_property
     def denoised(self) -> Floats:
         """`best` with its noise taken off by the rule asked for, positive semidefinite.
 

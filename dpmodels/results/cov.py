@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
-from dpmodels.inference import entry_sd, mean_sd, product_spread
+from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
 from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease, release_facts
@@ -51,7 +51,8 @@ class CovResult(Result):
     the mean, and assumes nothing of the rows but the bounds they are held in:
     its sampling error is the largest that rows with the released moments can
     have within them. Of columns of 0 and 1 it is their own; of others intervals
-    of 95 % cover at least 95 %, and are long where bounds are wide.
+    of 95 % cover at least 95 %, and are long where bounds are wide. Where rows
+    were shortened to a released ball they reach as far as whole rows can be.
     """
 
     call: MomentsCall
@@ -197,8 +198,8 @@ class CovResult(Result):
         moved = quantile**2 * slope / (2 * self.ncomplete)
         squared = entry_sd(own.plain) ** 2 + spread / self.ncomplete
         width = np.sqrt(quantile**2 * squared + moved**2)
-        unit = np.outer(self._unit, self._unit)
-        return self._intervals((width - moved) * unit, (width + moved) * unit)
+        unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*own.cut)
+        return self._intervals((width - moved + below) * unit, (width + moved + above) * unit)
 
     def _intervals(self, below: Floats, above: Floats) -> pd.DataFrame:
         """Return intervals about the released entries; a variance below 0 is read as 0."""

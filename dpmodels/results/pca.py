@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference import Spectrum, Unread, product_spread
+from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
@@ -39,7 +39,8 @@ class PCAResult(Result):
     interval and no cosine. Intervals are those of eigenvalues, nan below the
     floor. :meth:`conf_int` assumes nothing of the rows but the bounds they are
     held in, within which its sampling error is the largest that the released
-    moments allow: intervals of 95 % cover at least 95 %. It needs the mean, and
+    moments allow: intervals of 95 % cover at least 95 %. Where rows were shortened
+    to a released ball they reach as far as whole rows can be. It needs the mean, and
     is not available of a correlation matrix, whose sampling law is another.
     """
 
@@ -225,7 +226,11 @@ class PCAResult(Result):
         own = self._analysis
         ends = own.reach(own.eigen.vectors / own.plain.divisor[:, None])
         spread, _ = product_spread(np.diag(np.maximum(own.eigen.values, 0.0)), *ends)
-        return self._intervals(*self.spectrum.confidence_interval(spread / own.plain.count, level))
+        lower, upper = self.spectrum.confidence_interval(spread / own.plain.count, level)
+        share, far, mean = own.cut
+        unit = 1 / own.plain.divisor
+        below, above = cut_eigenvalues(share, far * unit, mean * unit)
+        return self._intervals(np.maximum(lower - below, 0.0), upper + above)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         index = pd.Index(component_names(self.ncomp), name="component")

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from dpmodels.inference.bounded import fourth_moment, product_spread
+from dpmodels.inference.bounded import (
+    cut_eigenvalues,
+    cut_entries,
+    fourth_moment,
+    product_spread,
+)
 
 
 def moments_of(values, weights):
@@ -61,3 +66,21 @@ def test_noise_leaves_it_finite():
     for found in product_spread(second, np.array([0.0, 0.4]), np.array([1.0, 0.6])):
         assert np.isfinite(found).all()
     assert (product_spread(second, np.zeros(2), np.ones(2))[0] >= 0).all()
+
+
+def test_whole_rows_stay_within_what_shortening_can_have_done():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        far = rng.uniform(0.2, 2, 3)
+        rows = far * rng.uniform(-1, 1, (40, 3)) ** 3
+        radius = np.quantile(np.linalg.norm(rows, axis=1), 0.9)
+        held = rows * np.minimum(1, radius / np.linalg.norm(rows, axis=1))[:, None]
+        whole, own = (np.cov(part.T, ddof=0) for part in (rows, held))
+        share = float((held != rows).any(axis=1).mean())
+        below, above = cut_entries(share, far, np.abs(held.mean(axis=0)))
+        assert (own - below <= whole).all()
+        assert (whole <= own + above).all()
+        low, high = cut_eigenvalues(share, far, np.abs(held.mean(axis=0)))
+        values, seen = np.linalg.eigvalsh(whole), np.linalg.eigvalsh(own)
+        assert ((seen - low <= values) & (values <= seen + high)).all()
+    assert all(np.all(part == 0) for part in cut_entries(0.0, far, far))

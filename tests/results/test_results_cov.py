@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
-from dpmodels.released import MomentNoise
+from dpmodels.released import Ball, MomentNoise
 from dpmodels.results import CovResult
 from dpmodels.results.moments import part
 
@@ -88,6 +88,19 @@ def test_confidence_intervals_add_sampling(cov):
     lower = np.maximum(MATRIX[upper] - half + moved, np.where(np.eye(3)[upper], 0, -np.inf))
     np.testing.assert_allclose(bounds["upper"] / unit, MATRIX[upper] + half + moved, rtol=1e-6)
     np.testing.assert_allclose(bounds["lower"] / unit, lower, rtol=1e-6)
+
+
+def test_intervals_reach_as_far_as_rows_that_were_shortened(cov):
+    plain = cov(noise=2e-3)
+    ball = Ball(plain.call.origin, plain.call.row_norm, 0.01, 0.002)
+    fit = CovResult(plain.call, dataclasses.replace(plain.release, ball=ball))
+    share, unit = 0.01 + 3 * math.hypot(0.002, math.sqrt(0.01 / 1_000)), UNITS[0] ** 2
+    bounds, before = fit.conf_int().iloc[0], plain.conf_int().iloc[0]
+    assert bounds["upper"] - before["upper"] == pytest.approx((share + share**2) * unit, rel=1e-6)
+    assert before["lower"] - bounds["lower"] == pytest.approx(share**2 * unit, rel=1e-3)
+    assert fit.noise_int().equals(plain.noise_int())
+    eigen = [own.pca().conf_int()["upper"].iloc[0] for own in (fit, plain)]
+    assert eigen[0] - eigen[1] == pytest.approx(3 * (share + share**2), rel=1e-6)
 
 
 def test_no_interval_of_a_variance_is_a_point(cov):
