@@ -46,4 +46,17 @@ def test_an_unread_spectrum_answers_what_a_spectrum_answers():
     assert public <= {name for name in dir(Spectrum) if not name.startswith("_")} | {
         "values",
         "entry_sd",
+        "source",
     }
+
+
+def test_of_an_estimate_as_many_are_distinct_as_its_source_tells():
+    source = Spectrum(np.array([9.0, 1.2, 0.1]), 0.05 * (1 + np.eye(3)), np.zeros(3), 0.2)
+    assert source.distinct.tolist() == [True, True, False]
+    assert source.readable.tolist() == [True, False, False]
+    unread = Unread(np.array([8.0, 3.0, 2.0]), source)
+    assert unread.distinct.tolist() == [True, True, False]
+    assert unread.readable.tolist() == [True, False, False]
+    # One without variance in the estimate is not there.
+    assert Unread(np.array([8.0, 0.0, -1.0]), source).distinct.tolist() == [True, False, False]
+    assert np.isnan(unread.floor).all()
