@@ -107,12 +107,18 @@ class Ball:
     shortened, shortened_sd : float
         Noisy share of the complete rows that were longer, and were brought to the surface, and the
         standard deviation of its noise.
+    axes : ndarray, shape (columns, columns) or None
+        Of an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
+        centre. None for a ball.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"axes"})
 
     centre: Annotated[Bounded, "variable"]
     radius: Amount
     shortened: Quantity
     shortened_sd: Amount
+    axes: Annotated[Bounded, "variable", "axis"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,6 +373,6 @@ def in_order(value: Any) -> list[str]:
     """
     every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
     order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
-    later = value.later if isinstance(value, Released) else frozenset()
+    later = value.later if isinstance(value, (Released, Ball)) else frozenset()
     held = {name for name in later if getattr(value, name) is not None}
     return [own.name for own in order if own.name not in later - held]

@@ -32,6 +32,7 @@ from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS as COEFFICIENTS
 from dpmodels.mechanisms.regression import REGRESSION as REGRESSION
 from dpmodels.mechanisms.regression import AdaSSP as AdaSSP
+from dpmodels.mechanisms.regression import Ellipsoid as Ellipsoid
 from dpmodels.mechanisms.regression import Moments as Moments
 from dpmodels.mechanisms.regression import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression import Objective as Objective

@@ -12,7 +12,7 @@ from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
-from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Moments
+from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
@@ -22,7 +22,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
-LAWFUL = (Moments, AdaSSP, Gauss, Laplace, Rounds)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
 ALWAYS = (
     "one release of exact moments has the smallest noise of known law, and every interval is made "
     "from it."

@@ -143,12 +143,14 @@ def normal_equations(
     *,
     row_norm: float,
     shift: Floats | None,
+    axes: Floats | None = None,
 ) -> NormalEquations:
     """Ask released moments for the regression of their last column on the others.
 
     `row_norm` scales the unit ball back. `shift`, shape (terms + 1,), tells of a model without
     intercept where the columns' origin lies from their own, in scaled units; None stands for a
-    model with one.
+    model with one. `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the
+    terms times :func:`even`, the response is divided by its length.
 
     However quiet the noise, a moment is known to the rounding of floating point numbers at best:
     that is the least noise that is reckoned with.
@@ -166,10 +168,25 @@ def normal_equations(
     largest = max(float(np.abs(moments / units).max()), 1.0)
     variance = np.maximum(variance, (ROUNDING * largest * units) ** 2)
     columns = np.eye(size)
+    if axes is not None:
+        columns[1:, 1:] = axes.T @ even(axes)
     if shift is None:
         return NormalEquations(moments, variance, columns[:, :-1], columns[:, -1], True)
-    columns[0, 1:] = shift
+    columns[0, 1:] = shift if axes is None else shift @ even(axes)
     return NormalEquations(moments, variance, columns[:, 1:-1], columns[:, -1], False)
+
+
+def even(axes: Floats) -> Floats:
+    """Return what makes the noise in moments along axes even, shape (columns, columns).
+
+    Of columns ``axes @ u``, the last for itself: of the others so transformed, and of the last over
+    its length, each is a combination of u of length 1, and the former are orthogonal.
+    """
+    left, values, _ = np.linalg.svd(axes[:-1], full_matrices=False)
+    whole = np.zeros_like(axes)
+    whole[:-1, :-1] = (left / values) @ left.T
+    whole[-1, -1] = 1 / np.linalg.norm(axes[-1])
+    return whole
 
 
 def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:

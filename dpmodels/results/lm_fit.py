@@ -15,7 +15,7 @@ from scipy.special import chdtrc, ndtr
 from dpmodels.codebook import Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.inference.least_squares import MANY, LeastSquares
-from dpmodels.postprocess.solve import NormalEquations, least_squares, normal_equations
+from dpmodels.postprocess.solve import NormalEquations, even, least_squares, normal_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.typing import Floats
@@ -60,6 +60,7 @@ class LinearFit:
             release.noise,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
+            axes=None if release.ball is None else release.ball.axes,
         )
 
     @cached_property
@@ -76,15 +77,27 @@ class LinearFit:
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
         """Matrix and shift that bring scaled parameters to the columns' own units."""
-        divisor, origin = self.call.divisor, self.call.origin
-        slopes = divisor[-1] / divisor[:-1]
+        divisor, origin, unit = self.call.divisor, self.call.origin, self._unit
+        slopes = unit / divisor[:-1, None] * self._even[:-1, :-1]
         if not self.model.intercept:
-            return np.diag(slopes), np.zeros(len(slopes))
-        matrix = np.diag(np.concatenate([divisor[-1:], slopes]))
-        matrix[0, 1:] = -origin[:-1] * slopes
-        shift = np.zeros(len(slopes) + 1)
+            return slopes, np.zeros(len(slopes))
+        matrix = np.zeros((len(divisor), len(divisor)))
+        matrix[0, 0], matrix[1:, 1:] = unit, slopes
+        matrix[0, 1:] = -origin[:-1] @ slopes
+        shift = np.zeros(len(divisor))
         shift[0] = origin[-1]
         return matrix, shift
+
+    @cached_property
+    def _even(self) -> Floats:
+        """What scaled columns are multiplied by in the equations."""
+        ball = self.release.ball
+        return np.eye(len(self.call.names)) if ball is None or ball.axes is None else even(ball.axes)
+
+    @property
+    def _unit(self) -> float:
+        """What the equations' response is 1 of."""
+        return float(self.call.divisor[-1] / self._even[-1, -1])
 
     @property
     def params(self) -> Floats:
@@ -203,7 +216,7 @@ class LinearFit:
     def scale(self) -> tuple[float, float]:
         """Variance of the residuals of weight 1 in the response's squared units, and its noise."""
         left, _ = self._squares()
-        unit = float(self.call.divisor[-1]) ** 2 * self._heaviest / self.freedom
+        unit = self._unit**2 * self._heaviest / self.freedom
         value = float(left @ self.equations.moments @ left)
         return max(value, 0.0) * unit, self.equations.form_sd(np.outer(left, left)) * unit
 

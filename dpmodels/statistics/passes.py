@@ -86,8 +86,8 @@ class Passes(Statistic):
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
         def product(block: Floats) -> Floats:
-            turned = _turned(block, whole, self._lattice)
-            return turned @ turned.T
+            rows = turned(block, whole, self._lattice)
+            return rows @ rows.T
 
         products = design.blocks(product, self._lattice, count_public=self._count_public)
         for exact, count in products:
@@ -99,11 +99,11 @@ class Passes(Statistic):
         return Statistic("moments of transformed rows", exact, rows, basis)
 
 
-def _turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
+def turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
     """Transform integer rows and bring them back into the ball and onto the lattice."""
-    turned = np.empty_like(block)
-    turned[0] = block[0]
-    rows = turned[1:]
+    held = np.empty_like(block)
+    held[0] = block[0]
+    rows = held[1:]
     whole.times(block[1:], out=rows)
     # Halved until the largest coordinate is below two radii, a row stays outside the ball
     # where it was, and its square does not overflow.
@@ -111,4 +111,4 @@ def _turned(block: Floats, whole: Turn, lattice: Lattice) -> Floats:
     np.ldexp(rows, -np.maximum(halvings, 0), out=rows)
     columns = np.ones(lattice.columns)
     to_lattice(rows, columns / lattice.steps, 0 * columns, lattice)
-    return turned
+    return held

@@ -3,6 +3,7 @@
 from dpmodels.mechanisms.protocol import CovarianceMechanism
 from dpmodels.mechanisms.protocol import RegressionMechanism as RegressionMechanism
 from dpmodels.mechanisms.regression.adassp import AdaSSP as AdaSSP
+from dpmodels.mechanisms.regression.ellipsoid import Ellipsoid as Ellipsoid
 from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGradients
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
@@ -12,6 +13,7 @@ from dpmodels.mechanisms.regression.output import Output as Output
 REGRESSION: dict[str, type[CovarianceMechanism]] = {
     "moments": Moments,
     "adassp": AdaSSP,
+    "ellipsoid": Ellipsoid,
 }
 # Of coefficients.
 COEFFICIENTS: dict[str, type[RegressionMechanism]] = {

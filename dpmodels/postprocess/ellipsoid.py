@@ -1,0 +1,175 @@
+"""Where rows lie, from released counts and rough moments: spreads, axes and a radius.
+
+All lengths are in units of the scaled columns. Everything here is made of released values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmodels.released import MomentNoise
+from dpmodels.typing import Floats
+
+# A choice: a column may reach so many times as far as its rows are told of, but no cell is.
+BEYOND = 8.0
+# Of a told spread: rough moments of shortened rows say no less of it.
+SHORTENED = 0.1
+# A choice: tails fall off at least as this power of the length, or no variance could be told.
+SLOWEST = 3.0
+# A choice: of what is cut off rows, the share that moves the coefficients in one direction.
+# Measured on wages, incomes and simulated shapes; 0 where errors do not depend on the terms.
+ALIKE = 0.25
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Released numbers of rows by size, up to each radius.
+
+    `counts` has the shape (radii,) or (columns, radii), `sd` is the noise of each of them.
+    """
+
+    radii: Floats
+    counts: Floats
+    sd: float
+
+    @property
+    def told(self) -> Floats:
+        """The counts that are told from noise, 0 for the others.
+
+        The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
+        """
+        faint = self.sd * (math.sqrt(2 * math.log(self.counts.size)) + 1)
+        return np.where(self.counts > faint, self.counts, 0.0)
+
+    def beyond(self, radius: float) -> tuple[float, float]:
+        """Return the share of the rows that are longer than one of the radii, and its noise."""
+        rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
+        return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
+
+
+class Spreads(NamedTuple):
+    """How far rows are from a centre, column by column, each of the shape (columns,)."""
+
+    # The root mean square of the rows in told cells; the largest radius where there are none.
+    told: Floats
+    # The same with the rows that no cell may tell of, as many as the noise of one, farther out.
+    safe: Floats
+    reach: Floats  # The largest told radius
+
+
+def spreads(seen: Cells, rows: float, farthest: Floats) -> Spreads:
+    """Return spreads by column; `farthest`, shape (columns,), is how far a row can be."""
+    told = seen.told
+    any_told = told.any(axis=1)
+    # Rows of a cell are about half-way between its ends.
+    middles = seen.radii * math.sqrt(float(seen.radii[0] / seen.radii[1]))
+    mean = (told @ middles**2) / np.maximum(told.sum(axis=1), 1.0)
+    own = np.where(any_told, np.sqrt(mean), seen.radii[-1])
+    reach = np.where(any_told, np.where(told > 0, seen.radii, 0.0).max(axis=1), seen.radii[-1])
+    hidden = min(seen.sd / rows, 1.0) * np.minimum(farthest, BEYOND * reach) ** 2
+    return Spreads(own, np.sqrt(own**2 + hidden), reach)
+
+
+class Shape(NamedTuple):
+    """An ellipsoid about the rows: they are ``centre + axes @ u``, u of about equal spread."""
+
+    centre: Floats
+    covariance: Floats  # What rows are taken to have, with no direction lost in noise
+    axes: Floats  # Shape (columns, columns), invertible
+
+
+def shape(
+    count: float, mean: Floats, second: Floats, noise: MomentNoise, found: Spreads, centre: Floats
+) -> Shape:
+    """Return axes along which rows spread equally, as far as rough moments tell.
+
+    `mean` and `second` are means over rows in units of the told spreads about `centre`, `noise`
+    that of their sums over rows. A column's length is then multiplied by the root of how many
+    spreads it reaches: of lengths that have one sum of squares of ``reach / weight``, these leave
+    the least sum of squares of ``weight``, which the noise in the coefficients grows with.
+    """
+    size = len(centre)
+    lost = size * (noise.mean / count) ** 2
+    square = float(mean @ mean)
+    shift = mean * max(1 - lost / square, 0.0) if square > 0 else mean
+    scatter = second - np.outer(mean, mean)
+    least = max(2 * noise.diagonal / count, SHORTENED)
+    own = np.sqrt(np.maximum(np.diagonal(scatter), least))
+    correlation = np.clip(scatter / np.outer(own, own), -1.0, 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(own**2))
+    values = np.maximum(values, edge)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    longer = np.sqrt(np.maximum(found.reach / found.safe, 1.0))
+    return Shape(
+        centre + shift * found.told,
+        (vectors * values) @ vectors.T * np.outer(found.safe, found.safe),
+        found.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
+    )
+
+
+def tail(seen: Cells) -> Floats:
+    """Return told numbers of rows by length, and those to be feared beyond the last told cell.
+
+    They fall off by the power of the length by which the told ones do from their median on, times
+    what the cells beyond leave possible: their own size and one sd of it.
+    """
+    told = seen.told
+    on = np.flatnonzero(told)
+    if not len(on) or on[-1] == len(told) - 1:
+        return told
+    last = int(on[-1])
+    longer = np.cumsum(told[::-1])[::-1]
+    median = int(np.flatnonzero(longer >= longer[0] / 2)[-1])
+    power = math.inf
+    if last > median:
+        falls = math.log(longer[median] / told[last])
+        power = max(falls / math.log(seen.radii[last] / seen.radii[median]), SLOWEST)
+    ahead = told[last] * (seen.radii[last + 1 :] / seen.radii[last]) ** -power
+    square = float(ahead @ ahead)
+    if square > 0:
+        size = (float(seen.counts[last + 1 :] @ ahead) + seen.sd * math.sqrt(square)) / square
+        told[last + 1 :] = min(max(size, 0.0), 1.0) * ahead
+    return told
+
+
+class Radius(NamedTuple):
+    """A radius, and the error of a coordinate of X'y by noise and by what is cut off."""
+
+    length: float
+    error: float
+
+
+def radius(seen: Cells, off: float) -> Radius | None:
+    """Return where noise and what is cut off the squares of the rows are least.
+
+    `off` is the noise of an entry in the unit ball, by row; None where no row is told of.
+    """
+    if not seen.told.any():
+        return None
+    squares = seen.radii**2
+    cut = np.maximum(squares - squares[:, None], 0.0) @ tail(seen)
+    errors = np.hypot(off * squares, ALIKE * cut)
+    best = int(np.argmin(errors))
+    return Radius(float(seen.radii[best]), float(errors[best]))
+
+
+def sensitivity_to_noise(covariance: Floats, axes: Floats) -> float:
+    """Return how far noise in moments along axes moves the coefficients.
+
+    The root mean square over the coefficients of the last column on the others, each in its own
+    standard error, for the same noise in every entry of the second moment of u where the rows are
+    ``axes @ u``; up to a factor that is the same for all axes.
+    """
+    terms, response = covariance[:-1, :-1], covariance[:-1, -1]
+    if not len(response):
+        return float(np.linalg.norm(axes))
+    inverse = np.linalg.inv(terms)
+    residual = np.append(-inverse @ response, 1.0)
+    moved = np.square(inverse @ axes[:-1]).sum(axis=1) / np.diagonal(inverse)
+    return math.sqrt(float(moved.mean())) * float(np.linalg.norm(axes.T @ residual))

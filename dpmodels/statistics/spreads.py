@@ -1,0 +1,81 @@
+"""Exact counts of rows by the size of each column, and by their length after a transform."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.passes import turned
+from dpmodels.statistics.statistic import Statistic, additive, digest_of, fingerprint
+from dpmodels.statistics.turn import turn
+from dpmodels.typing import Floats, Integers
+
+
+@additive
+def column_counts(
+    design: PrivateDesign, lattice: Lattice, limits: tuple[int, ...], *, count_public: bool
+) -> Statistic:
+    """Count complete rows, for each column, by the cell that its squared integer lies in.
+
+    The integers have the shape (columns, limits + 1); cells are as in
+    :func:`dpmodels.statistics.norms.norm_counts`. A row adds 1 to one cell of each column, an
+    incomplete row nothing, so the L2 sensitivity is ``√(2 columns)`` when a row is replaced and
+    ``√columns`` when it is added or removed.
+    """
+    ends = np.array(limits, dtype=np.float64)
+
+    def counted(block: Floats) -> Integers:
+        cells = np.searchsorted(ends, block[1:, block[0] > 0] ** 2)
+        return np.array([np.bincount(own, minlength=len(ends) + 1) for own in cells])
+
+    facts = {"limits": str(limits)}
+    return _summed("rows by column", counted, design, lattice, facts, count_public)
+
+
+@additive
+def turned_counts(
+    design: PrivateDesign,
+    lattice: Lattice,
+    transform: Floats,
+    limits: tuple[int, ...],
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Count complete rows x by the length of ``T x``, held in the unit ball.
+
+    T, shape (columns, columns), is finite and a function of released values and public facts. The
+    integer vector that a row becomes is that of :meth:`dpmodels.statistics.Passes.within`, so it is
+    in one cell at most: the L2 sensitivity is √2 when a row is replaced, 1 when it is added or
+    removed.
+    """
+    ends, whole = np.array(limits, dtype=np.float64), turn(transform, lattice)
+
+    def counted(block: Floats) -> Integers:
+        rows = turned(block, whole, lattice)[1:, block[0] > 0]
+        squares = np.einsum("ij,ij->j", rows, rows)
+        return np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+
+    facts = {"limits": str(limits), "transform": digest_of(transform)}
+    return _summed("turned rows by length", counted, design, lattice, facts, count_public)
+
+
+def _summed(
+    name: str,
+    counted: Callable[[Floats], Integers],
+    design: PrivateDesign,
+    lattice: Lattice,
+    words: dict[str, str],
+    count_public: bool,
+) -> Statistic:
+    total: NDArray[Any] = counted(np.zeros((lattice.columns + 1, 0))).astype(object)
+    rows = 0
+    for found, seen in design.blocks(counted, lattice, count_public=count_public):
+        total = total + found
+        rows += seen
+    facts = {**design.facts, "lattice": repr(lattice), **words}
+    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
