@@ -118,7 +118,7 @@ class Ball:
     radius: Amount
     shortened: Quantity
     shortened_sd: Amount
-    axes: Annotated[Bounded, "variable", "axis"] | None = None
+    axes: Annotated[Bounded, "variable", "variable_"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,6 +111,7 @@ REGISTRY: Final = (
     _of(dp_lm, "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of(dp_lm, "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
     _of(dp_lm, "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
+    _of(dp_lm, "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),

@@ -92,6 +92,11 @@ class PrivateDesign:
         """Number of rows, None where only reading them would tell; it may be private."""
         return self._source.nrows
 
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read several times."""
+        return self._source.rereadable
+
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.
 
@@ -104,7 +109,7 @@ class PrivateDesign:
                 'and dp_cov or "moments" in dp_lm, or write the rows with data.to_parquet("rows") '
                 'and give the folder "rows"'
             )
-        if not self._source.rereadable:
+        if not self.rereadable:
             raise FrameError(
                 "the mechanism reads the rows several times, and an iterable of tables can be "
                 "read once: give one DataFrame, or write the tables to one Parquet file and give "

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpmodels.codebook import Codebook
-from dpmodels.design import row_coder
+from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
+from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
 from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
 
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
-ALWAYS = (
-    "one release of exact moments has the smallest noise of known law, and every interval is made "
-    "from it."
+ONCE = "one release of exact moments: every interval is made from noise of known law."
+ROUNDS = (
+    "at this size rounds tell where the rows are; the noise is then that of an ellipsoid about "
+    "them, of known law too."
 )
 
 
@@ -69,9 +71,10 @@ def dp_lm(
         The longest scaled row of the terms to keep whole, smaller than the
         codebook's worst case: less noise, and bias where rows are longer.
     mechanism : str or instance
-        ``"auto"``, ``"moments"`` (noisy moments of terms and response) or
-        ``"adassp"`` (the same, and a ridge by a private eigenvalue);
-        ``dp.mechanisms.Rounds()`` for bounds that are much too wide.
+        ``"auto"``, ``"moments"`` (noisy moments of terms and response),
+        ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
+        ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for
+        bounds that are too wide and terms that are alike).
     adjacency, ledger
         As for :func:`dp_pca`.
 
@@ -94,6 +97,13 @@ def dp_lm(
     once and those of X'X times the coefficients: ``√(√(1 + 2p) - 1)`` for p
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
+
+    ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of
+    rows that can be read again, and neither ``weights`` nor ``row_norm``, where
+    the noise in a number of rows by column is below half a percent of the rows;
+    else ``"moments"``. Where rows outside the ellipsoid were shortened, the
+    table says how many, and coefficients and intervals are of the rows so held:
+    the same line where errors are symmetric and do not depend on the terms.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -138,17 +148,26 @@ def lm_way(question: Question) -> Way[LMResult]:
         call = moments_call(own, asked, release, ledger, reason)
         return LMResult(call, release, model, coder)
 
-    def chosen(mechanism: object, _: object) -> tuple[Any, str]:
-        strategy, reason = choose(mechanism, REGRESSION, lambda: ("moments", ALWAYS))
+    def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
+        rows = together(one.nrows for one in private) if question.adjacency.n_public else None
+        plain = weights is None and row_norm is None and len(private) == 1
+        if not plain or rows is None or isinstance(question.guarantee, PureDP):
+            return "moments", ONCE
+        if private[0].rereadable and tells(facts, question.guarantee, rows):
+            return "ellipsoid", ROUNDS
+        return "moments", ONCE
+
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
+        strategy, reason = choose(mechanism, REGRESSION, lambda: automatic(private))
         if not isinstance(strategy, LAWFUL):
             raise ArgumentError(
                 f"mechanism= is of type {type(strategy).__name__}; least squares needs moments "
                 'whose noise has a known law: "moments", "adassp", or an instance of these'
             )
-        if weights is not None and isinstance(strategy, Rounds):
+        if weights is not None and isinstance(strategy, (Ellipsoid, Rounds)):
             raise ArgumentError(
-                "rounds holds rows in a ball about their mean, which weights= would move: leave "
-                'out weights=, or write mechanism="moments"'
+                f"{strategy.card.name} holds rows about their mean, which weights= would move: "
+                'leave out weights=, or write mechanism="moments"'
             )
         return strategy, reason
 

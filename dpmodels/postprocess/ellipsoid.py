@@ -145,16 +145,17 @@ class Radius(NamedTuple):
     error: float
 
 
-def radius(seen: Cells, off: float) -> Radius | None:
+def radius(seen: Cells, columns: int, off: float) -> Radius | None:
     """Return where noise and what is cut off the squares of the rows are least.
 
-    `off` is the noise of an entry in the unit ball, by row; None where no row is told of.
+    `off` is the noise of an entry in the unit ball; what is cut off lies in any of the columns'
+    directions. None where no row is told of.
     """
     if not seen.told.any():
         return None
     squares = seen.radii**2
     cut = np.maximum(squares - squares[:, None], 0.0) @ tail(seen)
-    errors = np.hypot(off * squares, ALIKE * cut)
+    errors = np.hypot(off * squares, ALIKE / math.sqrt(columns) * cut)
     best = int(np.argmin(errors))
     return Radius(float(seen.radii[best]), float(errors[best]))
 

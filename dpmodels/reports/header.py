@@ -103,7 +103,14 @@ def closing(
             f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
             "are complete in all of them."
         )
-    if isinstance(release, MomentsRelease) and release.ball is not None:
+    ball = release.ball if isinstance(release, MomentsRelease) else None
+    if ball is not None and ball.axes is not None:
+        notes.append(
+            "Rows outside an ellipsoid about a released centre, in the units of its axes longer "
+            "than the row norm, were shortened to it: coefficients and intervals are of the rows "
+            "so held. Where errors of long rows lean to one side the line of all rows is another."
+        )
+    elif ball is not None:
         notes.append(
             "Rows longer than the row norm, counted from a released centre, were shortened to it: "
             "what is told here is of the rows so held."

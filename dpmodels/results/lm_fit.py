@@ -92,7 +92,9 @@ class LinearFit:
     def _even(self) -> Floats:
         """What scaled columns are multiplied by in the equations."""
         ball = self.release.ball
-        return np.eye(len(self.call.names)) if ball is None or ball.axes is None else even(ball.axes)
+        return (
+            np.eye(len(self.call.names)) if ball is None or ball.axes is None else even(ball.axes)
+        )
 
     @property
     def _unit(self) -> float:

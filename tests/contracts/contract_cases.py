@@ -175,7 +175,7 @@ def _tried(mechanism: Mechanism) -> Iterator[tuple[type, str, str]]:
     A slow mechanism is tried with one guarantee, both neighbours and both ways.
     """
     kinds = mechanism.takes[:1] if mechanism.slow else mechanism.takes
-    ways = mechanism.kin.ways
+    ways = mechanism.ways
     for number, kind in enumerate(kinds):
         for turn, relation in enumerate(mechanism.between):
             yield kind, relation, ways[(turn + number) % len(ways)]
@@ -190,7 +190,7 @@ CASES = tuple(Case(one, *choice, one.kin.verbs[0]) for one in MECHANISMS for cho
 PLANS = tuple(
     Case(one, *choice, one.kin.verbs[0])
     for one in MECHANISMS
-    for choice in product(one.takes[: 1 if one.slow else None], one.between, one.kin.ways)
+    for choice in product(one.takes[: 1 if one.slow else None], one.between, one.ways)
 )
 # For laws in which the guarantee's kind plays no part.
 FEWER = tuple(filter(_first, CASES))

@@ -50,6 +50,8 @@ class Mechanism(NamedTuple):
         Fields of the strategy without which it does not.
     slow : bool
         Tried in fewer cases.
+    weighted : bool
+        Takes rows with weights, where its family has a way for these.
     rereads : bool
         Reads the rows several times, so takes no iterable of tables.
     baseline : bool
@@ -70,6 +72,7 @@ class Mechanism(NamedTuple):
     exact: bool = True
     given: tuple[tuple[str, Any], ...] = ()
     slow: bool = False
+    weighted: bool = True
     rereads: bool = False
     baseline: bool = False
     open: bool = False
@@ -83,6 +86,11 @@ class Mechanism(NamedTuple):
     def kin(self) -> Family:
         """Its family."""
         return FAMILIES[self.family]
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Of asking the same verb."""
+        return tuple(way for way in self.kin.ways if self.weighted or way != "weighted")
 
     @property
     def strategy(self) -> type:
@@ -126,6 +134,13 @@ MECHANISMS = (
         law="gaussian",
         counts="gaussian",
         tried="least_squares",
+    ),
+    Mechanism(
+        *("ellipsoid", GAUSSIAN, "regression"),
+        law="gaussian",
+        counts="gaussian",
+        weighted=False,
+        rereads=True,
     ),
     Mechanism("objective", BARE, "coefficients", rereads=True),
     Mechanism("objective", GAUSSIAN, "coefficients", rereads=True),

@@ -117,7 +117,7 @@ def _takes(case: SiteCase) -> bool:
 def of_protocol(protocol: Any) -> list[SiteCase]:
     """All verbs that a protocol takes, in turns with each kind of neighbours and in each way."""
     cases = [
-        SiteCase(mechanism, ApproxDP, relation, mechanism.kin.ways[number % 2], verb, protocol)
+        SiteCase(mechanism, ApproxDP, relation, mechanism.ways[number % len(mechanism.ways)], verb, protocol)
         for number, (mechanism, verb) in enumerate(_asked())
         for relation in (mechanism.between[number % 2],)
     ]
@@ -147,7 +147,7 @@ AGGREGATED = tuple(case for case in EVERY if case.protocol.trust.name == "pooled
 # Each protocol by its first verb, and each verb by a protocol in turn.
 SOME = tuple(dict.fromkeys((*FIRST.values(), *_in_turn(EVERY))))
 _WAYS = [
-    replace(case, protocol=own, adjacency=relation, way=case.mechanism.kin.ways[0])
+    replace(case, protocol=own, adjacency=relation, way=case.mechanism.ways[0])
     for case in SUMS
     if case.verb.name in ("dp_cov", "dp_hist")
     for relation in ("replace", "add-remove")
