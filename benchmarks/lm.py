@@ -1,7 +1,7 @@
 """Linear regression: coverage of dp_lm's intervals, its errors beside the peers', its time.
 
     DPMODELS_DATA=../shared/data python benchmarks/lm.py [--repeats 200] [--coverage] [--errors]
-        [--pure] [--time]
+        [--pure] [--time] [--bounds]
 
 Coverage: five regressors, one uniform, two skewed (exponential; lognormal), a
 rare and a common indicator, new rows at each repetition. "noise" is the share
@@ -24,6 +24,13 @@ coefficients, median over repetitions, at equal (eps, delta = 1e-6):
 - ours: moments and adassp, and pure (moments with delta = 0).
 The last column is moments over the better of split and functional.
 
+Bounds: distances to the non-private coefficients in their standard errors, root
+mean square over coefficients, medians over repetitions, for one release
+("moments") and for moments in an ellipsoid found first, with the bounds of the
+tables and upper bounds ten and a hundred times as far; the last columns are the
+ratio, the share of fits that stayed in the codebook's ball, and the distance
+from the non-private coefficients to those of the rows as they were shortened.
+
 Time: dp_lm and dp_pca on the same 10^6 rows, 50 columns in all.
 """
 
@@ -34,6 +41,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+import shapes
+import survey
 
 import dpmodels as dp
 from dpmodels.models.lm import dp_lm
@@ -46,6 +55,48 @@ BOOK = dp.codebook(y=(-4, 6), x1=(-1, 1), x2=(0, 1), x3=(0, 8), x4=[0, 1], x5=[0
 FORMULA = "y ~ x1 + x2 + I(x3 / 8) + x4 + x5"
 # The coefficients in the order of the fit's columns, categories first.
 NAMES = ("Intercept", "x1", "x2", "I(x3 / 8)", "x4[T.1]", "x5[T.1]")
+WAGES = {
+    "cps": (
+        "cps_asec_2024_wages.parquet",
+        {
+            "educ_years": (0, 22),
+            "experience": (0, 58),
+            "experience_sq": (0, 3364),
+            "female": (0, 1),
+            "log_wage": (0, 15),
+        },
+    ),
+    "cps + wage": (
+        "cps_asec_2024_wages.parquet",
+        {
+            "educ_years": (0, 22),
+            "experience": (0, 58),
+            "experience_sq": (0, 3364),
+            "female": (0, 1),
+            "WSAL_VAL": (0, 1.5e6),
+            "log_wage": (0, 15),
+        },
+    ),
+    "pums": (
+        "pums_california_10000.parquet",
+        {
+            "age": (18, 93),
+            "educ": (1, 16),
+            "married": (0, 1),
+            "sex": (0, 1),
+            "income": (-1e4, 713e3),
+        },
+    ),
+    "adult": (
+        "adult.parquet",
+        {
+            "age": (17, 90),
+            "education_num": (1, 16),
+            "capital_gain": (0, 99_999),
+            "hours_per_week": (1, 99),
+        },
+    ),
+}
 
 
 def skewed(rng, rows):
@@ -207,6 +258,68 @@ def report_errors(repeats):
     errors("CPS wages", table, book, "log_wage ~ " + " + ".join(cps[1:]), cps, repeats)
 
 
+def bounds_tables(folder, rows):
+    """Tables and bounds by name, the response last."""
+    normal = survey.physical(rows, 6)
+    yield "physical", normal.rows, normal.bounds
+    for name in shapes.SHAPES:
+        own = shapes.population(name, 200_000)
+        columns = [f"x{at}" for at in range(1, 6)] + ["y"]
+        yield name, own.sample(rows, 0)[columns].astype(float), own.codebook
+    for name, (file, bounds) in WAGES.items():
+        if (Path(folder) / file).is_file():
+            table = survey.held(folder, file, bounds).rows
+            yield name, table.sample(min(rows, len(table)), random_state=0), bounds
+
+
+def held_in(ball, divisor, rows):
+    """The rows as they were shortened."""
+    units = ((rows - ball.centre) / divisor) @ np.linalg.inv(ball.axes).T
+    units *= np.minimum(1, ball.radius / np.linalg.norm(units, axis=1))[:, None]
+    return ball.centre + (units @ ball.axes.T) * divisor
+
+
+def by_least_squares(rows):
+    """Coefficients and their standard errors."""
+    design = np.column_stack([np.ones(len(rows)), rows[:, :-1]])
+    plain = np.linalg.lstsq(design, rows[:, -1], rcond=None)[0]
+    left = rows[:, -1] - design @ plain
+    spread = np.sqrt(np.diagonal(np.linalg.inv(design.T @ design)))
+    return plain, spread * math.sqrt(left @ left / (len(rows) - design.shape[1]))
+
+
+def report_bounds(repeats, rows, eps):
+    print(
+        f"{'':>12}{'n':>8}{'bounds':>8}{'eps':>5}{'moments':>10}{'ellipsoid':>11}{'ratio':>8}"
+        f"{'stayed':>8}{'moved by':>10}"
+    )
+    for title, table, bounds in bounds_tables(os.environ.get("DPMODELS_DATA", BESIDE), rows):
+        names, values = list(table), table.to_numpy()
+        plain, errors = by_least_squares(values)
+        formula = f"{names[-1]} ~ {' + '.join(names[:-1])}"
+        for times in (1, 10, 100):
+            wide = survey.widened({name: bounds[name] for name in names}, times)
+            words = {"codebook": dp.codebook(**wide), "eps": eps, "delta": DELTA}
+            found, moved, stayed = {"moments": [], "ellipsoid": []}, [], 0
+            for seed in range(repeats):
+                for mechanism, own in found.items():
+                    with dp.simulation(seed=seed):
+                        fit = dp_lm(formula, table, mechanism=mechanism, **words)
+                    own.append(np.sqrt(np.mean(((fit.params - plain) / errors) ** 2)))
+                ball = fit.release.ball
+                stayed += ball is None
+                if ball is not None:
+                    own = by_least_squares(held_in(ball, fit.call.divisor, values))[0]
+                    moved.append(np.sqrt(np.mean(((own - plain) / errors) ** 2)))
+            one, other = (float(np.median(own)) for own in found.values())
+            print(
+                f"{title:>12}{len(table):8,}{times:7}x{eps:5g}{one:10.2f}{other:11.2f}"
+                f"{other / one:8.2f}{stayed / repeats:8.2f}"
+                f"{np.median(moved) if moved else math.nan:10.2f}",
+                flush=True,
+            )
+
+
 def report_time():
     """Both fits alternate, so that what else runs on the machine slows both."""
     rng = np.random.default_rng(2)
@@ -230,14 +343,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
-    for part in ("coverage", "errors", "pure", "time"):
+    parser.add_argument("--eps", type=float, nargs="*", default=[1.0])
+    for part in ("coverage", "errors", "pure", "time", "bounds"):
         parser.add_argument(f"--{part}", action="store_true")
     words = parser.parse_args()
-    every = not (words.coverage or words.errors or words.pure or words.time)
+    every = not (words.coverage or words.errors or words.pure or words.time or words.bounds)
     if words.time or every:
         report_time()
     if words.errors or every:
         report_errors(words.repeats)
+    if words.bounds or every:
+        for rows in (20_000, 5_000):
+            for eps in words.eps:
+                report_bounds(words.repeats, rows, eps)
     if words.coverage or every:
         report_coverage(words.repeats, words.sizes, DELTA)
     if words.pure or every:

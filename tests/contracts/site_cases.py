@@ -117,9 +117,10 @@ def _takes(case: SiteCase) -> bool:
 def of_protocol(protocol: Any) -> list[SiteCase]:
     """All verbs that a protocol takes, in turns with each kind of neighbours and in each way."""
     cases = [
-        SiteCase(mechanism, ApproxDP, relation, mechanism.ways[number % len(mechanism.ways)], verb, protocol)
+        SiteCase(mechanism, ApproxDP, relation, way, verb, protocol)
         for number, (mechanism, verb) in enumerate(_asked())
         for relation in (mechanism.between[number % 2],)
+        for way in (mechanism.ways[number % len(mechanism.ways)],)
     ]
     return [case for case in cases if _takes(case)]
 

@@ -12,7 +12,7 @@ from dpmodels.design import Scaling
 from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Ellipsoid, Facts
-from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, NoisyMoments, noise_of
 from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.noise import seeded
@@ -42,7 +42,7 @@ def measured(rows, plan, names=NAMES, wide=1.0):
 
 
 def alike(rows, seed=1, wide=1.0):
-    """Two terms with a correlation of .95 and a response, within 4 of bounds `wide` times so far."""
+    """Two terms with a correlation of .95 and a response, bounds `wide` times 4 from 0."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 2)) @ np.array([[1, 0.95], [0, 0.31]])
     y = x @ [0.5, -0.3] + 0.5 * rng.normal(size=rows)
@@ -144,13 +144,15 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
             return own(passes, measure, *words)
 
         def turned(passes, transform, seen=seen):
-            seen.append((passes.scaling.scale.tolist(), passes.scaling.row_norm, transform.tolist()))
+            seen.append(
+                (passes.scaling.scale.tolist(), passes.scaling.row_norm, transform.tolist())
+            )
             return within(passes, transform)
 
         def rough(exact, plan, entropy, drawn=answers):
             size = len(exact) - 1
             spread = np.diag(drawn.uniform(0.5, 1, size)) * 1e4
-            return ellipsoid_noisy(1e4, drawn.uniform(0, 1, size), spread, plan)
+            return NoisyMoments(1e4, drawn.uniform(0, 1, size), spread, noise_of(plan))
 
         with monkeypatch.context() as patch:
             patch.setattr(ellipsoid, "add_noise", noisy)
@@ -164,12 +166,6 @@ def test_only_released_values_steer_the_ellipsoid(monkeypatch):
         held.append(seen)
     assert held[0] == held[1]
     assert len(held[0]) == 7
-
-
-def ellipsoid_noisy(count, total, second, plan):
-    from dpmodels.mechanisms.add_noise import NoisyMoments, noise_of
-
-    return NoisyMoments(count, total, second, noise_of(plan))
 
 
 @pytest.mark.parametrize("wide", [1.0, 100.0])

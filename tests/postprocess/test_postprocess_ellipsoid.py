@@ -1,0 +1,125 @@
+"""Spreads, axes and a radius from released counts and rough moments."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpmodels.postprocess.ellipsoid import (
+    Cells,
+    Spreads,
+    radius,
+    sensitivity_to_noise,
+    shape,
+    spreads,
+    tail,
+)
+from dpmodels.postprocess.solve import even
+from dpmodels.released import MomentNoise
+
+RADII = 2.0 ** (-np.arange(40, -1, -1) / 4) * 40
+QUIET = MomentNoise(0.0, 0.0, 0.0, 0.0)
+
+
+def counted(sizes, sd=0.0, radii=RADII):
+    """Exact numbers of rows by size; the first column varies slowest."""
+    ends = np.concatenate([[0.0], radii])
+    counts = [np.histogram(np.minimum(own, radii[-1]), ends)[0] for own in np.atleast_2d(sizes)]
+    return Cells(radii, np.array(counts, float) if sizes.ndim == 2 else counts[0].astype(float), sd)
+
+
+def test_spreads_are_those_of_the_rows():
+    rng = np.random.default_rng(1)
+    rows = np.abs(rng.normal(size=(2, 20_000)) * [[1.0], [0.2]])
+    found = spreads(counted(rows, sd=20.0), 20_000.0, np.array([4.0, 4.0]))
+    assert found.told == pytest.approx([1.0, 0.2], rel=0.1)
+    assert ((found.reach > 2.5 * found.told) & (found.reach < 5 * found.told)).all()
+    hidden = 0.001 * np.minimum(4.0, 8 * found.reach) ** 2
+    assert found.safe == pytest.approx(np.sqrt(found.told**2 + hidden))
+
+
+def test_columns_that_nothing_is_told_of_reach_as_far_as_can_be():
+    found = spreads(Cells(RADII, np.ones((2, len(RADII))), 50.0), 100.0, np.array([2.0, 2.0]))
+    assert (found.told == RADII[-1]).all()
+    assert np.isfinite(found.safe).all()
+
+
+def test_axes_make_the_spread_of_the_rows_equal():
+    spread = np.array([1.0, 0.01, 5.0])
+    correlation = np.array([[1, 0.9, 0.2], [0.9, 1, 0.1], [0.2, 0.1, 1]])
+    told = Spreads(spread, spread, 3 * spread)
+    own = shape(1e4, np.zeros(3), correlation, QUIET, told, np.ones(3))
+    assert own.covariance == pytest.approx(correlation * np.outer(spread, spread))
+    inverse = np.linalg.inv(own.axes)
+    assert inverse @ own.covariance @ inverse.T == pytest.approx(np.eye(3), abs=1e-9)
+    farther = told._replace(reach=spread * [3, 3, 48])
+    longer = shape(1e4, np.zeros(3), correlation, QUIET, farther, np.ones(3)).axes
+    ratio = np.linalg.norm(longer, axis=0) / np.linalg.norm(own.axes, axis=0)
+    # A column that reaches 16 times as far is 4 times as long beside the others.
+    assert ratio[2] / ratio[0] == pytest.approx(4)
+
+
+def test_axes_lost_in_noise_stay_invertible():
+    rng = np.random.default_rng(2)
+    told = Spreads(np.ones(4), np.ones(4), np.full(4, 3.0))
+    noise = MomentNoise(1e6, 1e6, 1e6, 1e6)
+    second = rng.normal(size=(4, 4)) * 1e5
+    own = shape(1.0, rng.normal(size=4) * 1e5, second + second.T, noise, told, np.zeros(4))
+    assert np.linalg.cond(own.axes) < 10
+    assert np.isfinite(own.centre).all()
+
+
+def test_what_is_feared_beyond_what_is_told_falls_off_like_the_told():
+    rng = np.random.default_rng(3)
+    light = np.linalg.norm(rng.normal(size=(6, 20_000)), axis=0)
+    heavy = light * np.sqrt(4 / rng.chisquare(4, 20_000))
+    feared = []
+    for sizes in (light, heavy):
+        seen = counted(sizes, sd=34.0)
+        last = int(np.flatnonzero(seen.told)[-1])
+        ahead = tail(seen)[last + 1 :]
+        assert (np.diff(ahead) <= 0).all()
+        assert (ahead <= seen.told[last]).all()
+        feared.append(float(ahead @ (RADII[last + 1 :] / RADII[last]) ** 2 / ahead[0]))
+    # In squared lengths, against those of the first cell beyond.
+    assert feared[1] > 1.3 * feared[0]
+
+
+def test_the_radius_is_wider_where_noise_is_smaller_or_tails_are_heavier():
+    rng = np.random.default_rng(4)
+    light = np.linalg.norm(rng.normal(size=(6, 20_000)), axis=0)
+    heavy = light * np.sqrt(4 / rng.chisquare(4, 20_000))
+    found = [
+        radius(counted(sizes, sd), 6, off).length
+        for sizes, sd, off in ((light, 34, 60.0), (light, 34, 6.0), (heavy, 34, 6.0))
+    ]
+    assert found[0] < found[1] < found[2]
+    assert radius(Cells(RADII, np.zeros(len(RADII)), 34.0), 6, 6.0) is None
+
+
+def test_noise_moves_coefficients_as_foretold():
+    """Against the coefficients of moments with the same small noise in every entry."""
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(4, 4))
+    covariance = root @ root.T
+    terms, response = covariance[:-1, :-1], covariance[:-1, -1]
+    plain, errors = np.linalg.solve(terms, response), np.sqrt(np.diagonal(np.linalg.inv(terms)))
+    measured = []
+    for axes in (np.eye(4), np.linalg.cholesky(covariance)):
+        squares = []
+        for _ in range(400):
+            noise = rng.normal(size=(4, 4)) * 1e-5 / math.sqrt(2)
+            moved = covariance + axes @ (noise + noise.T) @ axes.T
+            found = np.linalg.solve(moved[:-1, :-1], moved[:-1, -1])
+            squares.append(np.mean(((found - plain) / errors) ** 2))
+        foretold = 1e-5 * sensitivity_to_noise(covariance, axes)
+        measured.append(math.sqrt(np.mean(squares)) / foretold)
+    # Twice the variance on the diagonal is left out of the law: at most a factor of root 2.
+    assert all(0.9 < one < 1.6 for one in measured), measured
+
+
+def test_noise_in_evened_columns_is_even():
+    axes = np.random.default_rng(6).normal(size=(5, 5)) * [[1], [9], [0.1], [1], [3]]
+    rows = even(axes) @ axes
+    assert rows[:-1] @ rows[:-1].T == pytest.approx(np.eye(4), abs=1e-9)
+    assert np.linalg.norm(rows[-1]) == pytest.approx(1)

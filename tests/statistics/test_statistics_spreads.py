@@ -1,0 +1,50 @@
+"""Counts of rows by column and by turned length, against counting by hand."""
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.noise.lattice import Lattice
+from dpmodels.statistics.spreads import column_counts, turned_counts
+
+LATTICE = Lattice(20, 2)
+ENDS = np.array([0.05, 0.5])
+LIMITS = tuple(int(end) for end in (LATTICE.radius * ENDS) ** 2)
+
+
+def bound(rows):
+    book = dp.codebook.uniform(["a", "b"], (-1, 1))
+    return private_design("~ .", {"a": rows[:, 0], "b": rows[:, 1]}, book)
+
+
+def test_rows_are_counted_by_each_column():
+    rows = np.array([[0.0, 0.3], [0.1, -0.9], [-0.6, 0.0], [np.nan, 0.1], [1.0, 0.02]])
+    exact, seen = column_counts(bound(rows), LATTICE, LIMITS, count_public=True).cross()
+    # Scaled rows are divided by the root of 2.
+    assert exact.tolist() == [[1, 2, 1], [2, 1, 1]]
+    assert seen == 5
+
+
+def test_turned_rows_are_counted_by_their_length():
+    rng = np.random.default_rng(3)
+    rows = rng.uniform(-1, 1, (3_000, 2))
+    rows[5, 0] = np.nan
+    turn = np.array([[0.9, 0.3], [-2.0, 0.2]])
+    lengths = np.linalg.norm(rows[~np.isnan(rows).any(axis=1)] @ turn.T, axis=1) / np.sqrt(2)
+    exact, seen = turned_counts(bound(rows), LATTICE, turn, LIMITS, count_public=True).cross()
+    expected = np.histogram(np.minimum(lengths, 1), [0, *ENDS, 2])[0]
+    # Rounding takes a row across an end with a probability of some 1e-6.
+    assert np.abs(exact.astype(int) - expected).max() <= 1
+    assert (exact.sum(), seen) == (2_999, 3_000)
+
+
+@pytest.mark.parametrize("counts", [column_counts, turned_counts])
+def test_counts_of_parts_add_up_to_those_of_all(counts):
+    rows = np.random.default_rng(4).uniform(-1, 1, (500, 2))
+    words = (LIMITS,) if counts is column_counts else (np.diag([3.0, 0.5]), LIMITS)
+    whole, one, other = (
+        counts(bound(part), LATTICE, *words, count_public=False)
+        for part in (rows, rows[:123], rows[123:])
+    )
+    assert ((one + other).cross()[0] == whole.cross()[0]).all()
