@@ -110,6 +110,11 @@ def closing(
             "than the row norm, were shortened to it: coefficients and intervals are of the rows "
             "so held. Where errors of long rows lean to one side the line of all rows is another."
         )
+    elif card.name == "ellipsoid":
+        notes.append(
+            "The rounds found no ellipsoid in which coefficients are predicted to have less noise: "
+            "rows were held in the codebook's ball, and no row was shortened."
+        )
     elif ball is not None:
         notes.append(
             "Rows longer than the row norm, counted from a released centre, were shortened to it: "

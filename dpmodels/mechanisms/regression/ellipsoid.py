@@ -95,8 +95,9 @@ GAIN = 2 / 3
 
 
 def tells(facts: Facts, guarantee: Guarantee, rows: int) -> bool:
-    """Return whether so many rows tell of spreads, by public facts alone."""
-    return Ellipsoid().plan(facts, guarantee).scales["columns 2"] <= UNTOLD * rows
+    """Return whether so many rows, one of them replaced, tell of spreads; by public facts alone."""
+    own = gaussian_multiplier(guarantee) / math.sqrt(SHARES["columns 2"])
+    return own * math.sqrt(2 * facts.columns) <= UNTOLD * rows
 
 
 class Found(NamedTuple):
