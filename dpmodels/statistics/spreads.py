@@ -18,22 +18,29 @@ from dpmodels.typing import Floats, Integers
 
 @additive
 def column_counts(
-    design: PrivateDesign, lattice: Lattice, limits: tuple[int, ...], *, count_public: bool
+    design: PrivateDesign, lattice: Lattice, halvings: int, *, count_public: bool
 ) -> Statistic:
     """Count complete rows, for each column, by the cell that its squared integer lies in.
 
-    The integers have the shape (columns, limits + 1); cells are as in
-    :func:`dpmodels.statistics.norms.norm_counts`. A row adds 1 to one cell of each column, an
-    incomplete row nothing, so the L2 sensitivity is ``√(2 columns)`` when a row is replaced and
-    ``√columns`` when it is added or removed.
+    The integers have the shape (columns, halvings + 1). Cell k is of squared integers up to
+    ``4**bits / 2**(halvings - k)`` and above those of cell k - 1; 0 is in the first that 1 can be
+    in. A row adds 1 to one cell of each column, an incomplete row nothing, so the L2
+    sensitivity is ``√(2 columns)`` when a row is replaced and ``√columns`` when it is added or
+    removed.
     """
-    ends = np.array(limits, dtype=np.float64)
+    size = halvings + 1
+    starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
-        cells = np.searchsorted(ends, block[1:, block[0] > 0] ** 2)
-        return np.array([np.bincount(own, minlength=len(ends) + 1) for own in cells])
+        # A whole number is at most a power of 2 where half less is below it.
+        _, powers = np.frexp(block[1:] ** 2 - 0.5)
+        cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
+        found = np.bincount(cells.ravel(), minlength=starts.size * size)
+        found = found.reshape(starts.size, size)
+        found[:, 0] -= np.count_nonzero(block[0] == 0)
+        return found
 
-    facts = {"limits": str(limits)}
+    facts = {"halvings": str(halvings)}
     return _summed("rows by column", counted, design, lattice, facts, count_public)
 
 

@@ -95,7 +95,7 @@ def rounds_of(passes, plan, limits):
         np.diagonal(whole)[1:] / steps.diagonal,
         whole[1:, 1:][np.triu_indices(size, 1)] / steps.off,
     ]
-    by_column = passes.measured(column_counts, limits).cross()[0].astype(float).ravel()
+    by_column = passes.measured(column_counts, 6).cross()[0].astype(float).ravel()
     by_length = passes.measured(turned_counts, turn, limits).cross()[0].astype(float)
     return {
         "sum 2": total / scale,

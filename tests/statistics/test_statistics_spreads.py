@@ -1,5 +1,7 @@
 """Counts of rows by column and by turned length, against counting by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,11 +21,30 @@ def bound(rows):
 
 
 def test_rows_are_counted_by_each_column():
-    rows = np.array([[0.0, 0.3], [0.1, -0.9], [-0.6, 0.0], [np.nan, 0.1], [1.0, 0.02]])
-    exact, seen = column_counts(bound(rows), LATTICE, LIMITS, count_public=True).cross()
+    rng = np.random.default_rng(2)
+    rows = rng.uniform(-1, 1, (3_000, 2)) ** 9
+    rows[7], rows[:5, 0], rows[8] = np.nan, 0.0, 1.0
+    exact, seen = column_counts(bound(rows), LATTICE, 6, count_public=True).cross()
     # Scaled rows are divided by the root of 2.
-    assert exact.tolist() == [[1, 2, 1], [2, 1, 1]]
-    assert seen == 5
+    squares = rows[~np.isnan(rows[:, 0])] ** 2 / 2
+    ends = [-1, *2.0 ** -np.arange(6, -1, -1)]
+    expected = [np.histogram(own, ends)[0] for own in squares.T]
+    # Rounding takes a row across an end with a probability of some 1e-6.
+    assert np.abs(exact.astype(int) - expected).max() <= 1
+    assert exact.sum(axis=1).tolist() == [2_999, 2_999]
+    assert seen == 3_000
+
+
+def test_a_square_at_the_end_of_a_cell_is_in_it():
+    design = bound(np.array([[1.0, 0.0]]))
+    held = design.rescaled(replace(design.scaling, row_norm=1.0, centre=np.zeros(2)))
+    lattice = Lattice(10, 2)
+    integer = round(lattice.steps)
+    halvings = 20
+    exact, _ = column_counts(held, lattice, halvings, count_public=True).cross()
+    cell = int(np.flatnonzero(exact[0])[0])
+    assert 2.0 ** (cell - 1) < integer**2 <= 2.0**cell
+    assert exact[1].tolist() == [1] + [0] * halvings
 
 
 def test_turned_rows_are_counted_by_their_length():
@@ -42,7 +63,7 @@ def test_turned_rows_are_counted_by_their_length():
 @pytest.mark.parametrize("counts", [column_counts, turned_counts])
 def test_counts_of_parts_add_up_to_those_of_all(counts):
     rows = np.random.default_rng(4).uniform(-1, 1, (500, 2))
-    words = (LIMITS,) if counts is column_counts else (np.diag([3.0, 0.5]), LIMITS)
+    words = (9,) if counts is column_counts else (np.diag([3.0, 0.5]), LIMITS)
     whole, one, other = (
         counts(bound(part), LATTICE, *words, count_public=False)
         for part in (rows, rows[:123], rows[123:])

@@ -80,9 +80,9 @@ SHARES = {
     "lengths": 0.03,
     "moments": 0.79,
 }
-# Choices: radii of columns are told apart by 41 %, those of rows by 19 %; bounds may be thousands
+# Choices: radii of rows are told apart by 19 %, those of columns by 41 %; bounds may be thousands
 # of times too wide.
-BY_COLUMN, BY_LENGTH, OCTAVES = 2, 4, 15
+BY_LENGTH, OCTAVES = 4, 15
 # Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up.
 UNITS = 2**24
 # A choice: rough moments are of rows up to so many times as long as the root of their mean square.
@@ -232,9 +232,9 @@ def _columns(
     public = passes.scaling
     farthest = public.row_norm + float(np.linalg.norm(centre))
     held = passes.rescaled(_scaling(public, centre, np.ones_like(centre), farthest))
-    fractions, limits = _grid(BY_COLUMN, plan)
-    exact, _ = held.measured(column_counts, limits).cross()
-    seen = _noisy(exact, fractions * farthest, plan.scales[name], entropy)
+    halvings = 2 * OCTAVES
+    exact, _ = held.measured(column_counts, halvings).cross()
+    seen = _noisy(exact, _fractions(2) * farthest, plan.scales[name], entropy)
     # Scaled columns are as long as 2, from end to end.
     return spreads(seen, count, 1 + np.abs(centre))
 
@@ -264,7 +264,8 @@ def _lengths(passes: Passes, own: Shape, plan: Plan, entropy: Entropy) -> Cells:
     outer, onto = away / float(spread.min()), _onto(own, spread)
     farthest = outer * float(np.linalg.norm(onto, 2))
     held = passes.rescaled(_scaling(public, own.centre, spread, outer))
-    fractions, limits = _grid(BY_LENGTH, plan)
+    fractions = _fractions(BY_LENGTH)
+    limits = tuple(int(end) for end in (fractions[:-1] * plan.lattice.radius) ** 2)
     exact, _ = held.measured(turned_counts, onto * (outer / farthest), limits).cross()
     return _noisy(exact, fractions * farthest, plan.scales["lengths"], entropy)
 
@@ -274,10 +275,9 @@ def _onto(own: Shape, spread: Floats) -> Floats:
     return np.asarray(np.linalg.inv(own.axes / spread[:, None]))
 
 
-def _grid(octave: int, plan: Plan) -> tuple[Floats, tuple[int, ...]]:
-    """Return radii as shares of the ball's, and the squared integers up to all but the last."""
-    fractions = 2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave)
-    return fractions, tuple(int(end) for end in (fractions[:-1] * plan.lattice.radius) ** 2)
+def _fractions(octave: int) -> Floats:
+    """Return radii as shares of the ball's, so many an octave."""
+    return np.asarray(2.0 ** (-np.arange(octave * OCTAVES, -1, -1) / octave))
 
 
 def _noisy(exact: NDArray[Any], radii: Floats, sd: float, entropy: Entropy) -> Cells:
