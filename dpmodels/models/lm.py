@@ -103,7 +103,8 @@ def dp_lm(
     the noise in a number of rows by column is below half a percent of the rows;
     else ``"moments"``. Where rows outside the ellipsoid were shortened, the
     table says how many, and coefficients and intervals are of the rows so held:
-    the same line where errors are symmetric and do not depend on the terms.
+    nearly the same line where errors are symmetric and do not depend on the
+    terms, and another where those of long rows lean to one side.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.

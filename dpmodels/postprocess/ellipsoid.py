@@ -18,6 +18,8 @@ from dpmodels.typing import Floats
 BEYOND = 8.0
 # Of a told spread: rough moments of shortened rows say no less of it.
 SHORTENED = 0.1
+# Of correlations, the least variance of a direction: on the lattice thinner ones are rounding.
+THINNEST = 1e-6
 # A choice: tails fall off at least as this power of the length, or no variance could be told.
 SLOWEST = 3.0
 # A choice: of what is cut off rows, the share that moves the coefficients in one direction.
@@ -103,7 +105,7 @@ def shape(
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
     edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(own**2))
-    values = np.maximum(values, edge)
+    values = np.maximum(values, max(edge, THINNEST))
     root = (vectors * np.sqrt(values)) @ vectors.T
     longer = np.sqrt(np.maximum(found.reach / found.safe, 1.0))
     return Shape(

@@ -228,7 +228,7 @@ def test_auto_is_of_public_facts():
     )
 
 
-@pytest.mark.parametrize("eps", [1e-3, 1.0])
+@pytest.mark.parametrize("eps", [1e-3, 1.0, 1e9])
 def test_odd_rows_leave_everything_finite(eps):
     plan = Ellipsoid().plan(facts(), ApproxDP(eps, 1e-6))
     odd = {
@@ -236,6 +236,7 @@ def test_odd_rows_leave_everything_finite(eps):
         "equal": np.full((3_000, 3), 0.25),
         "a column of one value": np.random.default_rng(2).uniform(-1, 1, (3_000, 3)) * [1, 0, 1],
         "a constant response": np.random.default_rng(2).uniform(-1, 1, (3_000, 3)) * [1, 1, 0],
+        "terms that are one": np.random.default_rng(3).uniform(-1, 1, (3_000, 1)) * [1, 1, 0.5],
         "incomplete": np.full((50, 3), np.nan),
     }
     for rows in odd.values():

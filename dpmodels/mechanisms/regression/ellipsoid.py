@@ -26,8 +26,9 @@ Source
     (2020), "CoinPress", NeurIPS. Here spreads come from released counts, no normal law is assumed,
     the noise of the last round has a known law in known coordinates, and the rows stay in the
     codebook's ball where rounds are not predicted to lessen the noise in the coefficients. Rows
-    (x, y) are shortened together: where errors are symmetric and do not depend on the terms, the
-    line of the shortened rows is that of the rows.
+    (x, y) are shortened together: where errors are symmetric and do not depend on the terms, and
+    the ellipsoid has the centre and the axes of the rows, the line of the shortened rows is that
+    of the rows.
 """
 
 from __future__ import annotations
