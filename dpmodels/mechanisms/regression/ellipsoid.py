@@ -121,7 +121,7 @@ class Ellipsoid:
     >>> from dpmodels.privacy import ZCDP, adjacency
     >>> plan = Ellipsoid().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (7, 'Gaussian, multiplier 1.13')
+    (7, 'Gaussian, multiplier 1.12509')
     """
 
     card: ClassVar[Card] = Card(
