@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from hashlib import sha256
-from typing import Annotated, Any, ClassVar
-
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from dpmodels.outside import (
     Amount,
@@ -121,6 +118,24 @@ class Ball:
     axes: Annotated[Bounded, "variable", "variable_"] | None = None
 
 
+@dataclass(frozen=True)
+class Meat:
+    """Released squares of the rows' scores at released parameters, shape (parameters, parameters).
+
+    ``squares`` is their noisy sum in units of ``root``, R: a score is ``R s``, and ``R Rᵀ`` the
+    covariance of the sum of scores if all residuals had one variance, with the noise of the
+    moments. ``sd`` is the most that the noise of ``uᵀ squares u`` has for a standard deviation, u
+    of length 1; ``most`` the most that one row adds to that: longer scores were shortened.
+    ``share`` is the part of the budget that bought it.
+    """
+
+    squares: Annotated[Bounded, "parameter", "parameter_"]
+    root: Annotated[Bounded, "parameter", "parameter_"]
+    sd: Amount
+    most: Amount
+    share: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class MomentsRelease(Released):
     """Released augmented moments of rows in the unit ball.
@@ -140,9 +155,11 @@ class MomentsRelease(Released):
         an error of unknown law.
     ball : Ball or None
         Where the rows were held, if not where the codebook says.
+    meat : Meat or None
+        Squares of the scores of least squares of the last column, where they were bought.
     """
 
-    later = frozenset({"ball"})
+    later = frozenset({"ball", "meat"})
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -150,6 +167,7 @@ class MomentsRelease(Released):
     noise: MomentNoise
     estimate: Annotated[Bounded, "variable", "variable_"] | None = None
     ball: Ball | None = None
+    meat: Meat | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,43 +354,3 @@ def unused_delta(release: AnyRelease) -> tuple[str, ...]:
     if spent > guarantee.eps * (1 + 1e-9):
         return ()
     return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
-
-
-def digest(release: AnyRelease) -> str:
-    """Return what stands for a released value in a ledger: SHA-256 of all its fields."""
-    made = sha256()
-    for piece in _pieces(release):
-        made.update(len(piece).to_bytes(8, "big"))
-        made.update(piece)
-    return made.hexdigest()
-
-
-def _pieces(value: object) -> Iterator[bytes]:
-    match value:
-        case np.ndarray():
-            yield f"{value.dtype.str}{value.shape}".encode()
-            yield np.ascontiguousarray(value).tobytes()
-        case tuple() | list():
-            yield f"{len(value)}".encode()
-            for one in value:
-                yield from _pieces(one)
-        case Mapping():
-            yield from _pieces(list(value.items()))
-        case _ if is_dataclass(value):
-            yield type(value).__name__.encode()
-            for name in in_order(value):
-                yield from _pieces(getattr(value, name))
-        case _:
-            yield repr(value).encode()
-
-
-def in_order(value: Any) -> list[str]:
-    """Return the fields of a part of a release: its own, those of all, those with a default.
-
-    Ledgers hold digests over this order.
-    """
-    every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
-    order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
-    later = value.later if isinstance(value, (Released, Ball)) else frozenset()
-    held = {name for name in later if getattr(value, name) is not None}
-    return [own.name for own in order if own.name not in later - held]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.released import in_order
+from dpmodels.digest import in_order
 from dpmodels.typing import Floats
 
 # Public before a row is read, or a function of the plan.

@@ -56,9 +56,11 @@ class Audited(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The verb, the mechanism and what it spends: one for each line."""
-        spent = "eps, delta" if "delta" in self.verb.keywords else "eps"
-        return f"{self.verb.func.__name__} {self.mechanism} ({spent})"
+        """The verb, the mechanism, what else is bought and what it spends: one for each line."""
+        words = self.verb.keywords
+        spent = "eps, delta" if "delta" in words else "eps"
+        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""))
+        return f"{' '.join(filter(None, bought))} ({spent})"
 
     @property
     def pair(self) -> Pair:
@@ -110,6 +112,7 @@ REGISTRY: Final = (
     Audited("gauss", partial(dp_moments, "~ a + b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
     _of(dp_lm, "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of(dp_lm, "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
+    _of(dp_lm, "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),
     _of(dp_lm, "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
     _of(dp_lm, "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),

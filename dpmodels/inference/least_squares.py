@@ -72,31 +72,43 @@ class Distance(NamedTuple):
 class LeastSquares:
     """The law of the parameters of one model.
 
-    `freedom` is that of the residuals, with sampling; 0 for noise only.
+    `freedom` is that of the residuals, with sampling; 0 for noise only. `filling`, shape
+    (parameters, parameters), is the covariance of the exact score at the population's parameters,
+    where it was bought; without it the residuals are taken to have one variance.
     """
 
     equations: NormalEquations
     freedom: float = 0.0
+    filling: Floats | None = None
 
     @cached_property
     def _gram(self) -> Floats:
-        """``X'X`` without negative eigenvalues, for the covariance of sampling."""
+        """Of the covariance ``(gᵀSg) Γ`` that sampling gives a score of residuals g, the matrix Γ.
+
+        X'X without negative eigenvalues, or the filling.
+        """
+        if self.filling is not None:
+            return self.filling
         values, vectors = np.linalg.eigh(self.equations.gram)
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
+    @cached_property
+    def _squares(self) -> Floats:
+        """The matrix S: ``gᵀSg`` is σ², or 1 with a filling, as the response has weight 1 in g."""
+        if self.filling is None:
+            return self.equations.moments / max(self.freedom, 1.0)
+        last = np.zeros_like(self.equations.moments)
+        last[-1, -1] = 1.0
+        return last
+
     def residual_variance(self, theta: Floats) -> float:
-        """Return σ² at some parameters; 0 for noise alone, or where noise makes it negative."""
-        if self.freedom <= 0:
-            return 0.0
+        """Return ``gᵀSg`` at some parameters; 0 for noise alone, or where noise makes it less."""
         g = self.equations.residual(theta)
-        return max(float(g @ self.equations.moments @ g), 0.0) / self.freedom
+        return max(float(g @ self._squares @ g), 0.0) if self.freedom > 0 else 0.0
 
     def score_covariance(self, theta: Floats) -> Floats:
         """Return ``Ω(θ)``, shape (parameters, parameters)."""
-        own = self.equations
-        g = own.residual(theta)
-        noise = own.regressors.T @ own.noise_of(np.outer(g, g)) @ own.regressors
-        return np.asarray(noise + self.residual_variance(theta) * self._gram)
+        return self.equations.noise_in_score(theta) + self.residual_variance(theta) * self._gram
 
     def distance(self, theta: Floats) -> Distance:
         """Return ``Q(θ)`` and its derivatives."""
@@ -111,10 +123,10 @@ class LeastSquares:
         turn = own.regressors.T @ (own.moments - own.noise_slope(g, u))
         if self.residual_variance(theta) > 0:
             spread = self._gram @ w
-            share = float(w @ spread) / self.freedom
-            slope -= share * (own.moments @ g)
-            turn -= np.outer(spread, own.moments @ g) * (2 / self.freedom)
-            back += share * own.moments
+            share = float(w @ spread)
+            slope -= share * (self._squares @ g)
+            turn -= np.outer(spread, self._squares @ g) * 2
+            back += share * self._squares
         bends = turn.T @ inverse @ turn - back
         return Distance(float(score @ w), -own.regressors.T @ slope, bends)
 
@@ -156,9 +168,9 @@ class LeastSquares:
         inverse = _inverse(self.score_covariance(theta))
         metric = own.noise_of(own.regressors @ inverse @ own.regressors.T)
         if self.freedom > 0:
-            values, vectors = np.linalg.eigh(own.moments)
+            values, vectors = np.linalg.eigh(self._squares)
             squares = (vectors * np.maximum(values, 0.0)) @ vectors.T
-            metric += squares * (float((inverse * self._gram).sum()) / self.freedom)
+            metric += squares * float((inverse * self._gram).sum())
         lengths, axes = np.linalg.eigh(metric)
         root = np.sqrt(np.maximum(lengths, _SINGULAR * lengths[-1]))[:, None] * axes.T
         # Of g, the part that no choice of the free parameters takes away.

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
 from dpmodels.postprocess.solve import newton_step
-from dpmodels.released import CoefficientsRelease, MomentNoise
+from dpmodels.released import CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
 
 
@@ -74,6 +75,18 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     filling = robust * nearest_psd(bought.meat) + (1 - robust) * bought.bread
     sampling = _solved(values, vectors, filling)
     return Sandwich(release.coefficients + step, noise, sampling, robust)
+
+
+def filling(meat: Meat) -> Floats:
+    """Return the covariance of the sum of scores from bought squares, never negative.
+
+    Shape (parameters, parameters). In the units of the squares the variance of any combination is
+    about 1 for each of its lengths: what the noise of the squares takes from a 95 % interval of it
+    is made up for by adding that much in all directions alike.
+    """
+    allowed = allowance(0.95) * meat.sd**2
+    kept = nearest_psd(meat.squares) + allowed * np.eye(len(meat.squares))
+    return np.asarray(meat.root @ kept @ meat.root.T)
 
 
 def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:

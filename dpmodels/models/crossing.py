@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from dpmodels.digest import digest
 from dpmodels.privacy import Charge, Ledger, charge, check_ledger
 from dpmodels.question import Question
-from dpmodels.released import digest
 from dpmodels.sites import Parties, parties
 
 Made = TypeVar("Made")

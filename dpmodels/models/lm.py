@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
+from dpmodels.mechanisms.sandwiched import Sandwiched
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
@@ -43,6 +45,7 @@ def dp_lm(
     budget: Guarantee | None = None,
     weights: str | None = None,
     row_norm: float | None = None,
+    vcov: str = "iid",
     mechanism: str | CovarianceMechanism = "auto",
     adjacency: AdjacencyName | Adjacency = "replace",
     ledger: Ledger | None = None,
@@ -70,6 +73,11 @@ def dp_lm(
     row_norm : float, optional
         The longest scaled row of the terms to keep whole, smaller than the
         codebook's worst case: less noise, and bias where rows are longer.
+    vcov : {"iid", "HC"}
+        Standard errors and intervals for residuals of one variance, or for
+        residuals that may each have their own: White's sandwich, whose squared
+        scores are bought with a twentieth of the budget. The rows are then read
+        twice.
     mechanism : str or instance
         ``"auto"``, ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
@@ -98,6 +106,11 @@ def dp_lm(
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
 
+    ``vcov="HC"`` is statsmodels' HC1 where there is no noise. What one row adds to
+    the squared scores is cut at a part of the coefficients' variances that the
+    table names; scores so long are rare, and what is cut off makes standard errors
+    too small by less than the noise does. The noise of the squares is allowed for.
+
     ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of
     rows that can be read again, and neither ``weights`` nor ``row_norm``, where
     the noise in a number of rows by column is below half a percent of the rows;
@@ -114,6 +127,8 @@ def dp_lm(
     .. [1] Wang, Y.-X. (2018). "Revisiting differentially private linear
        regression: optimal and adaptive prediction and estimation in unbounded
        domain." UAI.
+    .. [2] White, H. (1980). "A heteroskedasticity-consistent covariance matrix
+       estimator and a direct test for heteroskedasticity." Econometrica 48.
 
     Examples
     --------
@@ -126,7 +141,7 @@ def dp_lm(
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
     rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"weights": weights, "row_norm": row_norm}
+    words = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
     question = asked("lm", formula, codebook, eps, delta, budget, adjacency, **words)
     return cross(lm_way(question), rows, mechanism, ledger)
 
@@ -137,7 +152,8 @@ def lm_way(question: Question) -> Way[LMResult]:
     apart = () if weights is None else (str(weights),)
     both = two_sided(question.formula, book, apart=apart)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(both.terms.names)) - 1, 1.0))
-    row_norm = question.words["row_norm"]
+    row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
+    word("vcov", vcov, ("iid", "HC"))
     own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
     columns = len(own.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
@@ -170,6 +186,21 @@ def lm_way(question: Question) -> Way[LMResult]:
                 f"{strategy.card.name} holds rows about their mean, which weights= would move: "
                 'leave out weights=, or write mechanism="moments"'
             )
-        return strategy, reason
+        if vcov == "iid":
+            return strategy, reason
+        for rows in private:
+            _require_again(rows)
+        return Sandwiched(strategy, both.intercept), reason
 
     return Way(question, own, facts, chosen, made, "moments")
+
+
+def _require_again(rows: PrivateDesign) -> None:
+    """Refuse rows that can be read only once, before one is read."""
+    try:
+        rows.require_passes()
+    except FrameError as error:
+        raise FrameError(
+            f'vcov="HC" reads the rows again once there are coefficients: {error}; or leave out '
+            "vcov="
+        ) from None

@@ -68,6 +68,23 @@ class NormalEquations:
         own = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
         return math.sqrt(float(twice - own))
 
+    def noise_in_score(self, theta: Floats) -> Floats:
+        """Return the covariance of the noise in the score at some parameters."""
+        g = self.residual(theta)
+        return np.asarray(self.regressors.T @ self.noise_of(np.outer(g, g)) @ self.regressors)
+
+    def squares_left(self, theta: Floats) -> tuple[float, float]:
+        """Return the residuals' sum of squares about an estimate, without its bias, and its noise.
+
+        The estimate is where the noisy sum is least, which takes ``tr(G⁻¹N)`` off its mean, G being
+        X'X and N the noise of the score there, and adds ``2 tr((G⁻¹N)²)`` to its variance.
+        """
+        g = self.residual(theta)
+        pulled = np.linalg.solve(self.gram + np.diag(self.lift(FLOOR)), self.noise_in_score(theta))
+        more = 2 * max(float(np.trace(pulled @ pulled)), 0.0)
+        value = float(g @ self.moments @ g) + float(np.trace(pulled))
+        return value, math.hypot(self.form_sd(np.outer(g, g)), math.sqrt(more))
+
     def noise_slope(self, g: Floats, u: Floats) -> Floats:
         """Return the derivative of ``noise_of(g gᵀ) u`` in g, one column an entry of it."""
         slope = self.variance * np.outer(g, u)

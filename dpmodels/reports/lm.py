@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.header import SEE, closing, complete_rows, moments_header, more
@@ -48,7 +49,18 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Wald chi2", f"{signif(statistic, 4)} (all slopes 0)" if known else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
         ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else "-"),
+        *_covariance_type(fit),
         *kept,
+    )
+
+
+def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
+    """Say of what kind standard errors are, where that was bought."""
+    meat = fit.release.meat
+    return (
+        ()
+        if meat is None
+        else (("Covariance type", f"HC, bought with {meat.share:.0%} of the budget"),)
     )
 
 
@@ -64,11 +76,12 @@ def _rsquared(fit: LMResult, value: float) -> str:
 
 
 def _sigma(fit: LMResult) -> str:
-    value, sd = fit.scale, fit.scale_noise_sd
-    if math.isnan(value):
+    value, sd = fit.linear.scale
+    if math.isnan(fit.df_resid):
         return "-"
-    if value <= 2 * sd:
-        return f"below {signif(math.sqrt(value + 2 * sd), 2)}"
+    if math.isnan(fit.scale):
+        most = max(value + TOLD * sd, 0.0)
+        return f"below {signif(math.sqrt(most), 2)}" if most > 0 else "lost in noise"
     root = math.sqrt(value)
     return signif_uncertain(root, max(sd / (2 * root), 0.001 * root))
 
@@ -140,16 +153,21 @@ def _notes(fit: LMResult) -> list[str]:
             "tests by score inversion, not coef +- 1.96 std err."
         )
     notes.append(
-        "std err and confidence intervals: sampling with equal residual variances, and the privacy "
+        f"std err and confidence intervals: sampling with {_variances(fit)}, and the privacy "
         "noise in X'X and X'y. Noise intervals: the non-private fit of these rows. Bias by values "
         "outside the declared bounds is in neither."
     )
+    if math.isnan(fit.scale) and fit.release.meat is None and fit.sampled:
+        notes.append(
+            "The residuals' variance is lost in its noise: predictions have intervals of the mean, "
+            "and of single rows only where the mean's is the longer by far."
+        )
     if not fit.sampled:
         notes.append(
             "Without the number of rows the residuals' variance has no estimate: no std err, no "
-            "confidence intervals. Without weights, or with one row replaced, there are."
+            'confidence intervals. Without weights, with one row replaced, or vcov="HC", there are.'
         )
-    elif fit.model.weights:
+    elif fit.model.weights and fit.release.meat is None:
         notes.append(
             "Weighted rows are not counted: the residuals' degrees of freedom are those of all "
             "rows, and std err is too small where many are incomplete."
@@ -160,6 +178,17 @@ def _notes(fit: LMResult) -> list[str]:
             "cover 93.8% at the least, where one draw prevails."
         )
     return notes
+
+
+def _variances(fit: LMResult) -> str:
+    """Say what is taken of the residuals' variances."""
+    meat = fit.release.meat
+    if meat is None:
+        return "equal residual variances"
+    return (
+        "residual variances of their own (White's sandwich, HC1; one row counts for at most "
+        f"{100 * meat.most:.2g}% of a variance, and noise of {meat.sd:.0%} of it is allowed for)"
+    )
 
 
 def _weakest(fit: LMResult) -> str:

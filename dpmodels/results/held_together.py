@@ -24,7 +24,10 @@ def sizes(result: Any) -> dict[str, int]:
     """Return the sizes of the dimensions of a result's arrays, as its facts imply them."""
     match result.call:
         case MomentsCall(names=names, ncomp=ncomp):
-            return {"variable": len(names), "variable_": len(names), "component": ncomp}
+            model = getattr(result, "model", None)
+            terms = len(names) - 1 + (model is not None and model.intercept)
+            own = {"variable": len(names), "variable_": len(names), "component": ncomp}
+            return {**own, "parameter": terms, "parameter_": terms}
         case CoefficientsCall(names=names):
             return dict.fromkeys(("coefficient", "column", "column_"), len(names))
         case DescribedCall(tables=(first, *_) as tables):

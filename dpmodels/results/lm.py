@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
+from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
@@ -37,10 +38,10 @@ class LMResult(Result):
     -----
     Names are statsmodels', laws normal and χ². Standard errors, tests and
     :meth:`conf_int` are for the population: they hold sampling, with residuals
-    of equal variance (in proportion to 1/weight with weights), and the privacy
-    noise in X'X and X'y. :meth:`noise_int` is for the non-private estimate on
-    these rows. Both are infinite where a coefficient is not identified; with weights
-    and a private number of rows only the latter is available.
+    of equal variance (in proportion to 1/weight with weights) or, after
+    ``vcov="HC"``, of any, and the privacy noise in X'X and X'y. :meth:`noise_int` is for the
+    non-private estimate on these rows. Both are infinite where a coefficient is not identified;
+    with weights and a private number of rows only the latter is available, or ``vcov="HC"``.
     """
 
     call: MomentsCall
@@ -173,8 +174,12 @@ class LMResult(Result):
 
     @property
     def scale(self) -> float:
-        """Variance of the residuals, of weight 1, in squared units of the response."""
-        return self.linear.scale[0]
+        """Variance of the residuals, of weight 1, in squared units of the response.
+
+        nan where it is lost in noise: below twice :attr:`scale_noise_sd`.
+        """
+        value, sd = self.linear.scale
+        return value if value > TOLD * sd else math.nan
 
     @property
     def scale_noise_sd(self) -> float:
@@ -223,24 +228,36 @@ class LMResult(Result):
         DataFrame
             ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the
             population's mean, in the delta form of noise and sampling, and
-            ``obs_ci_lower, obs_ci_upper`` for one row with a normal residual.
+            ``obs_ci_lower, obs_ci_upper`` for one row. The latter are nan after
+            ``vcov="HC"``, as a variance of its own has no estimate, and where the
+            noise in the residuals' variance is more than half the variance of
+            what is predicted.
 
         Raises
         ------
         NotAvailable
             Where a coefficient is not identified.
+
+        Notes
+        -----
+        ``obs_ci`` takes the row's residual for normal, of the variance all have:
+        for two levels, whole numbers, skewed or heavy-tailed residuals it covers otherwise.
+        It allows for the noise in that variance, and covers more than `level`
+        where that is large.
         """
         rows, level, own = self._coded(newdata), checked_level(level), self.linear
         self._require_identified()
         mean, se = own.params @ rows, own.sds(own.full_law, rows.T)
-        width, spread = float(ndtri((1 + level) / 2)), np.hypot(se, math.sqrt(self.scale))
+        width = float(ndtri((1 + level) / 2))
+        value, sd = (math.nan, math.nan) if self.release.meat is not None else own.scale
+        spread = normal_width(se**2 + value, sd, level)
         table = {
             "mean": mean,
             "mean_se": se,
             "mean_ci_lower": mean - width * se,
             "mean_ci_upper": mean + width * se,
-            "obs_ci_lower": mean - width * spread,
-            "obs_ci_upper": mean + width * spread,
+            "obs_ci_lower": mean - spread,
+            "obs_ci_upper": mean + spread,
         }
         return pd.DataFrame(table)
 
@@ -264,8 +281,8 @@ class LMResult(Result):
 
     @property
     def sampled(self) -> bool:
-        """Whether the residuals' variance can be estimated, which takes the number of rows."""
-        return not math.isnan(self.df_resid)
+        """Whether there are standard errors: they take the number of rows, or ``vcov="HC"``."""
+        return self.linear.sampled
 
     def noise(self) -> pd.DataFrame:
         """Return the noise panel.

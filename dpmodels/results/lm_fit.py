@@ -15,6 +15,8 @@ from scipy.special import chdtrc, ndtr
 from dpmodels.codebook import Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.inference.least_squares import MANY, LeastSquares
+from dpmodels.inference.noisy_variance import TOLD
+from dpmodels.inference.sandwich import filling
 from dpmodels.postprocess.solve import NormalEquations, even, least_squares, normal_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
@@ -125,15 +127,27 @@ class LinearFit:
         """The law about the non-private estimate on these rows."""
         return LeastSquares(self.equations)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether the covariance of sampling is known: by the number of rows, or as it was bought.
+
+        The variance of all residuals takes the number of rows.
+        """
+        return self.release.meat is not None or not math.isnan(self.freedom)
+
     @cached_property
     def full_law(self) -> LeastSquares:
         """The law about the population's parameters."""
-        if math.isnan(self.freedom):
+        if not self.sampled:
             raise NotAvailable(
                 "with weights and a private number of rows the variance of the residuals has no "
-                'estimate: noise_int() is available, conf_int() with adjacency="replace"'
+                'estimate: noise_int() is available, conf_int() with vcov="HC" or '
+                'adjacency="replace"'
             )
-        return LeastSquares(self.equations, self.freedom)
+        if self.release.meat is None:
+            return LeastSquares(self.equations, self.freedom)
+        few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
+        return LeastSquares(self.equations, 1.0, few * filling(self.release.meat))
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -191,7 +205,7 @@ class LinearFit:
     def slopes_test(self) -> tuple[float, float, float]:
         """Return χ², degrees of freedom and p-value of all slopes being 0; nan if unknown."""
         slopes = len(self.call.names) - 1
-        if not slopes or math.isnan(self.freedom):
+        if not slopes or not self.sampled:
             return math.nan, float(slopes), math.nan
         conditions = np.eye(len(self.names))[-slopes:]
         statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
@@ -206,32 +220,30 @@ class LinearFit:
         assert isinstance(declared, Numeric)
         return float(declared.upper)
 
-    def _squares(self) -> tuple[Floats, Floats]:
-        """Return residual and centred response as combinations of a row's entries."""
-        own = self.equations
-        whole = own.response.copy()
-        if self.model.intercept:
-            whole[0] -= (own.moments[0] @ whole) / max(own.moments[0, 0], 1.0)
-        return own.residual(self.theta), whole
-
     @cached_property
     def scale(self) -> tuple[float, float]:
-        """Variance of the residuals of weight 1 in the response's squared units, and its noise."""
-        left, _ = self._squares()
+        """Variance of the residuals of weight 1 in the response's squared units, and its noise.
+
+        Without bias: below 0 where noise makes it so.
+        """
         unit = self._unit**2 * self._heaviest / self.freedom
-        value = float(left @ self.equations.moments @ left)
-        return max(value, 0.0) * unit, self.equations.form_sd(np.outer(left, left)) * unit
+        value, sd = self.equations.squares_left(self.theta)
+        return value * unit, sd * unit
 
     @cached_property
     def rsquared(self) -> tuple[float, float]:
         """Share of the response's variance that is explained, and its noise sd; nan if unknown."""
-        own = self.equations
-        left, whole = (np.outer(one, one) for one in self._squares())
-        total, rest = (float((own.moments * form).sum()) for form in (whole, left))
-        if total <= 2 * own.form_sd(whole):
+        own, g = self.equations, self.equations.residual(self.theta)
+        whole = own.response.copy()
+        if self.model.intercept:
+            whole[0] -= (own.moments[0] @ whole) / max(own.moments[0, 0], 1.0)
+        left, form = np.outer(g, g), np.outer(whole, whole)
+        total, rest = float((own.moments * form).sum()), own.squares_left(self.theta)[0]
+        if total <= TOLD * own.form_sd(form):
             return math.nan, math.nan
         value = min(max(1 - rest / total, 0.0), 1.0)
-        return value, own.form_sd(left - (1 - value) * whole) / total
+        sd = own.form_sd(left - (1 - value) * form) / total
+        return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
 
 
 def t_test(fit: LinearFit, constraints: object, level: float) -> pd.DataFrame:

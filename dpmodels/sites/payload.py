@@ -52,6 +52,12 @@ class Payload:
 
 def require_gaussian(strategy: object, plan: AnyPlan, protocol: str) -> None:
     """Refuse a strategy whose noise cannot be added by the sites."""
+    if getattr(strategy, "passes", "one") == "many":
+        raise ArgumentError(
+            f"protocol={protocol!r}: each site sends its numbers once, and the rows would be read "
+            "again after a first release (vcov='HC', or a mechanism that reads them several times):"
+            " leave that out, or write protocol='pooled', where one trusted aggregator can"
+        )
     if not isinstance(strategy, GAUSSIAN) or not isinstance(plan.events[0], GaussianEvent):
         raise ArgumentError(
             f"protocol={protocol!r}: sites add Gaussian noise to sums of integers; write "

@@ -79,6 +79,11 @@ class Case:
         return USUAL[self.kind]
 
     @property
+    def rereads(self) -> bool:
+        """Whether the rows are read several times."""
+        return self.mechanism.rereads or self.verb.rereads
+
+    @property
     def book(self) -> dp.Codebook:
         """Where the verb's variables are declared."""
         return BOOK

@@ -136,7 +136,7 @@ FAMILIES = {
         REGRESSION,
         regression,
         ("plain", "weighted"),
-        (verbs.LM,),
+        (verbs.LM, verbs.LM_HC),
         _moments,
         noises.of_moments,
         MOMENT_VALUES,

@@ -99,7 +99,7 @@ def everything(fit: Any, folder: Path) -> list[str]:
 
 def a_fit_tells_no_cell(case: Case, folder: Path) -> None:
     data = rare()
-    streams = () if case.mechanism.rereads else (iter([data, pd.DataFrame(data)]),)
+    streams = () if case.rereads else (iter([data, pd.DataFrame(data)]),)
     for given in (data, pd.DataFrame(data), *streams):
         ledger = dp.Ledger(budget=case.guarantee, adjacency=case.adjacency)
         text = heard(lambda: everything(case.ask(given, ledger=ledger), folder))  # noqa: B023

@@ -24,7 +24,7 @@ def _ledger(case: Case, times: float, adjacency: str | None = None) -> dp.Ledger
 
 
 def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:
-    for rows in ROWS[case.mechanism.rereads]:
+    for rows in ROWS[case.rereads]:
         for ledger in (_ledger(case, 0.5), _ledger(case, 2, OTHER[case.adjacency])):
             with pytest.raises(LedgerError):
                 case.ask(rows(), ledger=ledger)
@@ -32,7 +32,7 @@ def the_ledger_refuses_before_a_row_is_read(case: Case) -> None:
 
 
 def the_ledger_is_charged_before_a_row_is_read(case: Case) -> None:
-    for rows in ROWS[case.mechanism.rereads]:
+    for rows in ROWS[case.rereads]:
         ledger = _ledger(case, 1.2)
         with pytest.raises(TouchedError):
             case.ask(rows(), ledger=ledger)

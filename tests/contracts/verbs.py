@@ -36,6 +36,8 @@ class Verb:
         Names of the mechanisms it is tried with; empty for all of its family.
     more
         What tells it from another verb of its name.
+    rereads
+        Reads the rows again, whatever the mechanism.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Verb:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     more: str = ""
+    rereads: bool = False
 
     def answer(self, mechanism: str) -> Answer:
         """What compares a result of this mechanism with the exact answer."""
@@ -79,6 +82,16 @@ LM = Verb(
     "a ~ g + I(a ** 2) + (a > 0):g",
     ({}, {"weights": "age"}),
     {"": exact.lstsq},
+)
+LM_HC = Verb(
+    LM.name,
+    LM.formulas,
+    LM.odd,
+    tuple({**words, "vcov": "HC"} for words in LM.words),
+    LM.answers,
+    by=("adassp",),
+    more="-HC",
+    rereads=True,
 )
 LOGISTIC = Verb(
     "dp_glm",

@@ -45,10 +45,11 @@ def released(rows, rng, scale=1.0):
     return NormalEquations(moments, variance, columns[:, :-1], columns[:, -1], True)
 
 
-@pytest.mark.parametrize("freedom", [0.0, 400.0])
-def test_derivatives_of_the_distance(freedom):
+@pytest.mark.parametrize(("freedom", "filling"), [(0.0, None), (400.0, None), (1.0, 90.0)])
+def test_derivatives_of_the_distance(freedom, filling):
     rng, step = np.random.default_rng(3), 1e-5
-    law = LeastSquares(released(rows_of(rng, 400)[0], rng), freedom)
+    own = None if filling is None else filling * (np.eye(TERMS + 1) + 0.5)
+    law = LeastSquares(released(rows_of(rng, 400)[0], rng), freedom, own)
     at = rng.normal(size=TERMS + 1) / 3
     here, axes = law.distance(at), step * np.eye(TERMS + 1)
     pairs = [(law.distance(at + axis), law.distance(at - axis)) for axis in axes]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpmodels.postprocess.solve import least_squares, normal_equations
+from dpmodels.postprocess.solve import NormalEquations, least_squares, normal_equations
 from dpmodels.released import MomentNoise
 
 pytestmark = pytest.mark.kernels
@@ -113,3 +113,27 @@ def test_no_moment_is_known_beyond_the_rounding_of_all(norm):
     assert 0 < silent.edge < 1e-9 * usual.edge
     assert np.isfinite(silent.strength)
     assert usual.variance[0, 0] == 4.0
+
+
+def test_the_squares_left_have_no_bias_and_their_stated_noise():
+    """Against the noisy sum at the exact estimate, whose mean is that without noise.
+
+    Of 400 noisy tables the mean difference has a standard error of .02: false alarms below 1e-6.
+    """
+    rng, size, sd = np.random.default_rng(5), 11, 1.0
+    rows = np.column_stack([np.ones(400), rng.uniform(-0.5, 0.5, (400, size - 1))])
+    rows[:, -1] += 0.4 * rows[:, 1:-1] @ np.resize([1, -1], size - 2)
+    exact, columns = rows.T @ rows, np.eye(size)
+    theta, (own,) = np.linalg.lstsq(rows[:, :-1], rows[:, -1], rcond=None)[:2]
+    still = np.append(-theta, 1.0)
+    found = []
+    for _ in range(400):
+        noise = np.triu(rng.normal(size=(size, size))) * sd
+        noisy, variance = exact + noise + np.triu(noise, 1).T, np.full((size, size), sd**2)
+        law = NormalEquations(noisy, variance, columns[:, :-1], columns[:, -1], True)
+        g = law.residual(least_squares(law))
+        found.append([*law.squares_left(least_squares(law)), g @ noisy @ g, still @ noisy @ still])
+    value, stated, plain, unmoved = np.transpose(found)
+    assert abs((value - unmoved).mean()) < 0.15
+    assert (plain - unmoved).mean() < -0.5
+    assert 0.8 < ((value - own) / stated).std() < 1.2

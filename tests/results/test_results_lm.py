@@ -316,3 +316,32 @@ def test_a_category_of_many_levels_is_no_response(table):
     joint = dp.dp_moments("~ wage + region", rows, codebook=book, eps=1.0, delta=1e-6)
     with pytest.raises(FormulaError, match="category of 3 levels"):
         joint.lm("region ~ wage")
+
+
+def test_a_residual_variance_that_is_lost_is_said_to_be_so():
+    """A table of counts at 2,000 rows: in every fourth fit noise takes the variance below 0."""
+    rng = np.random.default_rng(1)
+    book = dp.codebook(y=(-8, 8), a=(0, 3), b=(0, 3))
+    counts = rng.poisson(0.5, (2, 2_000)).clip(0, 3)
+    rows = {"a": counts[0], "b": counts[1], "y": 0.5 * counts[0] + rng.normal(size=2_000)}
+    seen = set()
+    for seed in range(8):
+        with dp.simulation(seed=seed):
+            fit = dp.dp_lm("y ~ a + b", rows, codebook=book, eps=1.0, delta=1e-6)
+        value, sd = fit.linear.scale
+        told = value > 2 * sd
+        assert fit.scale == value if told else np.isnan(fit.scale)
+        assert np.isnan(fit.rsquared) or fit.linear.rsquared[1] < 0.5
+        if told not in seen:
+            text = " ".join(str(fit.summary()).split())
+            assert ("variance is lost in its noise" in text) != told
+            below = "Residual sd: below" in text or "Residual sd: lost in noise" in text
+            assert below != told
+        seen.add(told)
+        if fit.identified.all():
+            ahead = fit.get_prediction({"a": [1], "b": [0]})
+            spread = (ahead.obs_ci_upper - ahead.mean_ci_upper).to_numpy()
+            total = value + ahead.mean_se.to_numpy() ** 2
+            assert (np.isnan(spread) == (total < 2 * sd)).all()
+            assert np.isnan(spread).all() or (spread > 0).all()
+    assert seen == {True, False}

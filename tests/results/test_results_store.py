@@ -12,10 +12,11 @@ import xarray as xr
 
 import dpmodels as dp
 from dpmodels import results
+from dpmodels.digest import digest
 from dpmodels.errors import FrameError
 from dpmodels.models.load import RESULTS
 from dpmodels.outside import Amount, Bounded, parse
-from dpmodels.released import CountsRelease, digest
+from dpmodels.released import CountsRelease
 from dpmodels.results import open_saved
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall

@@ -173,14 +173,25 @@ class Ellipsoid:
             exact, rows = statistic.measured(moments).cross()
         else:
             own, longest = found.shape, found.radius
-            spread = np.linalg.norm(own.axes, axis=1)
-            # Rows in the ellipsoid are in this ball; others are shortened towards one centre twice.
-            outer = longest * float(np.linalg.norm(own.axes / spread[:, None], 2)) * ROUND_UP
-            held = statistic.rescaled(_scaling(public, own.centre, spread, outer))
-            exact, rows = held.within(_onto(own, spread) * (outer / longest)).cross()
-            centre = held.scaling.centre
-            ball = Ball(centre, longest, *found.lengths.beyond(longest), own.axes)
+            middle = public.centre + public.scale * own.centre
+            ball = Ball(middle, longest, *found.lengths.beyond(longest), own.axes)
+            held, transform = rows_within(statistic, ball)
+            exact, rows = held.within(transform).cross()
         return hand_over(self.card, plan, noised_moments(exact, plan, entropy), rows, ball=ball)
+
+
+def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
+    """Return passes over rows in the codebook's ball, and what takes them into an ellipsoid.
+
+    Rows of the ellipsoid are in the ball of these passes; others are shortened towards one centre
+    twice.
+    """
+    assert ball.axes is not None
+    public, spread = passes.scaling, np.linalg.norm(ball.axes, axis=1)
+    onto = np.linalg.inv(ball.axes / spread[:, None])
+    outer = ball.radius * float(np.linalg.norm(ball.axes / spread[:, None], 2)) * ROUND_UP
+    own = replace(public, centre=ball.centre, scale=public.scale * spread, row_norm=outer)
+    return passes.rescaled(own), np.asarray(onto * (outer / ball.radius))
 
 
 def _found(passes: Passes, plan: Plan, entropy: Entropy) -> Found | None:

@@ -1,0 +1,58 @@
+"""What stands for a release in a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from dpmodels.released import AnyRelease, Ball, Released
+
+
+def digest(release: AnyRelease) -> str:
+    """Return what stands for a released value in a ledger: SHA-256 of all its fields."""
+    made = sha256()
+    for piece in _pieces(release):
+        made.update(len(piece).to_bytes(8, "big"))
+        made.update(piece)
+    return made.hexdigest()
+
+
+def _pieces(value: object) -> Iterator[bytes]:
+    match value:
+        case np.ndarray():
+            yield f"{value.dtype.str}{value.shape}".encode()
+            yield np.ascontiguousarray(value).tobytes()
+        case tuple() | list():
+            yield f"{len(value)}".encode()
+            for one in value:
+                yield from _pieces(one)
+        case Mapping():
+            yield from _pieces(list(value.items()))
+        case _ if is_dataclass(value):
+            yield type(value).__name__.encode()
+            for name in in_order(value):
+                yield from _pieces(getattr(value, name))
+        case _:
+            yield repr(value).encode()
+
+
+def in_order(value: Any) -> list[str]:
+    """Return the fields of a part of a release: its own, those of all, those with a default.
+
+    Ledgers hold digests over this order.
+    """
+    every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
+    order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
+    later = value.later if isinstance(value, (Released, Ball)) else frozenset()
+    names = [own.name for own in order]
+    held = [
+        at for at, name in enumerate(names) if name in later and getattr(value, name) is not None
+    ]
+    # What is None before one that is held tells which of them it is.
+    return [
+        name for at, name in enumerate(names) if name not in later or at <= max(held, default=-1)
+    ]

@@ -1,0 +1,47 @@
+"""Intervals by a noisy variance cover what they say, wherever they are made."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpmodels.inference.noisy_variance import TOLD, normal_width
+
+Z = np.linspace(-8, 8, 4_001)
+WEIGHTS = norm.pdf(Z) / norm.pdf(Z).sum()
+
+
+def coverage(strength, level, width=normal_width):
+    """Of a new value whose variance is so many sds of its noise, where an interval is made."""
+    half = width(strength + Z, 1.0, level)
+    made = ~np.isnan(half)
+    held = 2 * norm.cdf(half[made] / np.sqrt(strength)) - 1
+    return float(WEIGHTS[made] @ held / WEIGHTS[made].sum()), float(WEIGHTS[made].sum())
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_they_cover_at_least_the_level_whatever_the_variance(level):
+    for strength in np.geomspace(0.05, 200, 40):
+        held, _ = coverage(strength, level)
+        assert held >= level - 1.5e-3
+
+
+def test_they_cover_the_level_where_the_variance_is_clear():
+    for strength, most in ((5, 0.952), (8, 0.951), (50, 0.9501)):
+        held, made = coverage(strength, 0.95)
+        assert 0.9495 < held < most
+        assert made > 0.998
+    assert coverage(3, 0.95)[0] == pytest.approx(0.966, abs=1e-3)
+
+
+def test_by_the_variance_alone_they_would_not():
+    def plain(variance, sd, level):
+        return norm.ppf((1 + level) / 2) * np.sqrt(np.where(variance > 0, variance, np.nan))
+
+    assert coverage(3.5, 0.95, plain)[0] < 0.94
+
+
+def test_there_is_none_where_the_variance_is_lost_or_unknown():
+    found = normal_width(np.array([-1.0, 0.0, TOLD - 0.01, TOLD + 0.01, np.nan]), 1.0, 0.95)
+    assert np.isnan(found).tolist() == [True, True, True, False, True]
+    assert normal_width(np.array([4.0]), 0.0, 0.95) == pytest.approx(2 * norm.ppf(0.975))
+    assert np.isnan(normal_width(np.array([1.0]), np.nan, 0.95)).all()
