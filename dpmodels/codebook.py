@@ -25,6 +25,7 @@ from dpmodels.writing import write_whole
 
 # A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
+_WHOLE = 1e-6  # What a number of steps may be off in floats: a choice.
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,28 @@ class Numeric:
         them.
     label, unit : str, optional
         What the variable is and what it is measured in, for printing.
+    step : float, default 0
+        What values are rounded to, from the lower bound on: 1 for whole numbers, 0 for none.
 
     Raises
     ------
     CodebookError
-        If a bound is not a finite number or the bounds are equal or reversed.
+        If a bound is not finite, the bounds are equal or reversed, or no steps lead from one on.
 
     Examples
     --------
     >>> import dpmodels as dp
     >>> dp.Numeric(0, 100, label="age at interview", unit="years").describe()
     '0 to 100'
+    >>> dp.Numeric(0, 15, step=1, label="visits to a doctor").describe()
+    '0 to 15 by 1'
     """
 
     lower: float
     upper: float
     label: str = ""
     unit: str = ""
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
@@ -65,10 +71,12 @@ class Numeric:
                 "the lower bound comes first and is smaller, for example (0, 100)"
             )
         _check_texts(self.label, self.unit)
+        object.__setattr__(self, "step", _step(self.lower, self.upper, self.step))
 
     def describe(self) -> str:
         """Return the public range as text."""
-        return f"{self.lower:,.10g} to {self.upper:,.10g}"
+        steps = f" by {self.step:,.10g}" if self.step else ""
+        return f"{self.lower:,.10g} to {self.upper:,.10g}{steps}"
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,17 @@ def _bound(side: str, declared: Any) -> float:
             "declare a variable's range as (lower, upper), for example (0, 100)"
         )
     return bound
+
+
+def _step(lower: float, upper: float, declared: Any) -> float:
+    step = real(declared)
+    steps = (upper - lower) / step if step > 0 else 0.0
+    if step != 0 and not (1 <= steps <= 2**40 and abs(steps - round(steps)) <= _WHOLE):
+        raise CodebookError(
+            f"step {shorten(repr(declared))} does not lead from {lower!r} to {upper!r} in a whole "
+            "number of steps; whole numbers are declared as dp.Numeric(0, 15, step=1)"
+        )
+    return (upper - lower) / round(steps) if step else 0.0
 
 
 def _level(declared: Any) -> Level:
@@ -349,7 +368,7 @@ class Codebook(Mapping[str, Variable]):
 
 _FORM = (
     'expected {"age": {"range": [0, 100]}, "sex": {"levels": ["F", "M"]}}, '
-    'each entry with optional "label" and "unit"'
+    'each entry with optional "label", "unit" and "step"'
 )
 
 
@@ -358,6 +377,7 @@ def _to_plain(variable: Variable) -> dict[str, Any]:
     entry: dict[str, Any]
     if isinstance(variable, Numeric):
         entry = {"range": [variable.lower, variable.upper], "unit": variable.unit}
+        entry["step"] = variable.step or ""
     else:
         entry = {"levels": list(variable.levels)}
     entry["label"] = variable.label
@@ -368,8 +388,8 @@ def _from_plain(name: str, entry: Any) -> Variable:
     """Read one variable from JSON values."""
     try:
         match entry:
-            case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label"}:
-                return Numeric(lower, upper, **cast("dict[str, str]", rest))
+            case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label", "step"}:
+                return Numeric(lower, upper, **cast("dict[str, Any]", rest))
             case {"levels": [*levels], **rest} if set(rest) <= {"label"}:
                 return Categorical(tuple(levels), **cast("dict[str, str]", rest))
     except CodebookError as error:

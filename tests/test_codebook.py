@@ -372,3 +372,28 @@ def test_a_name_that_is_declared_twice_is_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"a": {"range": [0, 1]}, "a": {"range": [0, 9]}}', "utf-8")
     with pytest.raises(CodebookError, match="'a' occurs twice"):
         Codebook.load(tmp_path / "a.json")
+
+
+def test_steps_are_declared_saved_and_refused_where_they_do_not_fit():
+    visits = Numeric(0, 15, step=1)
+    assert visits.describe() == "0 to 15 by 1"
+    assert Numeric(-0.3, 0.6, step=np.float32(0.1)).step == pytest.approx(0.1)
+    book = Codebook(visits=visits, age=(0, 100))
+    assert Codebook.from_dict(book.to_dict()) == book
+    assert "step" not in book.to_dict()["age"]
+    for step in (0.7, -1, 16, float("nan"), "1", float("inf")):
+        with pytest.raises(CodebookError, match=r"step=1"):
+            Numeric(0, 15, step=step)
+
+
+def test_values_between_steps_are_rounded_to_them_for_every_verb():
+    book = Codebook(y=Numeric(0, 4, step=2), x=(0, 4))
+    rows = {"y": [0.9, 1.1, 2.6, 3.4, -7.0, 9.0, np.nan] * 50, "x": [1.0] * 350}
+    stepped = {"y": [0.0, 2.0, 2.0, 4.0, 0.0, 4.0, np.nan] * 50, "x": [1.0] * 350}
+    for formula in ("~ y", "~ I(y * 1)", "y ~ x"):
+        verb = dp.dp_mean if formula != "y ~ x" else dp.dp_lm
+        with dp.simulation(seed=1):
+            one = verb(formula, rows, codebook=book, eps=1.0).params
+        with dp.simulation(seed=1):
+            other = verb(formula, stepped, codebook=book, eps=1.0).params
+        np.testing.assert_array_equal(one, other)

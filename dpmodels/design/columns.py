@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Categorical, Codebook
+from dpmodels.codebook import Categorical, Codebook, Numeric
 from dpmodels.formula import Design
 from dpmodels.frames import open_rows, require_declared, to_codes, to_float
 from dpmodels.typing import Floats
@@ -30,8 +30,15 @@ def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str
             codes = to_codes(chunk[name], declared.levels)
             columns[name] = np.where(codes < 0, np.nan, codes)
         else:
-            columns[name] = to_float(chunk[name])
+            columns[name] = _stepped(declared, to_float(chunk[name]))
     return columns
+
+
+def _stepped(declared: Numeric, values: Floats) -> Floats:
+    """Round values to the declared steps, where there are any."""
+    if not declared.step:
+        return values
+    return declared.lower + declared.step * np.rint((values - declared.lower) / declared.step)
 
 
 def row_coder(design: Design) -> Callable[[object], Floats]:
@@ -59,6 +66,7 @@ def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:
         f"variable {name!r}": repr(list(variable.levels))
         if isinstance(variable, Categorical)
         else f"{variable.lower!r} to {variable.upper!r}"
+        + (f" by {variable.step!r}" if variable.step else "")
         for name, variable in codebook.items()
     }
     return {"formula": formula, **declared}

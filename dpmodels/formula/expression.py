@@ -120,13 +120,14 @@ def _list(node: ast.List | ast.Tuple, book: Book) -> Constant:
 
 def _variable(name: str, book: Book) -> Value:
     match book.get(name):
-        case Numeric(lower=lower, upper=upper):
+        case Numeric(lower=lower, upper=upper, step=step):
             return Real(
                 name,
                 float(lower),
                 float(upper),
                 lambda columns: np.clip(columns[name], lower, upper),
                 variable=name,
+                step=step,
             )
         case Categorical(levels=levels):
             return Category(name, levels, lambda columns: columns[name])

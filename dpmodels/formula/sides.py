@@ -68,9 +68,9 @@ def measured(value: Varying) -> Real:
         case Real():
             return value
         case Truth():
-            return Real(value.code, 0.0, 1.0, value.evaluate)
+            return Real(value.code, 0.0, 1.0, value.evaluate, step=1.0)
         case Category(levels=levels) if len(levels) == 2:
-            return Real(f"{value.code} = {levels[1]}", 0.0, 1.0, value.evaluate)
+            return Real(f"{value.code} = {levels[1]}", 0.0, 1.0, value.evaluate, step=1.0)
         case Category():
             raise FormulaError(
                 f"{shorten(value.code)!r} is a category of {len(value.levels)} levels and has no "

@@ -38,7 +38,8 @@ class Constant:
 class Real:
     """A number in a public interval; evaluates to shape (rows,).
 
-    ``variable`` names the column where the number is a variable as it stands, held in its bounds.
+    ``variable`` names the column where the number is a variable as it stands, held in its bounds;
+    ``step`` is what it goes by from its lower bound, 0 where it takes any value.
     """
 
     code: str
@@ -46,6 +47,7 @@ class Real:
     upper: float
     evaluate: Evaluate = field(repr=False)
     variable: str | None = None
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         for bound in (self.lower, self.upper):

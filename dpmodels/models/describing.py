@@ -68,4 +68,5 @@ def table_call(tally: Tally) -> TableCall:
         lower=0.0 if number is None else number.lower,
         upper=1.0 if number is None else number.upper,
         degree=tally.degree,
+        step=None if number is None else number.step or None,
     )

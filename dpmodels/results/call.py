@@ -113,6 +113,7 @@ class TableCall:
     lower: float = 0.0  # its public range
     upper: float = 1.0
     degree: int = 0  # highest power whose sums were released; 0 for counts
+    step: Amount | None = None  # of its values, where they are declared in steps
 
     @property
     def shape(self) -> tuple[int, ...]:
