@@ -283,19 +283,17 @@ class QuantilesRelease(Released):
     Attributes
     ----------
     values : ndarray, shape (groups, probs, 3)
-        The quantile, and the quantiles drawn below and above it for an interval; places in the
-        public range, from 0 to 1. nan where rows are too few, and for intervals that were not
-        bought.
+        The quantile, and the ends of its interval; places in the public range, from 0 to 1. nan
+        where rows are too few, and for intervals that were not bought.
     drawn : ndarray, shape (groups, probs)
         The share of the rows that each quantile was drawn at: the one asked for, or one farther
         inside where noise could have taken it out of the rows; nan where rows are too few.
     counts : ndarray, shape (groups,)
         Noisy numbers of complete rows.
-    count_sd : float
+    count_sd : ndarray, shape (groups,)
         Noise standard deviation of each of them.
-    concentration : ndarray, shape (probs,)
-        Of the draws: the density falls by e for every ``1/concentration`` rows that a value is from
-        the quantile's rank.
+    rank_sd : ndarray, shape (groups, probs)
+        Standard deviation of the noise in the rank of each quantile, in rows.
     """
 
     later = frozenset({"shared"})
@@ -303,8 +301,8 @@ class QuantilesRelease(Released):
     values: Annotated[BoundedOrNan, "group", "prob", "place"]
     drawn: Annotated[BoundedOrNan, "group", "prob"]
     counts: Annotated[Bounded, "group"]
-    count_sd: Amount
-    concentration: Annotated[Bounded, "prob"]
+    count_sd: Annotated[Bounded, "group"]
+    rank_sd: Annotated[Bounded, "group", "prob"]
 
 
 Release = MomentsRelease | SubspaceRelease

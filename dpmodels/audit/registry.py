@@ -129,7 +129,8 @@ REGISTRY: Final = (
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
-    Audited("exponential", partial(dp_quantile, "a ~ g", **PURE), TURNED_OF_MANY, 200, 6_000),
+    _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
+    _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
 )
 
 LEFT_OUT: Final = {

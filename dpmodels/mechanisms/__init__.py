@@ -42,6 +42,8 @@ from dpmodels.mechanisms.scalar import MEANS as MEANS
 from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
 from dpmodels.mechanisms.scalar import Exponential as Exponential
 from dpmodels.mechanisms.scalar import Paired as Paired
+from dpmodels.mechanisms.scalar import QuantileMechanism as QuantileMechanism
+from dpmodels.mechanisms.scalar import Refined as Refined
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random

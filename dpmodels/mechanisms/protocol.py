@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
@@ -20,6 +21,7 @@ from dpmodels.released import (
     CountsRelease,
     MomentNoise,
     MomentsRelease,
+    QuantilesRelease,
     SubspaceRelease,
 )
 from dpmodels.statistics import Statistic
@@ -86,3 +88,5 @@ SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, SubspaceRelease]
 RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
+# Of quantiles by group; each has a plan of its own.
+QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]

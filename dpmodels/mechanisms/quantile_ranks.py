@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
-from dpmodels.noise.sums import half_width
 
 # Products of ranks below are machine integers.
 MACHINE = 2**62
@@ -48,15 +47,6 @@ class Drawing:
             return math.nan
         reach = self.reach(concentration, NEAR)
         return min(max(self.prob, reach), 1 - reach)
-
-    def ends(self, concentration: float, level: float) -> tuple[float, float]:
-        """Return the shares to draw the ends of an interval at; nan for an end of the range."""
-        noise_sd = math.sqrt(2) / concentration
-        sampling = math.sqrt(self.rows * self.prob * (1 - self.prob))
-        width = half_width("laplace", np.ones(1), noise_sd, sampling, level) / self.rows
-        reach = self.reach(concentration, (1 - level) / 2)
-        low, high = min(self.prob - width, 1 - reach), max(self.prob + width, reach)
-        return low if low >= 0 else math.nan, high if high <= 1 else math.nan
 
 
 def draw_cell(ranks: NDArray[Any], prob: Fraction, concentration: float, entropy: Entropy) -> int:

@@ -22,7 +22,7 @@ from dpmodels.models.describing import table_call
 from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
 from dpmodels.models.overview import tables
-from dpmodels.models.quantile import cells_of, checked_probs
+from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
@@ -139,7 +139,7 @@ def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
     checked_probs(result.probs)
     if result.level is not None:
         checked_level(result.level)
-    if result.grid != cells_of(grouped):
+    if result.grid != grid_of(grouped).cells:
         raise FrameError("grid: not the number of cells of such a quantile")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from numbers import Real as Number
-
-import numpy as np
 
 from dpmodels.arguments import finite
 from dpmodels.codebook import Codebook
@@ -15,6 +14,8 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
+from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
+from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_call
@@ -29,6 +30,8 @@ from dpmodels.typing import Floats
 # Cells of the grid, a choice: fewer where there are many groups.
 FINEST, COARSEST = 2**16, 1_000
 MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
+# So many are drawn with less noise than they are counted with, where no interval is wanted.
+FEW_PROBS = 2
 
 
 def dp_quantile(
@@ -43,6 +46,7 @@ def dp_quantile(
     budget: Guarantee | None = None,
     probs: float | Iterable[float] = (0.25, 0.5, 0.75),
     level: float | None = 0.95,
+    mechanism: str | QuantileMechanism = "auto",
     adjacency: AdjacencyName | Adjacency = "replace",
     ledger: Ledger | None = None,
 ) -> QuantileResult:
@@ -62,10 +66,13 @@ def dp_quantile(
     eps, delta, budget
         The guarantee, as for :func:`dp_pca`; a delta is of use with many probs.
     probs : float or sequence of float
-        From 0 to 1, increasing; they share the budget equally.
+        From 0 to 1, increasing.
     level : float or None
-        Coverage of the confidence intervals, which take half of the budget;
-        None buys none.
+        Coverage of the confidence intervals; None for none.
+    mechanism : {"auto", "refined", "exponential"} or instance
+        Counts of cells that are cut finer where the quantiles are, or the
+        exponential mechanism, which gives no intervals; the latter by default
+        for one or two quantiles with ``level=None``.
     adjacency, ledger
         As for :func:`dp_pca`.
 
@@ -82,16 +89,26 @@ def dp_quantile(
 
     Notes
     -----
-    The exponential mechanism on a public grid of 65,536 cells over the
-    declared range, fewer where there are more than 15 groups: what is noisy is
-    the rank, not the value. Near 0 and 1 noise would take ranks out of the
-    rows, where any value of the empty range might be drawn: there a quantile
-    farther inside stands for the one asked, and `drawn` says which. Numbers of
-    rows take 5 % of the budget.
+    What is noisy is the rank, not the value. The declared range has 65,536
+    public cells, fewer where there are more than 15 groups: half of them equal,
+    half of them finer towards 0, so that bounds may be far too wide. A number
+    that is declared in steps, ``dp.Numeric(0, 15, step=1)``, has its steps for
+    cells, and its quantiles are among them.
+
+    Intervals are ranks inverted, with no density: they hold for whole numbers
+    and other values that many rows share as well. Their ends are those of
+    cells, rounded outwards, so that they cover somewhat more often than stated
+    where cells hold many rows or the noise is large.
+
+    Near 0 and 1 noise would take ranks out of the rows, where any value of the
+    empty range might be found: there a quantile farther inside stands for the
+    one asked, and `drawn` says which.
 
     References
     ----------
-    .. [1] Smith, A. (2011). "Privacy-preserving statistical estimation with
+    .. [1] Woodruff, R. S. (1952). "Confidence intervals for medians and other
+       position measures." JASA 47(260), 635-646.
+    .. [2] Smith, A. (2011). "Privacy-preserving statistical estimation with
        optimal convergence rates." STOC.
 
     Examples
@@ -106,7 +123,7 @@ def dp_quantile(
     rows = gathered(data, sites, protocol, PROTOCOLS)
     words = {"probs": probs, "level": level}
     question = asked("quantile", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(quantile_way(question), rows, "auto", ledger)
+    return cross(quantile_way(question), rows, mechanism, ledger)
 
 
 def quantile_way(question: Question) -> Way[QuantileResult]:
@@ -117,34 +134,51 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
     if level is not None:
         checked_level(level)
     grouped = Tally(factors, number)
-    grid = cells_of(grouped)
+    grid = grid_of(grouped)
     tally = Tally((*factors, _grid(number, grid)))
 
     def made(release: QuantilesRelease, ledger: str, reason: str) -> QuantileResult:
         call = described_call(both, (grouped,), ledger, reason)
-        return QuantileResult(call, release, probs, level, grid)
+        bought = None if release.card == Exponential.card else level
+        return QuantileResult(call, release, probs, bought, grid.cells)
 
     return Way(
         question,
         unbound_cells(both.text, both.codebook, (tally,)),
         QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
-        lambda *_: (Exponential(), ""),
+        lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level)),
         made,
     )
 
 
-def cells_of(grouped: Tally) -> int:
-    """Return how many cells the grid of a range has, for all groups together not too many."""
-    return max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+def _auto(probs: tuple[float, ...], level: float | None) -> tuple[str, str]:
+    """Return the name of a mechanism, and the reason."""
+    if level is None and len(probs) <= FEW_PROBS:
+        return "exponential", "it draws few quantiles with less noise, and no interval is wanted."
+    if level is None:
+        return "refined", "its counts serve all quantiles together."
+    return "refined", "it gives intervals, for values that many rows share too."
 
 
-def _grid(number: Real, grid: int) -> Category:
-    """Cut a number's public range into equal cells."""
+def grid_of(grouped: Tally) -> Grid:
+    """Return the cells of a number's range, for all groups together not too many."""
+    number = grouped.measured
+    assert number is not None
+    most = max(min(FINEST, MAX_CELLS // grouped.cells), COARSEST)
+    width = number.upper - number.lower
+    steps = round(width / number.step) + 1 if number.step else math.inf
+    if steps <= most:
+        return Grid(int(steps))
+    return Grid(most, min(max(-number.lower / width, 0.0), 1.0) if width else 0.0)
+
+
+def _grid(number: Real, grid: Grid) -> Category:
+    """Cut a number's public range into cells."""
 
     def cells(columns: Columns) -> Floats:
-        return np.minimum(np.floor(positions(number, columns) * grid), grid - 1.0)
+        return grid.cell(positions(number, columns))
 
-    return Category(number.code, tuple(range(grid)), cells)
+    return Category(number.code, tuple(range(grid.cells)), cells)
 
 
 def checked_probs(probs: object) -> tuple[float, ...]:

@@ -18,19 +18,22 @@ from dpmodels.results.base import report_of
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
+# Ends farther apart than so many times the nearer to 0 are printed to digits of their own.
+WIDE = 5.0
+
 
 @report_of.register
 def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit.call.tables[0]
-    sd = fit.count_noise_sd * float(np.sqrt(facts.cells))
+    sd = float(np.linalg.norm(fit.count_noise_sd))
     complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows)
     return Report(
         title="Private quantiles",
         facts=(
             *described_header(fit.call, fit.release, complete),
             ("Variable", facts.measured),
-            ("Rank noise sd", f"{signif(float(fit.rank_noise_sd.max()), 2)} rows"),
+            ("Rank noise sd", f"{signif(float(fit.release.rank_sd.max()), 2)} rows"),
         ),
         sections=(_section(fit),),
         notes=(*_notes(fit), *closing(fit.call, fit.release)),
@@ -55,7 +58,7 @@ def _section(fit: QuantileResult) -> Section:
             at = [_share(float(drawn[i, j]))] if moved else []
             cells = [*at, _printed(fit, float(values[i, j]), high - low)]
             if fit.level is not None:
-                cells.append(LOST if cells[-1] == LOST else interval(low, high))
+                cells.append(LOST if cells[-1] == LOST else _interval(fit, low, high))
             rows.append(Row(name, tuple(cells)))
     return Section(" / ".join(facts.factors) or facts.measured, tuple(heads), tuple(rows))
 
@@ -77,10 +80,20 @@ def _share(drawn: float) -> str:
 
 
 def _printed(fit: QuantileResult, value: float, width: float) -> str:
-    """Print a quantile to the digits that the grid and the interval leave."""
+    """Print a quantile to the digits that the grid and the interval leave; a step as it is."""
     if not np.isfinite(value):
         return LOST
-    return signif_uncertain(value, max(fit.call.tables[0].width / fit.grid, width / 4))
+    if fit.call.tables[0].step is not None:
+        return f"{value:.10g}"
+    return signif_uncertain(value, min(width / 4, abs(value) / 10))
+
+
+def _interval(fit: QuantileResult, low: float, high: float) -> str:
+    if fit.call.tables[0].step is not None:
+        return f"[{low:.10g}, {high:.10g}]"
+    if high - low > WIDE * min(abs(low), abs(high)):
+        return f"[{signif(low, 3)}, {signif(high, 3)}]"
+    return interval(low, high)
 
 
 def _notes(fit: QuantileResult) -> list[str]:
@@ -96,7 +109,7 @@ def _notes(fit: QuantileResult) -> list[str]:
     notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
-            "Conf. interval: noise and sampling, for the population; its ends are quantiles drawn "
-            "with half of the budget (level=None saves it)."
+            "Conf. interval: noise and sampling, for the population; its ends are those of the "
+            "cells that the noise leaves, rounded outwards."
         )
     return [*notes, *range_note(facts)]

@@ -117,5 +117,5 @@ def _require_counts(release: CountsRelease) -> None:
 def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
     if len(call.tables) != 1:
         raise FrameError("call.tables: expected one")
-    if not (release.concentration > 0).all():
-        raise FrameError("array 'concentration': expected positive numbers")
+    if not (release.rank_sd > 0).all() or not (release.count_sd > 0).all():
+        raise FrameError("arrays 'rank_sd', 'count_sd': expected positive numbers")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +27,7 @@ class QuantileResult(Result):
     level : float or None
         Coverage of the intervals that were bought.
     grid : int
-        Cells of the grid over the declared range; a quantile is the middle of
-        one.
+        Public cells of the declared range, or its steps.
 
     Notes
     -----
@@ -49,7 +47,11 @@ class QuantileResult(Result):
 
     def _frame(self, places: Floats) -> pd.DataFrame:
         """Label places by group and prob, in the unit of the number."""
-        values = self._facts.lower + self._facts.width * places
+        facts = self._facts
+        away = facts.width * places
+        if facts.step is not None:
+            away = facts.step * np.rint(away / facts.step)
+        values = facts.lower + away
         return pd.DataFrame(values, self._facts.index, pd.Index(self.probs, name="prob"))
 
     @property
@@ -75,15 +77,15 @@ class QuantileResult(Result):
         return pd.Series(self.release.counts, index=self._facts.index, name="count")
 
     @property
-    def count_noise_sd(self) -> float:
+    def count_noise_sd(self) -> pd.Series[float]:
         """Standard deviation of the privacy noise in each of `counts`."""
-        return self.release.count_sd
+        return pd.Series(self.release.count_sd, index=self._facts.index, name="count_noise_sd")
 
     @property
-    def rank_noise_sd(self) -> pd.Series[float]:
+    def rank_noise_sd(self) -> pd.DataFrame:
         """Standard deviation of the privacy noise in the rank of each quantile, in rows."""
-        sds = math.sqrt(2) / self.release.concentration
-        return pd.Series(sds, index=pd.Index(self.probs, name="prob"), name="rank_noise_sd")
+        probs = pd.Index(self.probs, name="prob")
+        return pd.DataFrame(self.release.rank_sd, self._facts.index, probs)
 
     def conf_int(self, level: float | None = None) -> pd.DataFrame:
         """Return intervals for the population's quantiles: noise and sampling.
@@ -105,16 +107,16 @@ class QuantileResult(Result):
 
         Notes
         -----
-        Each end is a private quantile of its own, at a rank as far away as
-        noise and sampling reach together, or the quantile itself where that
-        lies beyond. No density is estimated. An end is that of the declared
-        range where there are no rows so far out, or too few.
+        They hold the values at which the noisy ranks, with their noise and
+        sampling, do not rule the quantile out. No density is estimated, so
+        values that many rows share are covered as well. An end is that of the
+        declared range where there are no rows so far out, or too few.
         """
         if self.level is None or (level is not None and checked_level(level) != self.level):
             bought = "none were" if self.level is None else f"those of level {self.level} were"
             raise NotAvailable(
-                f"intervals of quantiles are drawn with the quantiles, and {bought} bought: write "
-                "dp_quantile(..., level=0.95)"
+                f"intervals of quantiles are made with the quantiles, and {bought} bought: write "
+                "dp_quantile(..., level=0.95), with mechanism='refined' or 'auto'"
             )
         low, high = np.moveaxis(self.release.values[:, :, 1:], 2, 0)
         lower = np.fmin(np.nan_to_num(low, nan=0.0), self._places)

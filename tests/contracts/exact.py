@@ -147,7 +147,8 @@ def ranks(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     measured, groups, frame = _grouped(formula, data, book)
     parts = [own for _, own in frame.groupby(groups, observed=False)] if groups else [frame]
     declared = book[measured]
-    cell = (declared.upper - declared.lower) / fit.grid
+    # Half of the cells are equal.
+    cell = 2 * (declared.upper - declared.lower) / fit.grid
     for found, rows in zip(fit.params.to_numpy(), parts, strict=True):
         low, high = (
             np.quantile(rows[measured], fit.probs, method=f"{side}") for side in ("lower", "higher")

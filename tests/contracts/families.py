@@ -27,6 +27,7 @@ from dpmodels.mechanisms import (
 )
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
@@ -109,7 +110,9 @@ def _one_mean(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...
 def _quantiles(name: str, relation: Adjacency, way: str) -> tuple[QuantileFacts, ...]:
     groups = 1 if way == "all rows" else 6
     asked = (((0.5,), None), ((0.0, 0.3, 1.0), 0.95), ((0.25,) * 40, 0.8))
-    return tuple(QuantileFacts(probs, groups, 1000, level, relation) for probs, level in asked)
+    return tuple(
+        QuantileFacts(probs, groups, Grid(1000), level, relation) for probs, level in asked
+    )
 
 
 MOMENT_VALUES = ("count", "total", "second")

@@ -129,19 +129,31 @@ def _counts(case: Case) -> Tried:
 
 
 def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
-    """How far the log density of all groups' draws together moves, in units of its eps."""
+    """How far the log density of all groups' draws together moves, in units of its eps.
+
+    Or how far counts of any cells move, each round alone.
+    """
     plan = left.plan
-    middle, ends = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
+    if case.mechanism.name == "refined":
+        return _of_rounds(case, left, right)
+    (middle,) = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
     (counts,) = (own for own in plan.events if isinstance(own, LaplaceEvent))
     drawn = [
         (prob, slope, middle) for prob, slope in zip(plan.facts.probs, plan.middle, strict=True)
     ]
-    drawn += [(prob, plan.end, ends) for prob in (0.0, 0.9, 1.0)]
     shares = [slope * _range(left, right, prob) / eps for prob, slope, eps in drawn]
     groups = plan.facts.groups
     numbers = (one.statistic.cross()[0][:-1].reshape(groups, -1) for one in (left, right))
     moved = np.abs(np.subtract(*(own.sum(axis=1) for own in numbers))).sum()
     return max(*shares, float(moved) / plan.count_scale / _declared((counts,), 1))
+
+
+def _of_rounds(case: Case, left: Crossing, right: Crossing) -> float:
+    power = POWER[case.mechanism.norm]
+    one, other = (own.statistic.cross()[0][:-1].astype(float) for own in (left, right))
+    apart = float(np.linalg.norm(one - other, power))
+    rounds = zip(left.plan.scales, left.plan.events, strict=True)
+    return max(apart / scale / _declared((event,), power) for scale, event in rounds)
 
 
 def _range(left: Crossing, right: Crossing, prob: float) -> float:

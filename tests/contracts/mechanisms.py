@@ -150,5 +150,7 @@ MECHANISMS = (
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
     Mechanism("paired", PURE, "means", between=("replace",)),
+    Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
+    Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),
     Mechanism("exponential", PURE, "quantiles", norm="L1"),
 )

@@ -17,8 +17,9 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.mechanisms import minimise as minimum
 from dpmodels.mechanisms.minimise import minimise, tolerance
+from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.regression import gradients
-from dpmodels.mechanisms.scalar import QuantileFacts
+from dpmodels.mechanisms.scalar import QuantileFacts, refined
 from dpmodels.noise import source
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.statistics import Statistic, moments
@@ -87,6 +88,14 @@ def _discrete_laplace(draws: np.ndarray, scale: float) -> np.ndarray:
     ratio, gap = math.exp(-1 / scale), -math.expm1(-1 / scale)
     tail = np.exp(-np.abs(draws) / scale) / (1 + ratio)
     return _normal(np.where(draws <= 0, tail * ratio, 1 - tail), tail * gap)
+
+
+def _discrete_gaussian(draws: np.ndarray, scale: float) -> np.ndarray:
+    places = np.arange(-math.ceil(40 * scale), math.ceil(40 * scale) + 1)
+    mass = np.exp(-0.5 * (places / scale) ** 2)
+    mass /= mass.sum()
+    at = draws - places[0]
+    return _normal((np.cumsum(mass) - mass)[at], mass[at])
 
 
 def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
@@ -172,11 +181,13 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 
 def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """Draws of the stated density on a grid, and the noise in the numbers of rows."""
+    """Noise of the counts of all rounds, or draws of the stated density and noise of numbers."""
+    if case.mechanism.name == "refined":
+        return _of_rounds(case, releases)
     cells = np.array([[4, 6, 3, 5, 7, 4, 6, 5, 3, 6, 4, 7] * 2, [10, 0, 0, 9, 1, 0, 2, 0] * 3])
     cells[1, ::5] += 7
     relation = case.own_plan.facts.adjacency
-    facts = QuantileFacts((0.2, 0.4, 0.5, 0.7), *cells.shape, 0.95, relation)
+    facts = QuantileFacts((0.2, 0.4, 0.5, 0.7), len(cells), Grid(cells.shape[1]), None, relation)
     plan = case.planned(facts, replace(case.guarantee, **{_amount(case.guarantee): 8.0}))
     exact = np.append(cells.ravel(), 0).astype(object)
     strategy, statistic = case.mechanism.make(), Statistic("counts", exact, int(cells.sum()))
@@ -190,13 +201,40 @@ def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     density /= density.sum(axis=-1, keepdims=True)
     below = np.cumsum(density, axis=-1) - density
     places = np.array([one.values[:, :, :1] for one in released])
-    at = np.rint(places * cells.shape[1] - 0.5).astype(int)
+    at = np.rint(places * (cells.shape[1] - 1)).astype(int)
     drawn = [np.take_along_axis(one, at, axis=-1)[..., 0] for one in (below, density)]
     noisy = np.array([one.counts for one in released]) - cells.sum(axis=1)
     return {
         "places": Noise("gaussian", _normal(*drawn).reshape(releases, -1)),
         "counts": Noise("gaussian", _discrete_laplace(np.rint(noisy), plan.count_scale)),
     }
+
+
+def _of_rounds(case: Any, releases: int) -> dict[str, Noise]:
+    """The first two draws for the counts of each round of each group, in its scale."""
+    cells = np.random.default_rng(0).integers(0, 3, (2, 1_000))
+    facts = QuantileFacts((0.2, 0.5), 2, Grid(1_000), 0.95, case.own_plan.facts.adjacency)
+    plan, strategy = case.planned(facts), case.mechanism.make()
+    statistic = Statistic("counts", np.append(cells, 0).astype(object), int(cells.sum()))
+    gaussian = plan.law == "gaussian"
+    name = "discrete_gaussian" if gaussian else "discrete_laplace"
+    kept: list[np.ndarray] = []
+    drawn = getattr(refined, name)
+
+    def kept_too(*words: Any) -> np.ndarray:
+        kept.append(drawn(*words))
+        return kept[-1]
+
+    with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=SEED):
+        patch.setattr(refined, name, kept_too)
+        for _ in range(releases):
+            strategy.release(statistic, plan, source())
+    scales = np.tile(plan.scales, len(cells))
+    assert len(kept) == releases * len(scales), "a round has no noise"
+    first = np.array([noise[:2] for noise in kept]).reshape(releases, len(scales), 2)
+    normal = _discrete_gaussian if gaussian else _discrete_laplace
+    each = [normal(*own) for own in zip(first.swapaxes(0, 1), scales, strict=True)]
+    return {"counts": Noise("gaussian", np.concatenate(each, axis=1))}
 
 
 def _amount(guarantee: Any) -> str:

@@ -12,7 +12,7 @@ from dpmodels.formula import coding, sides
 from dpmodels.mechanisms.counts import gaussian as gaussian_counts
 from dpmodels.mechanisms.counts import geometric
 from dpmodels.mechanisms.regression import gradients, objective, output
-from dpmodels.mechanisms.scalar import exponential
+from dpmodels.mechanisms.scalar import exponential, refined
 from dpmodels.models import hist, quantile
 from dpmodels.statistics import gradient
 from dpmodels.statistics.losses import Poisson
@@ -115,6 +115,17 @@ def quantiles_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
         return own(ranks, prob, 2 * concentration, entropy)
 
     patch.setattr(exponential, "draw_cell", close)
+
+
+def replacing_a_row_of_rounds_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
+    own = refined.count_sensitivity
+    patch.setattr(refined, "count_sensitivity", lambda *facts: own(*facts) / 2 ** (1 / facts[-1]))
+
+
+def the_noise_of_rounds_is_halved(patch: pytest.MonkeyPatch) -> None:
+    for name in ("discrete_laplace", "discrete_gaussian"):
+        own = getattr(refined, name)
+        patch.setattr(refined, name, lambda scale, *more, own=own: own(scale / 2, *more))
 
 
 def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:

@@ -202,6 +202,11 @@ FAULTS_OF_FAMILIES = (
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="gaussian"),
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="geometric", verb="dp_table"),
     Fault(family.quantiles_are_planned_twice_as_close, NEAR, mechanism="exponential"),
+    Fault(
+        *(family.replacing_a_row_of_rounds_is_taken_for_adding_one, NEAR, "replace"),
+        mechanism="refined",
+    ),
+    Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="refined"),
     Fault(family.groups_are_no_reason_to_pay_more, NEAR, "replace", mechanism="exponential"),
     Fault(family.quantiles_are_drawn_twice_as_close, FOLLOWS, mechanism="exponential"),
     Fault(

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell, rank_errors
 from dpmodels.mechanisms.scalar.exponential import (
     Exponential,
@@ -35,7 +36,7 @@ PROBS = (0.0, 0.2, 0.5, 0.8, 1.0)
 
 
 def facts(probs=(0.5,), groups=1, level=0.95, relation="replace", grid=CELLS):
-    return QuantileFacts(probs, groups, grid, level, adjacency(relation))
+    return QuantileFacts(probs, groups, Grid(grid), level, adjacency(relation))
 
 
 def tables(rows, groups):
@@ -146,11 +147,7 @@ def test_a_plan_costs_what_is_granted(guarantee, relation, groups, probs, level)
     for prob, slope in zip(probs, plan.middle, strict=True):
         assert slope * loss_range(own, prob) <= eps[0]
     assert count_changes(own) / plan.count_scale <= 1 / counted.multiplier
-    if level is None:
-        assert math.isnan(plan.end)
-        assert len(eps) == 1
-    else:
-        assert plan.end * loss_range(own, 0.0) <= eps[1]
+    assert len(eps) == 1
 
 
 def test_a_delta_lets_many_draws_be_sharper_and_few_not():
@@ -212,20 +209,17 @@ def test_a_huge_budget_gives_the_quantiles_cells():
     cells = np.zeros(100, dtype=int)
     cells[[10, 40, 70]] = 30, 50, 20
     _, release = released(cells, (0.0, 0.5, 1.0), PureDP(1e6))
-    assert (release.values[0, :, 0] * 100 - 0.5) == pytest.approx([10, 40, 70])
+    assert release.values[0, :, 0] * 99 == pytest.approx([10, 40, 70])
     assert release.counts == pytest.approx([100])
-    low, high = release.values[0, :, 1:].T
-    assert (low <= [0.11, 0.41, 0.71]).all()
-    assert (high >= [0.1, 0.4, 0.7]).all()
-    assert (low[0], high[2]) == (0.0, 1.0)
+    assert np.isnan(release.values[:, :, 1:]).all()
 
 
 def test_a_group_not_told_from_none_has_no_quantiles():
     plan, release = released([[0] * 50, [400] * 50], (0.25, 0.5), PureDP(1.0))
     assert np.isnan(release.values[0, :, 0]).all()
     assert np.isnan(release.drawn[0]).all()
-    assert np.isfinite(release.values[1]).all()
-    assert release.counts[0] < TOLD * release.count_sd
+    assert np.isfinite(release.values[1, :, 0]).all()
+    assert release.counts[0] < TOLD * release.count_sd[0]
     assert plan.count_scale == pytest.approx(2 / 0.05)
 
 

@@ -57,7 +57,7 @@ CASES = [
     ("mean", "release", {"paired": True}, "release.paired: expected false but for the mean"),
     ("mean", "release", {"noise_sd": math.inf}, "release.noise_sd: expected 0 or a number"),
     ("quantile", "call", {"tables": (FACTS, FACTS)}, "call.tables: expected one$"),
-    ("quantile", "release", {"concentration": np.zeros(2)}, "expected positive numbers"),
+    ("quantile", "release", {"rank_sd": np.zeros((3, 2))}, "expected positive numbers"),
 ]
 
 

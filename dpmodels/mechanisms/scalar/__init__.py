@@ -1,9 +1,11 @@
 """Mechanisms that release single numbers by group."""
 
 from dpmodels.mechanisms.protocol import CountMechanism
+from dpmodels.mechanisms.protocol import QuantileMechanism as QuantileMechanism
+from dpmodels.mechanisms.quantile_facts import QuantileFacts as QuantileFacts
 from dpmodels.mechanisms.scalar.exponential import Exponential as Exponential
-from dpmodels.mechanisms.scalar.exponential import QuantileFacts as QuantileFacts
 from dpmodels.mechanisms.scalar.paired import Paired as Paired
+from dpmodels.mechanisms.scalar.refined import Refined as Refined
 
-QUANTILES: dict[str, type[Exponential]] = {"exponential": Exponential}
+QUANTILES: dict[str, type[QuantileMechanism]] = {"refined": Refined, "exponential": Exponential}
 MEANS: dict[str, type[CountMechanism]] = {"paired": Paired}

@@ -13,12 +13,10 @@ Sensitivity
     a group moves u by -1, 0 or 1, an interval of length 2; one that leaves a group and enters
     another moves two of them, 2r. So c = ε/r under ``add-remove``, however many groups; under
     ``replace`` ε/2 without groups, ε/(2r) with: for the median groups are free of charge. A p that
-    goes by the released counts lies nearer 1/2 than the one asked, where r is no wider; the ends
-    of intervals are paid for at the widest r there is, 2.
+    goes by the released counts lies nearer 1/2 than the one asked, where r is no wider.
 Noise
-    Rank errors have two tails of e^-c a row. For an interval two further quantiles are drawn, at
-    ranks ``w`` below and above, w the quantile of a Laplace error of scale 1/c together with the
-    sampling error ``√(N p (1 - p))``, N the released count. Ranks that noise could take out of the
+    Rank errors have two tails of e^-c a row where rows are in all cells, longer ones where cells
+    without rows are many, so that there are no intervals. Ranks that noise could take out of the
     rows are moved inside: :class:`dpmodels.mechanisms.quantile_ranks.Drawing`.
 Numerics
     exact: integer ranks, and draws of the exact law on the grid.
@@ -42,6 +40,7 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import ROUND_DOWN
 from dpmodels.mechanisms.count_plan import LEAST_SCALE
+from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
 from dpmodels.mechanisms.quantile_ranks import TOLD, Drawing, draw_cell
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import (
@@ -51,7 +50,6 @@ from dpmodels.noise import (
 )
 from dpmodels.privacy import (
     ZCDP,
-    Adjacency,
     ApproxDP,
     BoundedRangeEvent,
     Event,
@@ -64,27 +62,14 @@ from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 from dpmodels.typing import Floats
 
-# Of the budget: the counts, and where intervals are bought both ends of them. Choices.
-COUNT_SHARE, ENDS_SHARE = 0.05, 0.5
-# A choice, within what the sampler takes: no table has so many rows.
-LARGEST_SCALE = 2.0**50
+# Of the budget: the counts. A choice.
+COUNT_SHARE = 0.05
 # Ranks that go by counts are rounded to this part of the rows: a choice, finer than any noise.
 RANK_STEPS = 2**30
 # Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
 HALVINGS = 40
 # The conversion's own rounding, of eps and beside it.
 CONVERSION = 1e-10
-
-
-@dataclass(frozen=True)
-class QuantileFacts:
-    """Public facts a plan may use."""
-
-    probs: tuple[float, ...]  # Which quantiles, each from 0 to 1
-    groups: int  # Numbers of groups and of cells of the grid
-    grid: int
-    level: float | None  # Coverage of the intervals that are bought; None for none
-    adjacency: Adjacency
 
 
 @dataclass(frozen=True)
@@ -95,7 +80,6 @@ class QuantilePlan:
     events: tuple[Event, ...]
     facts: QuantileFacts
     middle: tuple[float, ...]  # Concentration of the draws of each quantile, by row
-    end: float  # That of the draws of the ends of its interval; nan where none is bought
     count_scale: float  # Of the Laplace noise in the counts
 
 
@@ -106,7 +90,8 @@ class Exponential:
     Examples
     --------
     >>> from dpmodels.privacy import PureDP, adjacency
-    >>> facts = QuantileFacts((0.5,), 4, 1000, None, adjacency("replace"))
+    >>> from dpmodels.mechanisms.quantile_grid import Grid
+    >>> facts = QuantileFacts((0.5,), 4, Grid(1000), None, adjacency("replace"))
     >>> print(round(Exponential().plan(facts, PureDP(1.0)).middle[0], 6))
     0.475
     """
@@ -126,8 +111,7 @@ class Exponential:
         BudgetError if the noise is beyond what is meaningful.
         """
         wanted = len(facts.probs)
-        ends = ENDS_SHARE if facts.level is not None else 0.0
-        share = (1 - COUNT_SHARE - ends) / wanted
+        share = (1 - COUNT_SHARE) / wanted
         paid = _paid_as(guarantee, share)
         eps = _bounded_eps(paid, share)
         multiplier = 1 / _pure_eps(paid, COUNT_SHARE)
@@ -138,13 +122,8 @@ class Exponential:
                 "is meaningful; give a larger eps or rho"
             )
         events: tuple[Event, ...] = (BoundedRangeEvent(eps, wanted), LaplaceEvent(multiplier))
-        end = math.nan
-        if facts.level is not None:
-            end_eps = _bounded_eps(paid, ends / (2 * wanted))
-            events = (*events, BoundedRangeEvent(end_eps, 2 * wanted))
-            end = end_eps / loss_range(facts, 0.0) * ROUND_DOWN
         middle = tuple(eps / loss_range(facts, p) * ROUND_DOWN for p in facts.probs)
-        return QuantilePlan(guarantee, events, facts, middle, end, max(scale, LEAST_SCALE))
+        return QuantilePlan(guarantee, events, facts, middle, max(scale, LEAST_SCALE))
 
     def measure(self, private: PrivateCells, plan: QuantilePlan) -> Statistic:
         """Count the rows of each group in the cells of the grid."""
@@ -156,7 +135,7 @@ class Exponential:
         """Draw the quantiles."""
         exact, rows = statistic.cross()
         facts = plan.facts
-        table = exact[:-1].reshape(facts.groups, facts.grid)
+        table = exact[:-1].reshape(facts.groups, -1)
         noise = discrete_laplace(plan.count_scale, facts.groups, entropy)
         noisy = (table.sum(axis=1) + noise.astype(object)).astype(np.float64)
         count_sd = math.sqrt(discrete_laplace_variance(plan.count_scale))
@@ -165,13 +144,13 @@ class Exponential:
         for group, held in enumerate(noisy.tolist()):
             if held > max(TOLD * count_sd, 1.0):
                 ranks = np.concatenate([[0], np.cumsum(table[group].astype(np.int64))])
-                values[group], drawn[group] = _group(ranks, plan, held, entropy)
+                values[group, :, 0], drawn[group] = _group(ranks, plan, held, entropy)
         return QuantilesRelease(
             values=values,
             drawn=drawn,
             counts=noisy,
-            count_sd=count_sd,
-            concentration=np.array(plan.middle),
+            count_sd=np.full(facts.groups, count_sd),
+            rank_sd=np.tile(math.sqrt(2) / np.array(plan.middle), (facts.groups, 1)),
             **release_terms(self.card, plan, rows),
         )
 
@@ -233,26 +212,16 @@ def _pure_eps(guarantee: Guarantee, share: float) -> float:
 def _group(
     ranks: NDArray[Any], plan: QuantilePlan, rows: float, entropy: Entropy
 ) -> tuple[Floats, Floats]:
-    """Draw the quantiles and the ends of one group, and say at which shares of its rows."""
+    """Draw the quantiles of one group, and say at which shares of its rows."""
     facts = plan.facts
-    cells = len(ranks) - 1
-    values = np.full((len(facts.probs), 3), math.nan)
-    drawn = np.full(len(facts.probs), math.nan)
+    places, drawn = (np.full(len(facts.probs), math.nan) for _ in range(2))
     for i, prob in enumerate(facts.probs):
-        own = Drawing(prob, facts.grid, rows)
-        drawn[i] = own.middle(plan.middle[i])
+        drawn[i] = Drawing(prob, facts.grid.cells, rows).middle(plan.middle[i])
         if not math.isnan(drawn[i]):
             cell = draw_cell(ranks, _wanted(prob, float(drawn[i])), plan.middle[i], entropy)
-            values[i, 0] = (cell + 0.5) / cells
-        if facts.level is not None:
-            low, high = own.ends(plan.end, facts.level)
-            # The outer edges of the cells that are drawn, or the range's.
-            values[i, 1], values[i, 2] = 0.0, 1.0
-            if not math.isnan(low):
-                values[i, 1] = draw_cell(ranks, _rounded(low), plan.end, entropy) / cells
-            if not math.isnan(high):
-                values[i, 2] = (draw_cell(ranks, _rounded(high), plan.end, entropy) + 1) / cells
-    return values, drawn
+            at = np.array([cell])
+            places[i] = facts.grid.within(at, at + 1, np.array([0.5]))[0]
+    return places, drawn
 
 
 def _wanted(prob: float, drawn: float) -> Fraction:
@@ -261,7 +230,3 @@ def _wanted(prob: float, drawn: float) -> Fraction:
         return Fraction(repr(prob))
     towards = math.ceil if drawn < 0.5 else math.floor
     return Fraction(towards(drawn * RANK_STEPS), RANK_STEPS)
-
-
-def _rounded(share: float) -> Fraction:
-    return Fraction(round(share * RANK_STEPS), RANK_STEPS)
