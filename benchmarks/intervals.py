@@ -49,6 +49,12 @@ def quantile(pop):
     return truth, "~ x1", dp.dp_quantile
 
 
+def grouped(pop):
+    probs = [0.25, 0.5, 0.75]
+    truth = [np.quantile(own, probs, method="inverted_cdf") for _, own in pop.groupby("g").x1]
+    return np.concatenate(truth), "x1 ~ g", dp.dp_quantile
+
+
 def hist(pop):
     bins = pd.cut(pop.x1, np.linspace(*pop.attrs["bounds"], 11), include_lowest=True)
     return bins.value_counts(normalize=True, sort=False).to_numpy(), "~ x1", dp.dp_hist
@@ -90,6 +96,7 @@ VERBS = {
     "mean": (mean, {}),
     "var": (var, {}),
     "quantile": (quantile, {}),
+    "quantile g": (grouped, {}),
     "hist": (hist, {}),
     "table": (table, {}),
     "lm": (lm, {}),

@@ -18,10 +18,10 @@ NEAR = {1: 5, 2: 12, 3: 16}
 AROUND = {1: 5, 2: 10, 3: 16}
 # More for the last round, where their noise stays below so much of the sampling variance; and at
 # most so many for all quantiles together.
-SPARE, MOST, MOST_TOGETHER = 0.03, 40, 120
+SPARE, MOST, MOST_TOGETHER = 0.04, 40, 120
 # A cell is heavy from so many times the count that pieces have: a choice.
 HEAVY = 2.5
-# Noise sds that a window reaches beyond.
+# Noise sds that a window reaches beyond: of this round, and of the last. Choices.
 NOISE_REACH, SLACK = 2.5, 0.3
 
 Ends = NDArray[np.intp]

@@ -31,7 +31,7 @@ from dpmodels.typing import Floats
 FINEST, COARSEST = 2**16, 1_000
 MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
 # So many are drawn with less noise than they are counted with, where no interval is wanted.
-FEW_PROBS = 2
+FEW_PROBS = 3
 
 
 def dp_quantile(
@@ -72,7 +72,7 @@ def dp_quantile(
     mechanism : {"auto", "refined", "exponential"} or instance
         Counts of cells that are cut finer where the quantiles are, or the
         exponential mechanism, which gives no intervals; the latter by default
-        for one or two quantiles with ``level=None``.
+        for up to three quantiles with ``level=None``.
     adjacency, ledger
         As for :func:`dp_pca`.
 
