@@ -249,6 +249,25 @@ class CoefficientsRelease(Released):
     curvature: BoughtCurvature | None
 
 
+@dataclass(frozen=True)
+class HeldIn:
+    """The range that a release held a measured number in, learnt in an earlier round of the same.
+
+    Attributes
+    ----------
+    lower, upper : float
+        In the unit of the number.
+    outside, outside_sd : float
+        Noisy share of the complete rows in public cells that reach beyond the range, of which those
+        outside were brought to its ends, and the standard deviation of its noise.
+    """
+
+    lower: Quantity
+    upper: Quantity
+    outside: Quantity
+    outside_sd: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountsRelease(Released):
     """Released counts of rows, or of parts of rows, in tables of declared levels.
@@ -267,13 +286,18 @@ class CountsRelease(Released):
     paired : bool
         True for the four values of one mean where independent noise is in the last less the first
         part, the middle part and the incomplete rows, and all four add up to the number of rows.
+    held : HeldIn or None
+        What range the measured number was held in, if not in the declared one.
     """
+
+    later = frozenset({"held"})
 
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
     step: Amount
     paired: bool = False
+    held: HeldIn | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

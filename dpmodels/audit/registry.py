@@ -124,6 +124,7 @@ REGISTRY: Final = (
     _of(dp_mean, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_mean, "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
     _of(dp_mean, "~ a", "paired", PURE, GONE, 1_000, 40_000),
+    _of(dp_mean, "a ~ g", "rounds", PURE, TURNED, 400, 10_000),
     _of(dp_var, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, declared_facts, read_rows
-from dpmodels.errors import PrivacyError
+from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
@@ -59,6 +60,33 @@ class PrivateCells:
         source = open_rows(data)
         require_declared(source, self.codebook)
         return self.recipe(source)
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None where only reading them would tell; it may be private."""
+        return self._source.nrows
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read here several times."""
+        return self.scattered is None and self._source.rereadable
+
+    def require_passes(self) -> None:
+        """Refuse rows that can be read only once, before one is read: a FrameError."""
+        if not self.rereadable:
+            raise FrameError(
+                "the mechanism reads the rows several times, and a Dask DataFrame or an iterable "
+                "of tables is read once: write mechanism='geometric' or 'gaussian', or write the "
+                "rows to one Parquet file and give its path"
+            )
+
+    def held(self, lower: float, upper: float) -> PrivateCells:
+        """Return the same rows, every measured number held in a released range instead."""
+        tallies = tuple(
+            replace(own, measured=own.measured and replace(own.measured, lower=lower, upper=upper))
+            for own in self.tallies
+        )
+        return PrivateCells(self.formula, self.codebook, tallies, self._source)
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
-``COUNTS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
+``COUNTS``, ``MEASURED``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a
+line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
 from dpmodels.mechanisms.counts import COUNTS as COUNTS
+from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive

@@ -12,7 +12,8 @@ allows (as long, where each is divided by its norm), with eigenvalues that fall 
 - Where the number of rows is private or not known beforehand: the one with a
   known law.
 - Counts: the one with less noise; for one mean of a public number of rows
-  ``paired`` where it has less in the sum.
+  ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
+  within its bounds: ``rounds`` where the public number of rows tells of a range.
 
 Predicted losses of energy were held against simulated releases from such rows, 5 to 100 columns,
 10³ to 10⁵ rows, ε of 0.1 and 1: they are within 0.06 of the simulated ones.
@@ -29,15 +30,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dpmodels.errors import ArgumentError, said
+from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian, Geometric
+from dpmodels.mechanisms.counts.rounds import RANGE_SHARE, pays
 from dpmodels.mechanisms.protocol import (
     CountMechanism,
     CovarianceMechanism,
     Facts,
     SubspaceMechanism,
 )
-from dpmodels.mechanisms.scalar.paired import Paired, fits
+from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
 from dpmodels.statistics import moment_sensitivity, moment_weights
@@ -118,8 +121,19 @@ def auto_moments(
     return _gaussian(facts, guarantee, max(rows, 1), known)
 
 
-def auto_counts(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
-    """Return the name of a mechanism for counts, or for one mean, and the reason."""
+def auto_counts(
+    facts: CountFacts, guarantee: Guarantee, rows: int | None = None
+) -> tuple[str, str]:
+    """Return the name of a mechanism for counts, or for one mean, and the reason.
+
+    `rows` is None where the range that a number lies in is not to be found: where it is no number,
+    where rows are read once, or where how many there are is private or not known beforehand.
+    """
+    if rows is not None and pays(facts, guarantee, rows):
+        return "rounds", (
+            f"for {100 * RANGE_SHARE:.0f}% of the budget {rows:,} rows tell what range they are "
+            "in, and noise is in proportion to that."
+        )
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
     if isinstance(guarantee, PureDP):
         best, reason = strategies[0], "it needs no delta."
@@ -134,7 +148,7 @@ def auto_counts(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     apart = noise / math.sqrt(2)
-    paired = Paired().plan(facts, guarantee).noise_sd / 2 if fits(facts) else math.inf
+    paired = Paired().plan(facts, guarantee).noise_sd / 2 if one_mean(facts) else math.inf
     if apart <= paired:
         return best.card.name, reason
     return "paired", (

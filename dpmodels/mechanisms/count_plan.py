@@ -48,6 +48,7 @@ class CountPlan:
     whole: int  # Units of one row
     scale: float  # Of the noise in each count, in units
     noise_sd: float  # Its standard deviation, in rows
+    first: CountPlan | None = None  # Of an earlier round of the same release
 
 
 def units_of(scale: float) -> int:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.cells import unbound_cells
+from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms import COUNTS, MEANS, choose
+from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, choose
 from dpmodels.mechanisms.choose import auto_counts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.question import Question
 from dpmodels.released import CountsRelease
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.sites import together
 
 Made = TypeVar("Made")
 
@@ -36,18 +38,36 @@ def described_way(
     )
 
     def made(release: CountsRelease, ledger: str, reason: str) -> Made:
-        return result(described_call(both, tallies, ledger, reason), release)
+        call = described_call(both, tallies, ledger, reason)
+        tables = tuple(own.held_in(release.held) for own in call.tables)
+        return result(replace(call, tables=tables), release)
 
     return Way(
         question,
         unbound_cells(both.text, both.codebook, tallies),
         facts,
-        lambda mechanism, _: choose(
-            mechanism, COUNTS | MEANS, partial(auto_counts, facts, question.guarantee)
+        lambda mechanism, private: choose(
+            mechanism,
+            COUNTS | MEANS | MEASURED,
+            partial(auto_counts, facts, question.guarantee, _telling(facts, private)),
         ),
         made,
         "gaussian",
     )
+
+
+def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
+    """Return how many rows may tell what range a number is in; None where they may not.
+
+    Shares and truths, between 0 and 1, lie in the range they are declared in.
+    """
+    if facts.tables > 1 or not (facts.divided and facts.adjacency.n_public):
+        return None
+    (tally,) = private[0].tallies
+    number = tally.measured
+    if number is None or (number.lower, number.upper) == (0.0, 1.0):
+        return None
+    return together(own.nrows if own.rereadable else None for own in private)
 
 
 def described_call(

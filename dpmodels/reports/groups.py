@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpmodels.report import (
     Report,
@@ -31,6 +32,8 @@ from dpmodels.results.call import TableCall
 from dpmodels.results.groups import GroupedResult, MeanResult, VarResult
 from dpmodels.results.ttest import TTestResult
 
+# Of the bound on the share of rows outside a range.
+LEVEL = 0.95
 # Fewer rows leave a skewed mean's law away from the normal one.
 FEW = 100
 
@@ -147,7 +150,22 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
             f"Groups of fewer than {FEW} rows: conf. intervals hold where rows are not very "
             "skewed, as Student's do."
         )
-    return [*notes, *range_note(facts)]
+    return [*notes, *_range_notes(fit, facts)]
+
+
+def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
+    """Say what rows were held in, and what share of them was farther."""
+    held = fit.release.held
+    if held is None:
+        unfound = fit.release.card.name == "rounds"
+        note = f"{facts.measured}: no range half as long was told of; the declared one is used."
+        return (note, *range_note(facts)) if unfound else range_note(facts)
+    share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
+    return (
+        f"Of {facts.measured} held within {held.lower:,.10g} to {held.upper:,.10g}, a range found "
+        f"first. At most {100 * share:.2g}% of the rows (at 95%, by noisy numbers of rows) were "
+        "outside, and count as its ends: intervals are for that.",
+    )
 
 
 @report_of.register

@@ -13,7 +13,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.levels import Level
 from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
-from dpmodels.released import Ball
+from dpmodels.released import Ball, HeldIn
 from dpmodels.typing import Floats
 
 LINKS = {"binomial": "logit link", "poisson": "log link"}
@@ -110,10 +110,14 @@ class TableCall:
     factors: tuple[str, ...]  # what rows are grouped by, as in the formula
     levels: tuple[tuple[Annotated[Level, level], ...], ...]  # of each
     measured: str = ""  # the number whose moments are asked; empty for counts
-    lower: float = 0.0  # its public range
+    lower: float = 0.0  # the range it was held in: the declared one, or one found first
     upper: float = 1.0
     degree: int = 0  # highest power whose sums were released; 0 for counts
     step: Amount | None = None  # of its values, where they are declared in steps
+
+    def held_in(self, held: HeldIn | None) -> TableCall:
+        """Return the table with the range that its release held the number in."""
+        return self if held is None else replace(self, lower=held.lower, upper=held.upper)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -129,7 +129,9 @@ class MeanResult(GroupedResult):
     whose rows cannot be told from none has nan for a mean, and the whole
     range for its intervals. :meth:`conf_int` gives Fieller's intervals: honest
     where the number of rows is noisy. Their sampling part is normal, by the
-    central limit theorem. Clipping bias is in no interval.
+    central limit theorem. Clipping bias is in no interval: where the rows were
+    held in a range that was found first, ``release.held``, the means are those
+    of the held rows.
     """
 
     @property

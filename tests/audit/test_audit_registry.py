@@ -12,8 +12,7 @@ from dpmodels import mechanisms
 from dpmodels.audit.outcome import Outcome
 from dpmodels.audit.registry import LEFT_OUT, REGISTRY, Audited
 from dpmodels.audit.run_all import FULL, SMALL, AuditTable, run_all
-from dpmodels.mechanisms import add_noise
-from dpmodels.mechanisms.counts import geometric
+from dpmodels.mechanisms import add_noise, count_noise
 
 TABLES = [
     table for name, table in vars(mechanisms).items() if name.isupper() and isinstance(table, dict)
@@ -84,8 +83,8 @@ def halve_the_noise(patch):
     for name, module in list(sys.modules.items()):
         if name.startswith("dpmodels.mechanisms") and vars(module).get("add_noise") is own:
             patch.setattr(module, "add_noise", halved)
-    draw = geometric.discrete_laplace
-    patch.setattr(geometric, "discrete_laplace", lambda scale, *rest: draw(scale / 2, *rest))
+    draw = count_noise.discrete_laplace
+    patch.setattr(count_noise, "discrete_laplace", lambda scale, *rest: draw(scale / 2, *rest))
 
 
 @pytest.mark.parametrize("name", POWERFUL)

@@ -15,6 +15,7 @@ from dpmodels.mechanisms import (
     COUNTS,
     COVARIANCE,
     MEANS,
+    MEASURED,
     QUANTILES,
     REGRESSION,
     SUBSPACE,
@@ -103,6 +104,11 @@ def _tables(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     return tuple(CountFacts(*size, relation) for size in sizes)
 
 
+def _measured(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    parts = (4, 6) if way == "all rows" else (19, 90_001)
+    return tuple(CountFacts(1, size, True, relation) for size in parts)
+
+
 def _one_mean(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     return (CountFacts(1, 4, True, relation),)
 
@@ -160,6 +166,15 @@ FAMILIES = {
         (verbs.MEAN, verbs.VAR, verbs.HIST, verbs.TABLE, verbs.SUMMARY, verbs.TTEST),
         _tables,
         noises.of_counts,
+        ("values",),
+    ),
+    "measured": Family(
+        MEASURED,
+        counts,
+        ("groups", "all rows"),
+        (verbs.MEAN, verbs.VAR, verbs.TTEST),
+        _measured,
+        noises.of_held_counts,
         ("values",),
     ),
     "means": Family(

@@ -73,5 +73,5 @@ def the_table_lists_the_folder() -> None:
         modules = {found.name for found in pkgutil.iter_modules(folder.__path__)} - {"protocol"}
         assert modules == set(names) == listed
         assert homes == {f"{folder.__name__}.{name}" for name in names}
-    told = [(one.name, kind) for one in MECHANISMS for kind in one.takes]
+    told = [(one.name, one.family, kind) for one in MECHANISMS for kind in one.takes]
     assert len(told) == len(set(told))

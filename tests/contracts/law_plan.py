@@ -58,7 +58,8 @@ def the_events_cost_what_was_asked(case: Case) -> None:
 
 
 def plan_refuses_what_it_cannot_give(case: Case) -> None:
-    named = [one for one in MECHANISMS if one.name == case.mechanism.name]
+    own = case.mechanism
+    named = [one for one in MECHANISMS if (one.name, one.family) == (own.name, own.family)]
     given = {kind for one in named for kind in one.takes}
     for kind, guarantee in USUAL.items():
         if kind in given:

@@ -149,6 +149,7 @@ MECHANISMS = (
     Mechanism("output", GAUSSIAN, "coefficients", tried="objective", given=RIDGE, rereads=True),
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
+    Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
     Mechanism("paired", PURE, "means", between=("replace",)),
     Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
     Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),

@@ -122,6 +122,22 @@ def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     return {"counts": Noise("laplace", draws @ mixed.T / plan.scale)}
 
 
+def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the parts of rows held in the range that each release tells of."""
+    own = case.crossing(case.formula, data, case.book)
+    draws = []
+    for one in _releases(own, releases):
+        at = (
+            own.statistic
+            if one.held is None
+            else own.statistic.held(one.held.lower, one.held.upper)
+        )
+        draws.append(one.values * own.plan.whole - at.cross()[0].astype(float))
+        law, mixed = one.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+    noise = np.array(draws) / own.plan.scale
+    return {"counts": Noise(law, noise @ mixed.T if one.paired else noise)}
+
+
 @contextmanager
 def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
     """Keep what a module adds to the integers it is given."""

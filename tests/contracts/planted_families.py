@@ -9,8 +9,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
-from dpmodels.mechanisms.counts import gaussian as gaussian_counts
-from dpmodels.mechanisms.counts import geometric
+from dpmodels.mechanisms import count_noise
 from dpmodels.mechanisms.regression import gradients, objective, output
 from dpmodels.mechanisms.scalar import exponential, refined
 from dpmodels.models import hist, quantile
@@ -38,28 +37,27 @@ def values_are_not_clipped_to_their_bounds(patch: pytest.MonkeyPatch) -> None:
 
 
 def replacing_a_counted_row_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
-    for module, norm in ((geometric, 1), (gaussian_counts, 2)):
-        own = module.count_sensitivity
-        patch.setattr(
-            module,
-            "count_sensitivity",
-            lambda *facts, own=own, norm=norm: own(*facts) / 2 ** (1 / norm),
-        )
+    own = count_noise.count_sensitivity
+    patch.setattr(
+        count_noise,
+        "count_sensitivity",
+        lambda adjacency, tables, norm: own(adjacency, tables, norm) / 2 ** (1 / norm),
+    )
 
 
 def the_sensitivity_of_counts_forgets_the_tables(patch: pytest.MonkeyPatch) -> None:
-    own = gaussian_counts.count_sensitivity
+    own = count_noise.count_sensitivity
     patch.setattr(
-        gaussian_counts,
+        count_noise,
         "count_sensitivity",
         lambda adjacency, tables, norm: own(adjacency, 1, norm),
     )
 
 
 def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
-    for module, name in ((geometric, "discrete_laplace"), (gaussian_counts, "discrete_gaussian")):
-        own = getattr(module, name)
-        patch.setattr(module, name, lambda scale, *more, own=own: own(scale / 2, *more))
+    for name in ("discrete_laplace", "discrete_gaussian"):
+        own = getattr(count_noise, name)
+        patch.setattr(count_noise, name, lambda scale, *more, own=own: own(scale / 2, *more))
 
 
 def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:

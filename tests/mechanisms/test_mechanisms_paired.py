@@ -15,8 +15,9 @@ from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import COUNTS, MEANS
 from dpmodels.mechanisms.choose import auto_counts, choose
+from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.mechanisms.scalar.paired import Paired, fits
+from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics import Statistic
@@ -91,8 +92,8 @@ def test_the_noise_is_that_of_the_plan_and_all_rows_add_up():
     ],
 )
 def test_it_is_for_one_mean_of_a_public_number_of_rows(facts):
-    assert fits(FACTS)
-    assert not fits(facts)
+    assert one_mean(FACTS)
+    assert not one_mean(facts)
     with pytest.raises(ArgumentError, match="paired"):
         Paired().plan(facts, PureDP(1.0))
     assert chosen("auto", facts, PureDP(1.0)).strategy != Paired()

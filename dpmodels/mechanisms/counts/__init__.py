@@ -2,9 +2,12 @@
 
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
+from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
     "geometric": Geometric,
     "gaussian": Gaussian,
 }
+# Of one measured number alone.
+MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}

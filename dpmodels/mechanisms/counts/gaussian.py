@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE
-from dpmodels.mechanisms.count_plan import CountFacts, CountPlan, counts_released, units_of
-from dpmodels.noise import Entropy, discrete_gaussian
-from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
+from dpmodels.mechanisms.count_noise import gaussian_plan, noised_counts
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import count_sensitivity, counts
+from dpmodels.statistics.counts import counts
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,7 @@ class Gaussian:
         BudgetError for a pure guarantee, which Gaussian noise does not give, or if the noise is
         beyond what is meaningful.
         """
-        multiplier = gaussian_multiplier(guarantee)
-        rows = multiplier * count_sensitivity(facts.adjacency, facts.tables, 2) * ROUND_UP
-        whole = units_of(rows)
-        scale = max(rows * whole, SMALLEST_SCALE)
-        events = (GaussianEvent(multiplier),)
-        return CountPlan(guarantee, events, facts, whole, scale, scale / whole)
+        return gaussian_plan(facts, guarantee)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
@@ -76,5 +71,4 @@ class Gaussian:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
         exact, rows = statistic.cross()
-        noise = discrete_gaussian(plan.scale, exact.size, entropy)
-        return counts_released(self.card, plan, exact, noise, rows, "gaussian")
+        return noised_counts(self.card, plan, exact, rows, entropy)

@@ -24,24 +24,17 @@ Source
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.count_plan import (
-    LEAST_SCALE,
-    CountFacts,
-    CountPlan,
-    counts_released,
-    units_of,
-)
-from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
-from dpmodels.privacy import Guarantee, LaplaceEvent
+from dpmodels.mechanisms.count_noise import laplace_plan, noised_counts
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import count_sensitivity, counts
+from dpmodels.statistics.counts import counts
 
 
 @dataclass(frozen=True)
@@ -68,15 +61,7 @@ class Geometric:
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
-        changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
-        multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
-        rows = multiplier * ROUND_UP
-        finest = units_of(rows)
-        whole = finest if facts.divided else 1
-        scale = max(rows * whole, LEAST_SCALE)
-        noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
-        events = (LaplaceEvent(multiplier, count=changed),)
-        return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+        return laplace_plan(facts, guarantee)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts."""
@@ -85,5 +70,4 @@ class Geometric:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the exact counts."""
         exact, rows = statistic.cross()
-        noise = discrete_laplace(plan.scale, exact.size, entropy)
-        return counts_released(self.card, plan, exact, noise, rows, "laplace")
+        return noised_counts(self.card, plan, exact, rows, entropy)

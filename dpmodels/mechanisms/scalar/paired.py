@@ -22,30 +22,18 @@ Source
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
-
-import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.count_plan import (
-    LEAST_SCALE,
-    CountFacts,
-    CountPlan,
-    counts_released,
-    units_of,
-)
-from dpmodels.noise import Entropy, discrete_laplace, discrete_laplace_variance
-from dpmodels.privacy import Guarantee, LaplaceEvent
+from dpmodels.mechanisms.count_noise import noised_mean, one_mean, paired_plan
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.noise import Entropy
+from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics import Statistic
-from dpmodels.statistics.counts import count_sensitivity, counts
-
-# Three parts and the incomplete rows.
-PARTS = 4
+from dpmodels.statistics.counts import counts
 
 
 @dataclass(frozen=True)
@@ -75,18 +63,12 @@ class Paired:
         ArgumentError if this is not one mean of a public number of rows. BudgetError if the noise
         is beyond what is meaningful.
         """
-        if not fits(facts):
+        if not one_mean(facts):
             raise ArgumentError(
                 "mechanism='paired' is for the mean of all rows, without groups, under "
                 "adjacency='replace'; write mechanism='auto'"
             )
-        (multiplier,) = laplace_multipliers(guarantee)
-        rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
-        whole = units_of(rows)
-        scale = max(rows * whole, LEAST_SCALE)
-        noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
-        events = (LaplaceEvent(multiplier),)
-        return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+        return paired_plan(facts, guarantee)
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact parts."""
@@ -95,16 +77,4 @@ class Paired:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> CountsRelease:
         """Add the planned noise to the sum and the counts."""
         exact, rows = statistic.cross()
-        summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
-        noise = discrete_laplace(plan.scale, summed.size, entropy)
-        release = counts_released(self.card, plan, summed, noise, rows, "laplace")
-        difference, middle, incomplete = release.values.tolist()
-        ends = rows - middle - incomplete
-        parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]
-        return replace(release, values=np.array(parts), paired=True)
-
-
-def fits(facts: CountFacts) -> bool:
-    """Whether a release is that of one mean, and of a public number of rows."""
-    one = facts.tables == 1 and facts.parts == PARTS and facts.divided
-    return one and facts.adjacency.n_public
+        return noised_mean(self.card, plan, exact, rows, entropy)

@@ -1,0 +1,96 @@
+"""The noise of counts, by law: what mechanisms of counts have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
+from dpmodels.mechanisms.count_plan import (
+    LEAST_SCALE,
+    CountFacts,
+    CountPlan,
+    counts_released,
+    units_of,
+)
+from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
+from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
+from dpmodels.released import Card, CountsRelease
+from dpmodels.statistics.counts import count_sensitivity
+
+# Three parts and the incomplete rows.
+PARTS = 4
+
+
+def gaussian_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+    """Calibrate discrete Gaussian noise in every count; BudgetError for a pure guarantee."""
+    multiplier = gaussian_multiplier(guarantee)
+    rows = multiplier * count_sensitivity(facts.adjacency, facts.tables, 2) * ROUND_UP
+    whole = units_of(rows)
+    scale = max(rows * whole, SMALLEST_SCALE)
+    events = (GaussianEvent(multiplier),)
+    return CountPlan(guarantee, events, facts, whole, scale, scale / whole)
+
+
+def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+    """Calibrate discrete Laplace noise in every count."""
+    changed = round(count_sensitivity(facts.adjacency, facts.tables, 1))
+    multiplier = laplace_multipliers(guarantee, (1.0,) * changed)[0]
+    rows = multiplier * ROUND_UP
+    finest = units_of(rows)
+    whole = finest if facts.divided else 1
+    scale = max(rows * whole, LEAST_SCALE)
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
+    events = (LaplaceEvent(multiplier, count=changed),)
+    return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+
+
+def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+    """Calibrate discrete Laplace noise in the sum and the counts that one mean is made of."""
+    (multiplier,) = laplace_multipliers(guarantee)
+    rows = multiplier * count_sensitivity(facts.adjacency, 1, 1) * ROUND_UP
+    whole = units_of(rows)
+    scale = max(rows * whole, LEAST_SCALE)
+    noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
+    events = (LaplaceEvent(multiplier),)
+    return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+
+
+def one_mean(facts: CountFacts) -> bool:
+    """Whether a release is that of one mean, and of a public number of rows."""
+    one = facts.tables == 1 and facts.parts == PARTS and facts.divided
+    return one and facts.adjacency.n_public
+
+
+def law_of(plan: CountPlan) -> str:
+    """Return the law of the noise that a plan is charged for."""
+    return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
+
+
+def noised_counts(
+    card: Card, plan: CountPlan, exact: NDArray[Any], rows: int, entropy: Entropy
+) -> CountsRelease:
+    """Add the planned noise to exact counts."""
+    law = law_of(plan)
+    draw = discrete_gaussian if law == "gaussian" else discrete_laplace
+    return counts_released(card, plan, exact, draw(plan.scale, exact.size, entropy), rows, law)
+
+
+def noised_mean(
+    card: Card, plan: CountPlan, exact: NDArray[Any], rows: int, entropy: Entropy
+) -> CountsRelease:
+    """Add the planned noise to the sum and the counts that one mean of all rows is made of.
+
+    `exact` are the three parts and the incomplete rows; the outer two get what the public number
+    of rows leaves them.
+    """
+    summed = np.array([exact[2] - exact[0], exact[1], exact[3]], dtype=object)
+    release = noised_counts(card, plan, summed, rows, entropy)
+    difference, middle, incomplete = release.values.tolist()
+    ends = rows - middle - incomplete
+    parts = [(ends - difference) / 2, middle, (ends + difference) / 2, incomplete]
+    return replace(release, values=np.array(parts), paired=True)

@@ -1,0 +1,179 @@
+"""Where the rows of a column are, from released numbers of rows by cell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.noise.sums import half_width
+from dpmodels.typing import Floats
+
+# Cells an octave of the distance from the anchor, octaves, and the narrowest that the widest cell
+# is, as a share of the range. Choices: bounds may be ten thousand times too wide.
+PER_OCTAVE, OCTAVES, WIDEST = 2, 14, 8
+# Cells that stand together, which noise alone seldom fills. Choices.
+RUNS, SELDOM = (1, 2, 4), 1e-5
+# Next to cells with rows an octave has some where it exceeds so many noise sds: a choice.
+NEXT = 1.5
+# Exponents of the fall of rows beyond, above the power that is summed; rows that tell of it, in
+# units of those that an octave may hide. Choices.
+LEAST_FALL, MOST_FALL, TELLING = 1.2, 5.0, 5.0
+# A range is narrowed by half or more; an end as near as this to the declared one, in its lengths,
+# is there; and rows in a cell of this share of what is declared tell no scale. Choices.
+NARROWER, NEAR, POINT = 2.0, 0.05, 1e-3
+# Digits that the ends of a range are rounded to, of those of its length.
+DIGITS = 3
+# Of all rows, so many have to be in cells with rows that are told: a choice.
+TOLD = 0.25
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """The law of the independent noise in numbers of rows by cell, and its standard deviation."""
+
+    law: str
+    sd: float
+
+    def reach(self, cells: int, tries: int = 1) -> float:
+        """Return what noise alone in the sum of some cells exceeds with probability `SELDOM`.
+
+        That is the probability that any of so many tries does.
+        """
+        return self.sd * _reach(self.law, cells, tries)
+
+
+@lru_cache(maxsize=1024)
+def _reach(law: str, cells: int, tries: int) -> float:
+    return half_width(law, np.ones(cells), 1.0, 0.0, 1 - 2 * SELDOM / tries)
+
+
+@dataclass(frozen=True)
+class FoundRange:
+    """A range that most rows are in, and the noisy share of the rows in cells that reach beyond."""
+
+    lower: float
+    upper: float
+    outside: float
+    outside_sd: float
+
+
+def range_cells(lower: float, upper: float) -> Floats:
+    """Return the ends of public cells of a range, shape (cells + 1,).
+
+    They grow with the distance from zero, or from the end nearest to it, by √2 each, and none is
+    wider than an eighth of the range: rows beside the anchor are found at any scale.
+    """
+    anchor, step = min(max(0.0, lower), upper), (upper - lower) / WIDEST
+    shares = 2.0 ** (np.arange(-PER_OCTAVE * OCTAVES, 1) / PER_OCTAVE)
+    ends = [np.array([lower, anchor, upper])]
+    for far in (upper - anchor, lower - anchor):
+        radii = shares * abs(far)
+        wide = np.append(np.diff(radii) > step, True)
+        start = float(radii[int(np.argmax(wide))])
+        pieces = max(math.ceil((abs(far) - start) / step), 1)
+        outer = np.linspace(start, abs(far), pieces + 1)
+        ends.append(anchor + math.copysign(1.0, far) * np.append(radii[radii < start], outer))
+    return np.unique(np.clip(np.concatenate(ends), lower, upper))
+
+
+def found_range(
+    ends: Floats, counts: Floats, noise: CellNoise, price: float, power: int
+) -> FoundRange | None:
+    """Return a range in which a sum of powers is released with less error; None if none is told.
+
+    `ends`, shape (cells + 1,), and `counts`, shape (cells,), are cells and the noisy numbers of
+    rows in them. `price` is the noise of the sum for a range of length 1; it grows as
+    ``length**power``.
+
+    None where rows lie in too few cells to tell their scale, where more of them are beyond than
+    noise explains, or where the range would not be half as long: what is declared then serves.
+    """
+    told = _told(counts, noise)
+    rows = np.where(told, np.maximum(counts, 0.0), 0.0)
+    if not told.any() or rows.sum() < TOLD * counts.sum():
+        return None
+    at = int(np.searchsorted(np.cumsum(rows), rows.sum() / 2))
+    middle = float(ends[at] + ends[at + 1]) / 2
+    outward = (
+        (ends[at + 1 :] - middle, counts[at:], told[at:]),
+        (middle - ends[at::-1], counts[at::-1], told[at::-1]),
+    )
+    above, below = (_reached(*side, noise, price, power) for side in outward)
+    whole, cell = float(ends[-1] - ends[0]), float(ends[at + 1] - ends[at])
+    if np.flatnonzero(told).tolist() == [at] and cell < POINT * whole:
+        return None
+    step = 10.0 ** (math.floor(math.log10(below + above)) - DIGITS + 1)
+    low = max(math.floor((middle - below) / step) * step, float(ends[0]))
+    high = min(math.ceil((middle + above) / step) * step, float(ends[-1]))
+    near = NEAR * (high - low)
+    low = float(ends[0]) if low - ends[0] < near else low
+    high = float(ends[-1]) if ends[-1] - high < near else high
+    beyond = (ends[1:] <= low) | (ends[:-1] >= high)
+    farther = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
+    if (high - low) * NARROWER > whole or farther:
+        return None
+    number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
+    sd = noise.sd * math.sqrt(touched.sum())
+    return FoundRange(low, high, float(counts[touched].sum()) / number, sd / number)
+
+
+def _told(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
+    """Tell which cells have rows, in runs of one, two and four.
+
+    What shorter runs tell is taken out first, so that a full cell tells nothing of empty ones
+    beside it.
+    """
+    left, told = counts.copy(), np.zeros(counts.size, dtype=bool)
+    for length in RUNS:
+        if length > counts.size:
+            break
+        sums = np.convolve(left, np.ones(length), mode="valid")
+        for start in np.flatnonzero(sums > noise.reach(length, counts.size)):
+            left[start : start + length] = 0.0
+            told[start : start + length] = True
+    return told
+
+
+def _reached(
+    radii: Floats,
+    counts: Floats,
+    told: NDArray[np.bool_],
+    noise: CellNoise,
+    price: float,
+    power: int,
+) -> float:
+    """Return how far to go to one side for the least error.
+
+    `radii` are the far ends of cells from the middle outwards, `counts` the rows in them.
+
+    Where rows end cannot be told from noise, so that an octave beyond may hide u of them. If the
+    number of rows farther than r falls as ``u (c/r)**f`` beyond the last that is told, at c, what a
+    range that ends at r cuts off the sum of powers p of the distance is ``u p c**f r**(p - f)/(f -
+    p)``, and the noise is ``price r**p``: the sum of their squares is least at
+    ``c (u/price √(p/(f - p)))**(1/f)``, or at c. f is that of the fall from where rows are many.
+    """
+    hidden = math.sqrt(2) * noise.sd
+    top = _end(counts, told, NEXT * hidden)
+    beyond = np.cumsum(counts[:top][::-1])[::-1]
+    many = np.flatnonzero(beyond >= TELLING * hidden)
+    start = int(many[-1]) if many.size else 0
+    inner = float(radii[start - 1]) if start else float(radii[0]) / 2
+    last = float(radii[top - 1])
+    fall = math.log(max(float(beyond[start]), hidden) / hidden + 1) / math.log(last / inner)
+    fall = min(max(fall, power + LEAST_FALL), power + MOST_FALL)
+    farther = hidden / price * math.sqrt(power / (fall - power))
+    return last * float(max(farther, 1.0) ** (1 / fall))
+
+
+def _end(counts: Floats, told: NDArray[np.bool_], faint: float) -> int:
+    """Return after how many cells rows end: two that hold more than noise stand at the end."""
+    top = int(np.flatnonzero(told)[-1]) + 1 if told.any() else 1
+    while top < counts.size and counts[top : top + 2].sum() > faint:
+        top += 1
+    while top > 1 and counts[top - 2 : top].sum() < faint:
+        top -= 1
+    return top
