@@ -1,18 +1,19 @@
 """Coverage of every 95 % interval, on columns of every shape, beside the share offered.
 
     python benchmarks/intervals.py [--verb lm quantile] [--shape counts] [--n 2000] [--eps 1]
-                                   [--runs 200] [--delta 1e-6]
+                                   [--runs 200] [--delta 1e-6] [--wide 1 100]
 
 Each run draws new rows from a population of a million (see shapes.py) and fits once;
 the truth is what the verb says of the population without noise. A line is one cell:
 least, mean and most coverage over the numbers that a fit prints an interval for, each
 over the runs in which it is offered; the mean share of intervals offered; seconds a
-fit. * marks a mean coverage outside .93-.97 by more than two Monte-Carlo standard errors.
+fit. With --wide the bounds of x1..x5 are declared so many times as wide. * marks a mean coverage outside .93-.97 by more than two Monte-Carlo standard errors.
 """
 
 import argparse
 import time
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -125,11 +126,12 @@ def eigenvalues(pop, fit):
     return np.linalg.eigvalsh(np.cov(scaled.T))[::-1]
 
 
-def cell(verb, population, count, words, runs):
+def cell(verb, population, count, words, runs, wide=1):
     """Return coverage and share offered of each number, over runs."""
     describe, own = VERBS[verb]
     truth, formula, call = describe(population.rows)
-    book = dp.codebook(**population.codebook)
+    wider = {name: tuple(wide * end for end in population.codebook[name]) for name in NAMES}
+    book = dp.codebook(**(population.codebook | wider))
     hits, offered = [], []
     for seed in range(runs):
         rows = population.sample(count, seed)
@@ -159,6 +161,7 @@ def main():
     parser.add_argument("--eps", type=float, nargs="*", default=[0.3, 1.0, 5.0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--delta", type=float, default=1e-6)
+    parser.add_argument("--wide", type=float, nargs="*", default=[1])
     words = parser.parse_args()
     warnings.simplefilter("error")
     print(f"{'':42s}{'least':>7s}{'mean':>7s}{'most':>7s}{'offered':>9s}{'s a fit':>9s}")
@@ -166,12 +169,13 @@ def main():
         population = shapes.population(shape)
         for verb in words.verb:
             for count in words.n:
-                for eps in words.eps:
+                for eps, wide in product(words.eps, words.wide):
                     began = time.perf_counter()
                     budget = {"eps": eps, "delta": words.delta}
-                    hits, offered = cell(verb, population, count, budget, words.runs)
+                    hits, offered = cell(verb, population, count, budget, words.runs, wide)
                     took = (time.perf_counter() - began) / words.runs
-                    line(f"{verb}, {shape}, n={count:,}, eps={eps:g}", hits, offered, took)
+                    times = "" if wide == 1 else f", {wide:g}x"
+                    line(f"{verb}, {shape}, n={count:,}, eps={eps:g}{times}", hits, offered, took)
 
 
 def line(name, hits, offered, took):

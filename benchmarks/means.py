@@ -1,6 +1,6 @@
 """Means, variances, t-tests and quantiles: coverage of intervals, and errors beside a baseline.
 
-    python benchmarks/means.py [--repeats 400] [--only mean var ttest quantile errors]
+    python benchmarks/means.py [--repeats 400] [--only mean var ttest quantile errors wide]
 
 Rows are skewed, new at each repetition: incomes lognormal with sd 0.6 of the
 logarithm, clipped to the declared 0 to 250,000, which holds all but 3 in
@@ -19,12 +19,22 @@ means and variances and in shares of rows for quantiles, beside
 - the exponential mechanism on the gaps between sorted rows, as in diffprivlib,
   the budget divided between the probs.
 The verbs buy numbers of complete rows along, and the mean the variance too.
+
+Wide bounds: root mean squared distance to the value on the rows, of columns of every
+shape (shapes.py, and wages where DPMODELS_DATA has them) with bounds 1, 10 and 100
+times as wide as the tight ones, over that of one release with the tight ones, which
+is in standard errors of the value without privacy; and the share of 95 % intervals
+that hold the population's value, of the rows as they are and not as they were held.
 """
 
 import argparse
 import math
+import os
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import shapes
 from scipy import stats
 from scipy.integrate import quad
 
@@ -202,12 +212,59 @@ def _ratio(kind, pair):
     return f"{kind}: {own:.2g} / {other:.2g} = {own / other:.2f}"
 
 
+def columns():
+    """Populations of one column with tight bounds, by shape."""
+    for name in shapes.SHAPES:
+        found = shapes.population(name, 300_000)
+        yield name, found.rows.x1.to_numpy(), *found.codebook["x1"]
+    wages = Path(os.environ.get("DPMODELS_DATA", "")) / "cps_asec_2024_wages.parquet"
+    if wages.is_file():
+        yield "wages", pd.read_parquet(wages).WSAL_VAL.to_numpy(float), 0, 1_500_000
+
+
+def report_wide(repeats, sizes):
+    print("wide bounds: tight, in standard errors; ratios of auto at 1, 10, 100 times; conf")
+    for name, values, *bounds in columns():
+        for rows, eps, rng in cells(sizes):
+            drawn = [rng.choice(values, rows) for _ in range(repeats)]
+            for kind, verb, before, value, spread in WIDE:
+                error = math.sqrt(spread(values) / rows)
+
+                def tried(times, mechanism, drawn=drawn, eps=eps, verb=verb, value=value):
+                    book = dp.codebook(y=tuple(times * end for end in bounds))  # noqa: B023
+                    words = {"codebook": book, "eps": eps, "mechanism": mechanism}
+                    fits = [verb("~ y", {"y": x}, **words) for x in drawn]
+                    away = [f.params.iloc[0] - value(x) for f, x in zip(fits, drawn, strict=True)]
+                    hits = [_hits(fit.conf_int(), value(values))[0] for fit in fits]  # noqa: B023
+                    return math.sqrt(np.mean(np.square(away))), np.mean(hits)
+
+                tight, _ = tried(1, before)
+                found = [tried(times, "auto") for times in (1, 10, 100)]
+                line = "  ".join(f"{size / tight:6.2f} ({hit:.2f})" for size, hit in found)
+                head = f"{kind:5}{name:9}{rows:8,}{eps:5}"
+                print(f"{head}  {tight / error:8.2f}  {line}", flush=True)
+
+
+def _square_spread(x):
+    return ((x - x.mean()) ** 2).var()
+
+
+def _variance(x):
+    return x.var(ddof=1)
+
+
+# Word, verb, what it was with tight bounds, the value on rows, the spread of what is averaged.
+WIDE = (
+    ("mean", dp.dp_mean, "paired", np.mean, np.var),
+    ("var", dp.dp_var, "geometric", _variance, _square_spread),
+)
 REPORTS = {
     "mean": report_means,
     "var": report_variances,
     "ttest": report_tests,
     "quantile": report_quantiles,
     "errors": report_errors,
+    "wide": report_wide,
 }
 
 

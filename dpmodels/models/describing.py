@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -38,9 +37,7 @@ def described_way(
     )
 
     def made(release: CountsRelease, ledger: str, reason: str) -> Made:
-        call = described_call(both, tallies, ledger, reason)
-        tables = tuple(own.held_in(release.held) for own in call.tables)
-        return result(replace(call, tables=tables), release)
+        return result(described_call(both, tallies, ledger, reason), release)
 
     return Way(
         question,

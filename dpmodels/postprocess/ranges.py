@@ -13,18 +13,20 @@ from dpmodels.noise.sums import half_width
 from dpmodels.typing import Floats
 
 # Cells an octave of the distance from the anchor, octaves, and the narrowest that the widest cell
-# is, as a share of the range. Choices: bounds may be ten thousand times too wide.
-PER_OCTAVE, OCTAVES, WIDEST = 2, 14, 8
+# is, as a share of the range. Choices: bounds may be a million times too wide.
+PER_OCTAVE, OCTAVES, WIDEST = 2, 20, 8
 # Cells that stand together, which noise alone seldom fills. Choices.
-RUNS, SELDOM = (1, 2, 4), 1e-5
+RUNS, SELDOM = (1, 2, 4, 8), 2e-5
 # Next to cells with rows an octave has some where it exceeds so many noise sds: a choice.
 NEXT = 1.5
 # Exponents of the fall of rows beyond, above the power that is summed; rows that tell of it, in
 # units of those that an octave may hide. Choices.
 LEAST_FALL, MOST_FALL, TELLING = 1.2, 5.0, 5.0
-# A range is narrowed by half or more; an end as near as this to the declared one, in its lengths,
-# is there; and rows in a cell of this share of what is declared tell no scale. Choices.
-NARROWER, NEAR, POINT = 2.0, 0.05, 1e-3
+# What is cut off weighs so much more than noise, which intervals know of, for powers 1 and 2; and
+# what is declared has to be so many times as long to be left. Choices.
+WEIGHTS, SHORTER = (1.3, 3.0), 2.0
+# An end as near as this to the declared one, in lengths of the range, is there: a choice.
+NEAR = 0.05
 # Digits that the ends of a range are rounded to, of those of its length.
 DIGITS = 3
 # Of all rows, so many have to be in cells with rows that are told: a choice.
@@ -67,7 +69,7 @@ def range_cells(lower: float, upper: float) -> Floats:
     They grow with the distance from zero, or from the end nearest to it, by √2 each, and none is
     wider than an eighth of the range: rows beside the anchor are found at any scale.
     """
-    anchor, step = min(max(0.0, lower), upper), (upper - lower) / WIDEST
+    anchor, step = _anchor(lower, upper), (upper - lower) / WIDEST
     shares = 2.0 ** (np.arange(-PER_OCTAVE * OCTAVES, 1) / PER_OCTAVE)
     ends = [np.array([lower, anchor, upper])]
     for far in (upper - anchor, lower - anchor):
@@ -80,6 +82,10 @@ def range_cells(lower: float, upper: float) -> Floats:
     return np.unique(np.clip(np.concatenate(ends), lower, upper))
 
 
+def _anchor(lower: float, upper: float) -> float:
+    return min(max(0.0, lower), upper)
+
+
 def found_range(
     ends: Floats, counts: Floats, noise: CellNoise, price: float, power: int
 ) -> FoundRange | None:
@@ -87,10 +93,10 @@ def found_range(
 
     `ends`, shape (cells + 1,), and `counts`, shape (cells,), are cells and the noisy numbers of
     rows in them. `price` is the noise of the sum for a range of length 1; it grows as
-    ``length**power``.
+    ``length**power``, the power 1 or 2.
 
-    None where rows lie in too few cells to tell their scale, where more of them are beyond than
-    noise explains, or where the range would not be half as long: what is declared then serves.
+    None where rows are told of in the cell at the anchor alone, which has no scale, where more of
+    them are beyond than noise explains, or where what is declared is hardly longer.
     """
     told = _told(counts, noise)
     rows = np.where(told, np.maximum(counts, 0.0), 0.0)
@@ -103,8 +109,8 @@ def found_range(
         (middle - ends[at::-1], counts[at::-1], told[at::-1]),
     )
     above, below = (_reached(*side, noise, price, power) for side in outward)
-    whole, cell = float(ends[-1] - ends[0]), float(ends[at + 1] - ends[at])
-    if np.flatnonzero(told).tolist() == [at] and cell < POINT * whole:
+    whole, anchor = float(ends[-1] - ends[0]), _anchor(float(ends[0]), float(ends[-1]))
+    if np.flatnonzero(told).tolist() == [at] and anchor in ends[at : at + 2]:
         return None
     step = 10.0 ** (math.floor(math.log10(below + above)) - DIGITS + 1)
     low = max(math.floor((middle - below) / step) * step, float(ends[0]))
@@ -114,7 +120,7 @@ def found_range(
     high = float(ends[-1]) if ends[-1] - high < near else high
     beyond = (ends[1:] <= low) | (ends[:-1] >= high)
     farther = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
-    if (high - low) * NARROWER > whole or farther:
+    if (high - low) * SHORTER > whole or farther:
         return None
     number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
     sd = noise.sd * math.sqrt(touched.sum())
@@ -122,7 +128,7 @@ def found_range(
 
 
 def _told(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
-    """Tell which cells have rows, in runs of one, two and four.
+    """Tell which cells have rows, in runs of one to eight.
 
     What shorter runs tell is taken out first, so that a full cell tells nothing of empty ones
     beside it.
@@ -153,8 +159,9 @@ def _reached(
     Where rows end cannot be told from noise, so that an octave beyond may hide u of them. If the
     number of rows farther than r falls as ``u (c/r)**f`` beyond the last that is told, at c, what a
     range that ends at r cuts off the sum of powers p of the distance is ``u p c**f r**(p - f)/(f -
-    p)``, and the noise is ``price r**p``: the sum of their squares is least at
-    ``c (u/price √(p/(f - p)))**(1/f)``, or at c. f is that of the fall from where rows are many.
+    p)``, and the noise is ``price r**p``: with a weight w of the one, the sum of their squares is
+    least at ``c (w u/price √(p/(f - p)))**(1/f)``, or at c. f is that of the fall from where rows
+    are many.
     """
     hidden = math.sqrt(2) * noise.sd
     top = _end(counts, told, NEXT * hidden)
@@ -165,7 +172,7 @@ def _reached(
     last = float(radii[top - 1])
     fall = math.log(max(float(beyond[start]), hidden) / hidden + 1) / math.log(last / inner)
     fall = min(max(fall, power + LEAST_FALL), power + MOST_FALL)
-    farther = hidden / price * math.sqrt(power / (fall - power))
+    farther = WEIGHTS[power - 1] * hidden / price * math.sqrt(power / (fall - power))
     return last * float(max(farther, 1.0) ** (1 / fall))
 
 

@@ -68,7 +68,7 @@ def _report(
     kinds: str,
 ) -> Report:
     """Lay out a table; `kinds` says what its errors and intervals are of."""
-    facts = fit.call.tables[0]
+    facts = fit._facts
     complete = float(fit.counts.sum())
     summed = fit.count_noise_sd * float(np.sqrt(facts.cells))
     sd = summed if fit.release.rows is None else fit._counted.incomplete_sd
@@ -158,7 +158,7 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     held = fit.release.held
     if held is None:
         unfound = fit.release.card.name == "rounds"
-        note = f"{facts.measured}: no range half as long was told of; the declared one is used."
+        note = f"{facts.measured}: no range much shorter was told of; the declared one is used."
         return (note, *range_note(facts)) if unfound else range_note(facts)
     share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
     return (
@@ -172,7 +172,7 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
 def ttest_report(fit: TTestResult) -> Report:
     """Lay out the means, then the test."""
     means = mean_report(fit.means)
-    two = bool(fit.call.tables[0].factors)
+    two = bool(fit._facts.factors)
     title = "Private two-sample t-test" if two else "Private one-sample t-test"
     unequal = "; variances are not taken as equal" if two else ""
     note = f"The test counts the privacy noise in{unequal}."

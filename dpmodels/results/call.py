@@ -110,7 +110,7 @@ class TableCall:
     factors: tuple[str, ...]  # what rows are grouped by, as in the formula
     levels: tuple[tuple[Annotated[Level, level], ...], ...]  # of each
     measured: str = ""  # the number whose moments are asked; empty for counts
-    lower: float = 0.0  # the range it was held in: the declared one, or one found first
+    lower: float = 0.0  # its public range
     upper: float = 1.0
     degree: int = 0  # highest power whose sums were released; 0 for counts
     step: Amount | None = None  # of its values, where they are declared in steps

@@ -37,7 +37,7 @@ class GroupedResult(Result):
 
     @property
     def _facts(self) -> TableCall:
-        return self.call.tables[0]
+        return self.call.tables[0].held_in(self.release.held)
 
     @cached_property
     def _counted(self) -> Counted:

@@ -112,6 +112,9 @@ def _require_counts(release: CountsRelease) -> None:
         raise FrameError("release.step: expected a part of a row, at most 1")
     if release.paired and len(release.values) != 4:
         raise FrameError("release.paired: expected false but for the mean of one number")
+    held = release.held
+    if held is not None and not held.lower < held.upper:
+        raise FrameError("release.held: expected a range, its lower end first")
 
 
 def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:

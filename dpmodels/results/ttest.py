@@ -13,7 +13,7 @@ from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall
+from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.groups import MeanResult
 
@@ -38,6 +38,10 @@ class TTestResult(Result):
     release: CountsRelease
     mu: Quantity
 
+    @property
+    def _facts(self) -> TableCall:
+        return self.means._facts
+
     @cached_property
     def means(self) -> MeanResult:
         """The means of the groups, from the same release."""
@@ -46,7 +50,7 @@ class TTestResult(Result):
     @cached_property
     def _difference(self) -> Difference:
         """On the range from 0 to 1."""
-        facts, moments = self.call.tables[0], self.means._moments
+        facts, moments = self._facts, self.means._moments
         if facts.factors:
             return difference(moments, self.mu / facts.width)
         return difference(moments, (self.mu - facts.lower) / facts.width)
@@ -54,24 +58,24 @@ class TTestResult(Result):
     @property
     def term(self) -> str:
         """What is tested: ``"first - second"``, or ``"mean"`` of one group."""
-        facts = self.call.tables[0]
+        facts = self._facts
         return " - ".join(facts.labels) if facts.factors else "mean"
 
     @property
     def params(self) -> float:
         """The difference of the means, or the mean; nan where lost in noise."""
-        return self.mu + self.call.tables[0].width * self._difference.estimate
+        return self.mu + self._facts.width * self._difference.estimate
 
     @property
     def bse_noise(self) -> float:
         """Standard deviation of the privacy noise in it."""
-        return self.call.tables[0].width * self._difference.noise_sd
+        return self._facts.width * self._difference.noise_sd
 
     @property
     def bse(self) -> float:
         """Its standard error: noise and sampling."""
         own = self._difference
-        return self.call.tables[0].width * float(np.hypot(own.noise_sd, own.sampling_sd))
+        return self._facts.width * float(np.hypot(own.noise_sd, own.sampling_sd))
 
     @property
     def tvalue(self) -> float:
@@ -90,7 +94,7 @@ class TTestResult(Result):
         return self._interval(level, population=True)
 
     def _interval(self, level: float, *, population: bool) -> pd.DataFrame:
-        facts = self.call.tables[0]
+        facts = self._facts
         ends = np.array(self._difference.interval(level, population=population))
         least, most = (-facts.width, facts.width) if facts.factors else (facts.lower, facts.upper)
         held = np.clip(self.mu + facts.width * ends, least, most)

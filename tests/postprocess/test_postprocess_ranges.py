@@ -1,0 +1,118 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpmodels.postprocess.ranges import CellNoise, found_range, range_cells
+
+ROWS = 20_000
+NOISE = CellNoise("laplace", 20.0)
+PRICE = 2.0
+
+
+def counted(rows, ends):
+    """Numbers of rows by cell as noise of 20 rows leaves them; never the same."""
+    exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
+    return exact + np.random.default_rng().laplace(scale=20 / math.sqrt(2), size=len(exact))
+
+
+def found(rows, lower, upper, power=1):
+    ends = range_cells(lower, upper)
+    return found_range(ends, counted(rows, ends), NOISE, PRICE, power)
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (-4, 796), (5, 5.001), (-10, -1), (0, 1e9), (1e6, 2e6)])
+def test_cells_cover_the_range_and_grow_from_the_anchor(bounds):
+    lower, upper = bounds
+    ends = range_cells(*bounds)
+    widths, anchor = np.diff(ends), min(max(0, lower), upper)
+    assert (ends[0], ends[-1]) == bounds
+    assert anchor in ends
+    assert (widths > 0).all()
+    assert widths.max() <= (upper - lower) / 8 * (1 + 1e-9)
+    assert widths.min() < 1e-6 * (upper - lower)
+    assert len(ends) < 110
+
+
+SHAPES = {
+    "normal": stats.norm(),
+    "skewed": stats.lognorm(0.8),
+    "heavy": stats.t(3),
+    "counts": stats.nbinom(0.5, 0.2),
+    "twos": stats.bernoulli(0.4),
+}
+
+
+# Noise alone fills a far cell, or a full one is lost, about once in 10**5 of 60 cases:
+# a false alarm needs noise of ten times its sd besides, so less than one in a million.
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("times", [1e2, 1e5])
+def test_a_range_is_near_the_rows_whatever_the_bounds(shape, times):
+    law = SHAPES[shape]
+    rows = law.rvs(ROWS, random_state=1)
+    low, high = np.quantile(rows, [0.005, 0.995])
+    own = found(rows, min(low * times, 0.0), high * times)
+    assert own is not None
+    assert own.lower <= low
+    assert own.upper >= high - 0.25 * (high - low)
+    assert own.upper - own.lower < 16 * (high - low)
+    # Of the share outside, the noise is stated: 7 sds away once in 10**9 and less.
+    outside = np.mean((rows < own.lower) | (rows > own.upper))
+    assert outside <= own.outside + 7 * own.outside_sd
+
+
+def test_a_scale_tells_the_same_range_in_other_units():
+    ends = range_cells(-1.0, 1024.0)
+    rows = stats.lognorm(1.0).rvs(ROWS, random_state=2)
+    counts = counted(rows, ends)
+    one = found_range(ends, counts, NOISE, PRICE, 1)
+    two = found_range(1000 * ends, counts, NOISE, PRICE, 1)
+    assert one is not None
+    assert two is not None
+    assert math.isclose(two.upper, 1000 * one.upper, rel_tol=1e-9)
+
+
+def test_variances_keep_more_of_the_tail():
+    ends = range_cells(-4000.0, 4000.0)
+    counts = counted(stats.t(3).rvs(ROWS, random_state=3), ends)
+    mean, variance = (found_range(ends, counts, NOISE, PRICE, power) for power in (1, 2))
+    assert mean is not None
+    assert variance is not None
+    assert variance.upper > mean.upper
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.zeros(ROWS),  # at the anchor, where no scale is told
+        np.zeros(0),  # none at all
+        np.full(30, 7.0),  # lost in noise
+        np.append(np.zeros(ROWS), np.linspace(0, 1000, 4000)),  # many spread out, none told
+        np.linspace(0, 1000, ROWS),  # as wide as declared
+    ],
+)
+def test_what_is_declared_stays_where_no_range_is_told(rows):
+    # Told from noise once in some 10**7: the counts are fixed, and 4 sds within.
+    ends = range_cells(0.0, 1000.0)
+    exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
+    steps = np.resize([20.0, -20.0, 0.0, 15.0, -15.0], len(exact))
+    assert found_range(ends, exact + steps, NOISE, PRICE, 1) is None
+
+
+def test_a_huge_budget_holds_every_row():
+    ends = range_cells(0.0, 1e6)
+    rows = stats.lognorm(1.0).rvs(1000, random_state=4)
+    exact = np.bincount(np.searchsorted(ends[1:-1], rows), minlength=len(ends) - 1)
+    own = found_range(ends, exact.astype(float), CellNoise("laplace", 1e-27), 1e-12, 1)
+    assert own is not None
+    assert own.lower <= rows.min()
+    assert own.upper >= rows.max()
+    assert own.outside <= 0.5
+
+
+def test_the_sum_of_cells_exceeds_its_reach_seldom():
+    # Of the exact law: the probability is stated to a tenth.
+    assert math.isclose(NOISE.reach(1), 20 / math.sqrt(2) * -math.log(2 * 2e-5), rel_tol=0.01)
+    normal = CellNoise("gaussian", 20.0).reach(9)
+    assert math.isclose(stats.norm.sf(normal / 60), 2e-5, rel_tol=0.1)
