@@ -7,7 +7,8 @@ Each run draws new rows from a population of a million (see shapes.py) and fits 
 the truth is what the verb says of the population without noise. A line is one cell:
 least, mean and most coverage over the numbers that a fit prints an interval for, each
 over the runs in which it is offered; the mean share of intervals offered; seconds a
-fit. With --wide the bounds of x1..x5 are declared so many times as wide. * marks a mean coverage outside .93-.97 by more than two Monte-Carlo standard errors.
+fit. With --wide the bounds of x1..x5 are declared so many times as wide. * marks a mean
+coverage outside .93-.97 by more than two Monte-Carlo standard errors.
 """
 
 import argparse

@@ -42,10 +42,13 @@ def dp_mean(
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook, eps, delta, budget
         As for :func:`dp_pca`.
-    mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
+    mechanism : {"auto", "rounds", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
-        ``"replace"``, √2 times less of it.
+        ``"replace"``, √2 times less of it. ``"rounds"`` finds the range that
+        the rows are in first, for 15 % of the budget, and reads them twice:
+        for bounds that are too wide, and the default where a public number of
+        rows tells of a range.
     adjacency, ledger
         As for :func:`dp_pca`.
 
@@ -68,6 +71,12 @@ def dp_mean(
     give numbers of rows, means and variances of all groups. Groups come from
     declared levels and all of them are shown; under ``"replace"`` a row may
     change its group, which the noise covers.
+
+    Noise is in proportion to the range. ``"rounds"`` counts the rows by public
+    cells of it, all groups together, and holds the numbers in a range that the
+    noisy counts tell of, wide enough for a tail they may hide. The table names
+    it and bounds the share of rows outside: the mean is that of the rows held
+    in it. Where no range much shorter is told of, the declared one serves.
 
     Examples
     --------

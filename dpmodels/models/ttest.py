@@ -47,10 +47,10 @@ def dp_ttest(
         As for :func:`dp_pca`.
     mu : float
         The difference, or the mean, that is tested.
-    mechanism : {"auto", "paired", "geometric", "gaussian"} or instance
+    mechanism : {"auto", "rounds", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
-        ``"replace"``, √2 times less of it.
+        ``"replace"``, √2 times less of it; ``"rounds"`` as for :func:`dp_mean`.
     adjacency, ledger
         As for :func:`dp_pca`.
 

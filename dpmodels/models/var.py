@@ -41,8 +41,9 @@ def dp_var(
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook, eps, delta, budget
         As for :func:`dp_pca`.
-    mechanism : {"auto", "geometric", "gaussian"} or instance
+    mechanism : {"auto", "rounds", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
+        ``"rounds"`` as for :func:`dp_mean`.
     adjacency, ledger
         As for :func:`dp_pca`.
 
@@ -60,7 +61,9 @@ def dp_var(
     Notes
     -----
     As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which
-    give the fourth moments that intervals for the population need.
+    give the fourth moments that intervals for the population need. Where
+    ``"rounds"`` held the rows in a range, the variance is that of the held
+    rows: of a heavy tail it misses what was cut off.
 
     Examples
     --------
