@@ -10,6 +10,7 @@ import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
 from dpmodels.mechanisms import count_noise
+from dpmodels.mechanisms.counts import rounds
 from dpmodels.mechanisms.regression import gradients, objective, output
 from dpmodels.mechanisms.scalar import exponential, refined
 from dpmodels.models import hist, quantile
@@ -58,6 +59,10 @@ def the_noise_of_counts_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("discrete_laplace", "discrete_gaussian"):
         own = getattr(count_noise, name)
         patch.setattr(count_noise, name, lambda scale, *more, own=own: own(scale / 2, *more))
+
+
+def each_round_takes_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rounds, "_share", lambda guarantee, share: guarantee)
 
 
 def a_residual_is_not_clipped(patch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,13 @@ FAULTS_OF_FAMILIES = (
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="geometric"),
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="gaussian"),
     Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="geometric", verb="dp_table"),
+    Fault(family.the_noise_of_counts_is_halved, FOLLOWS, mechanism="rounds", verb="dp_var"),
+    Fault(
+        family.each_round_takes_the_whole_budget,
+        plan.the_events_cost_what_was_asked,
+        mechanism="rounds",
+        verb="dp_var",
+    ),
     Fault(family.quantiles_are_planned_twice_as_close, NEAR, mechanism="exponential"),
     Fault(
         *(family.replacing_a_row_of_rounds_is_taken_for_adding_one, NEAR, "replace"),
