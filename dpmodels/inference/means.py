@@ -143,7 +143,9 @@ class GroupMoments:
         return np.asarray(np.sqrt(self.noise.product(own, own)) / self._divisor)
 
     def _invert(self, weights: Floats, spread: Floats, level: float) -> Interval:
-        return ratio_interval(self.parts, weights, self.noise, np.maximum(spread, 0.0), level)
+        held = np.maximum(spread, 0.0)
+        lower, upper = ratio_interval(self.parts, weights, self.noise, held, level)
+        return np.where(self.told, lower, -np.inf), np.where(self.told, upper, np.inf)
 
 
 def student_factor(freedom: Floats, tail: float) -> Floats:
