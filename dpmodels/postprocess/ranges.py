@@ -23,8 +23,8 @@ NEXT = 1.5
 # units of those that an octave may hide. Choices.
 LEAST_FALL, MOST_FALL, TELLING = 1.2, 5.0, 5.0
 # What is cut off weighs so much more than noise, which intervals know of, for powers 1 and 2; and
-# what is declared has to be so many times as long to be left. Choices.
-WEIGHTS, SHORTER = (1.3, 3.0), 2.0
+# what is declared has to be so many times as long to be left, likewise. Choices.
+WEIGHTS, SHORTER = (1.3, 3.0), (2.0, 4.0)
 # An end as near as this to the declared one, in lengths of the range, is there: a choice.
 NEAR = 0.05
 # Digits that the ends of a range are rounded to, of those of its length.
@@ -120,7 +120,7 @@ def found_range(
     high = float(ends[-1]) if ends[-1] - high < near else high
     beyond = (ends[1:] <= low) | (ends[:-1] >= high)
     farther = float(counts[beyond].sum()) > noise.reach(int(beyond.sum()))
-    if (high - low) * SHORTER > whole or farther:
+    if (high - low) * SHORTER[power - 1] > whole or farther:
         return None
     number, touched = max(float(counts.sum()), 1.0), (ends[:-1] < low) | (ends[1:] > high)
     sd = noise.sd * math.sqrt(touched.sum())
