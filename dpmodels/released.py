@@ -256,10 +256,9 @@ class HeldIn:
     Attributes
     ----------
     lower, upper : float
-        In the unit of the number.
+        In the unit of the number; numbers outside were brought to them.
     outside, outside_sd : float
-        Noisy share of the complete rows in public cells that reach beyond the range, of which those
-        outside were brought to its ends, and the standard deviation of its noise.
+        Noisy share of the complete rows in public cells that reach beyond, and its noise's sd.
     """
 
     lower: Quantity
@@ -291,7 +290,6 @@ class CountsRelease(Released):
     """
 
     later = frozenset({"held"})
-
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
