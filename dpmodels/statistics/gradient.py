@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design import PrivateDesign
+from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
@@ -71,6 +71,50 @@ class Gradients(Statistic):
         """Hand over the exact gradient at zero."""
         columns = self._predictors.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
+
+    @property
+    def scaling(self) -> Scaling:
+        """How the joint rows are brought into the ball."""
+        return self._designs[0].scaling
+
+    @property
+    def lattice(self) -> Lattice:
+        """Integers of the joint rows."""
+        return self._lattice
+
+    def within(self, predictors: Predictors) -> Gradients:
+        """Return the same rows under other predictors, of released values and public facts."""
+        public = self._count_public
+        return Gradients(self._designs, predictors, self._loss, self._lattice, count_public=public)
+
+    def outcomes(self) -> Statistic:
+        """Count complete rows of the second level and of the first; a row is in one at most."""
+
+        def counted(block: Floats) -> Floats:
+            labels = self._predictors.labels(block)
+            return np.array([(labels > 0).sum(), (labels < 0).sum()])
+
+        return self._sum("outcomes", counted, (2,), self.fingerprint)
+
+    def sums(self) -> Statistic:
+        """Sum the terms' integers, each row's at most ``lattice.radius`` long."""
+        basis, size = self.fingerprint, self._predictors.terms
+        return self._sum("sums of terms", lambda block: block[1:-1].sum(axis=1), (size,), basis)
+
+    def lengths(self, radii: Floats) -> Statistic:
+        """Count complete rows by their distance from the predictors' centre.
+
+        `radii`, shape (cells,), grow, in shares of the ball's; a row beyond all is in no cell.
+        """
+        ends = (radii * self._lattice.steps) ** 2
+
+        def counted(block: Floats) -> Floats:
+            squares = self._predictors.away(block)[block[0] > 0]
+            found = np.bincount(np.searchsorted(ends, squares), minlength=len(ends) + 1)
+            return np.asarray(found[:-1])
+
+        basis = self.fingerprint.also({"radii": digest_of(radii)})
+        return self._sum("rows by length", counted, (len(radii),), basis)
 
     def moments(self, lattice: Lattice) -> Statistic:
         """Sum the augmented moments of the joint rows (x, y) exactly."""

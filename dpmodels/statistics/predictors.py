@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from dpmodels.noise.lattice import Lattice
+from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.statistics.turn import turn
 from dpmodels.typing import Floats
 
@@ -23,6 +23,14 @@ class Seen(NamedTuple):
     linear: Floats  # Shape (rows,): its product with a parameter
 
 
+class Placed(NamedTuple):
+    """A block of rows about the centre of its predictors."""
+
+    one: Floats  # Shape (rows,): the lattice's radius, or 0 where a row is left out
+    terms: Floats  # Shape (terms, rows): integers
+    unit: Floats  # Shape (rows,): what they stand for in z
+
+
 @dataclass(frozen=True)
 class Predictors:
     """Public facts that turn a joint row into ``z = (constant, x/radius) / length``."""
@@ -34,6 +42,9 @@ class Predictors:
     radius: float
     middle: float  # The response is `middle` plus `reach` times its coordinate in the joint ball
     reach: float
+    # Integers of the rows' lattice that terms are counted from, rows farther away than `radius`
+    # being left out; empty where the ball's own centre is theirs and all rows are within.
+    centre: tuple[float, ...] = ()
 
     @property
     def columns(self) -> int:
@@ -52,9 +63,22 @@ class Predictors:
         """Longest part of z that belongs to the terms."""
         return math.sqrt(1 - self.constant**2)
 
+    def within(self, centre: Floats, radius: float) -> Predictors:
+        """Return those of the rows that lie in another ball, given by released values.
+
+        `centre`, shape (terms,), and `radius` are shares of the joint ball's radius.
+        """
+        whole = np.rint(centre * Lattice(MAX_BITS, self.terms + 1).steps)
+        return replace(self, centre=tuple(whole.tolist()), radius=radius)
+
+    @property
+    def placed(self) -> Floats:
+        """The centre in shares of the joint ball's radius, shape (terms,)."""
+        return np.array(self.centre) / Lattice(MAX_BITS, self.terms + 1).steps
+
     def read(self, block: Floats, lattice: Lattice) -> Floats:
         """Return z, shape (columns, rows), each at most 1 long; zeros where incomplete."""
-        return self._rows(block, self._unit(block, lattice), lattice)
+        return self._rows(self._placed(block, lattice), lattice)
 
     def seen(self, block: Floats, lattice: Lattice, parameter: Floats) -> Seen:
         """Return z and its product with a parameter.
@@ -69,26 +93,42 @@ class Predictors:
         them are correctly rounded operations on each number by itself, the same in blocks of any
         size.
         """
-        unit = self._unit(block, lattice)
+        placed = self._placed(block, lattice)
         own = parameter[int(self.intercept) :]
-        linear = turn(own[None, :], lattice).times(block[1:-1])[0] * unit
+        linear = turn(own[None, :], lattice).times(placed.terms)[0] * placed.unit
         if self.intercept:
-            linear += block[0] * (self.constant / lattice.radius * parameter[0])
-        return Seen(self._rows(block, unit, lattice), linear)
+            linear += placed.one * (self.constant / lattice.radius * parameter[0])
+        return Seen(self._rows(placed, lattice), linear)
 
-    def _unit(self, block: Floats, lattice: Lattice) -> Floats:
-        """Return what integers stand for in each row of z: less where it would be too long."""
+    def away(self, block: Floats) -> Floats:
+        """Return the squared distance of each row's terms from the centre, in lattice steps."""
+        terms = block[1:-1] - np.array(self.centre)[:, None]
+        return np.asarray(np.einsum("ij,ij->j", terms, terms))
+
+    def _placed(self, block: Floats, lattice: Lattice) -> Placed:
+        """Return the rows' integers, zeros where a row is left out, and what they stand for.
+
+        Where rows are counted from the ball's own centre, one that would be too long is shortened.
+        Integers of a row beyond another ball are not read further; those within it are no longer
+        than the lattice allows, and their sum of squares is exact.
+        """
+        one, terms = block[0], block[1:-1]
         if not self.terms:
-            return np.zeros(block.shape[1])
+            return Placed(one, terms, np.zeros(block.shape[1]))
         unit = self.share / (lattice.steps * self.radius)
-        squares = np.einsum("ij,ij->j", block[1:-1], block[1:-1])
-        return np.asarray(unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0))
+        if not self.centre:
+            squares = np.einsum("ij,ij->j", terms, terms)
+            units = unit / np.maximum(np.sqrt(squares) * (unit / self.share), 1.0)
+            return Placed(one, terms, np.asarray(units))
+        kept = (one > 0) & (self.away(block) <= (lattice.steps * self.radius) ** 2)
+        moved = (terms - np.array(self.centre)[:, None]) * kept
+        return Placed(one * kept, moved, np.full(block.shape[1], unit))
 
-    def _rows(self, block: Floats, unit: Floats, lattice: Lattice) -> Floats:
-        z = np.empty((self.columns, block.shape[1]))
+    def _rows(self, placed: Placed, lattice: Lattice) -> Floats:
+        z = np.empty((self.columns, len(placed.one)))
         if self.intercept:
-            z[0] = block[0] * (self.constant / lattice.radius)
-        np.multiply(block[1:-1], unit, out=z[int(self.intercept) :])
+            z[0] = placed.one * (self.constant / lattice.radius)
+        np.multiply(placed.terms, placed.unit, out=z[int(self.intercept) :])
         return z
 
     def labels(self, block: Floats) -> Floats:

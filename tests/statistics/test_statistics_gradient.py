@@ -168,6 +168,33 @@ def test_equal_rows_add_the_same_each_where_terms_cancel(loss):
         assert gradient(count).tolist() == (count * alone).tolist()
 
 
+def test_rows_of_another_ball_add_the_same_in_any_order_and_those_beyond_nothing():
+    data, theta = table(3000), np.array([0.1, 1.0, -0.4, 0.2, 2.0])
+    whole, bound = gradients(data)
+    own = bound.predictors.within(np.array([0.1, 0.05, -0.1, 0.1]), 0.8)
+    near = whole.within(own)
+    exact = near.gradient(theta, OUT).cross()[0]
+    order = np.random.default_rng(1).permutation(3000)
+    shuffled, _ = gradients(part(data, order))
+    assert shuffled.within(own).gradient(theta, OUT).cross()[0].tolist() == exact.tolist()
+    each, kept = np.zeros(5, dtype=object), 0
+    for block, _ in bound.design.blocks(np.copy, READ, count_public=True):
+        away = block[1:-1] - np.array(own.centre)[:, None]
+        inside = (block[0] > 0) & ((away**2).sum(axis=0) <= (0.8 * READ.steps) ** 2)
+        z = own.read(block, READ)
+        assert (z[:, ~inside] == 0).all()
+        assert (z[0, inside] == own.constant).all()
+        assert np.linalg.norm(z, axis=0).max() <= 1
+        kept += inside.sum()
+    for at in range(40):
+        alone, _ = gradients(part(data, slice(at, at + 1)))
+        each = each + alone.within(own).gradient(theta, OUT).cross()[0]
+    first, _ = gradients(part(data, slice(0, 40)))
+    assert first.within(own).gradient(theta, OUT).cross()[0].tolist() == each.tolist()
+    assert 0 < kept < 2000
+    assert near.lengths(np.array([0.8])).cross()[0].tolist() == [kept]
+
+
 def test_a_parameter_is_rounded_below_what_is_seen():
     """Against floating point where nothing cancels; 9000 rows, each off by half a step."""
     rows, bound = gradients(table(9000))
