@@ -102,8 +102,8 @@ class Ball:
     radius : float
         In the units of the scaled columns.
     shortened, shortened_sd : float
-        Noisy share of the complete rows that were longer, and were brought to the surface, and the
-        standard deviation of its noise.
+        Noisy share of the complete rows that were longer, and were brought to the surface, or left
+        out of a regression with bounded gradients, and the standard deviation of its noise.
     axes : ndarray, shape (columns, columns) or None
         Of an ellipsoid: a row of the unit ball times ``radius * axes`` is a scaled row about the
         centre. None for a ball.
@@ -237,9 +237,12 @@ class CoefficientsRelease(Released):
         Noise standard deviation of each coefficient, on top of that; nan where it has no known law.
     curvature : BoughtCurvature or None
         Where it was bought.
+    ball : Ball or None
+        Where the rows were that count, if not where the codebook says; the coefficients are in its
+        units then.
     """
 
-    later = frozenset({"shared"})
+    later = frozenset({"shared", "ball"})
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -247,6 +250,7 @@ class CoefficientsRelease(Released):
     gradient_sd: AmountOrNan
     coefficient_sd: AmountOrNan
     curvature: BoughtCurvature | None
+    ball: Ball | None = None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Intervals of coefficients from bought curvature and squared gradients.
 
 At a released point θ the gradient of ``Σφ`` is ``g - b``: g is known, b noise of known variance. At
-the minimum of ``Σφ + (Λ/2)|θ|² + ⟨b, θ⟩`` g is ``-Λθ``; where a noisy gradient was released, g is
-that. To first order ``θ - H⁻¹g``, with H the curvature, is ``-H⁻¹b`` from the rows' own estimate,
-and ``-H⁻¹(S + b)`` from the population's, S the sum of the gradients there, of covariance J: it is
-free of the ridge's pull, and its covariance is ``H⁻¹(J + var(b) I)H⁻¹``, White's sandwich with the
-noise inside.
+the minimum of ``Σφ + (Λ/2)|θ - c|² + ⟨b, θ⟩`` g is ``Λ(c - θ)``; where a noisy gradient was
+released, g is that. With H the curvature, of which ``H + E`` was released, the rows' own estimate
+``θ + δ`` solves ``Hδ = b - g`` to first order, and the population's ``Hδ = b + S - g``, S the sum
+of the gradients there, of covariance J. Where H stands far above E, ``θ - (H + E)⁻¹g`` is free of
+what is known to be off it, and its covariance is ``H⁻¹(J + var(b) I + var(Eδ))H⁻¹``, White's
+sandwich with the noise inside. Elsewhere these are normal equations with noise of known law on both
+sides, and are inverted as those of least squares are (:mod:`dpmodels.inference.least_squares`).
 """
 
 from __future__ import annotations
@@ -14,30 +16,51 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
+from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.noisy_variance import allowance
 from dpmodels.postprocess import nearest_psd
-from dpmodels.postprocess.solve import newton_step
+from dpmodels.postprocess.solve import RESOLVED, ROUNDING, NormalEquations, least_squares
 from dpmodels.released import CoefficientsRelease, Meat, MomentNoise
 from dpmodels.typing import Floats
+
+# Beyond so many coefficients a search for ends takes long: there are none where it is needed.
+MANY = 24
+# Choices: curvature of less than so many edges of its noise is lost, along a way of which no
+# coefficients are known but that they are about as large as that, in units of the ball; and the
+# share of its squared length along such ways from which on a coefficient is lost.
+LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
+# A choice by simulation: root mean square error of the linear predictor beyond which its weights
+# in the curvature are too far from those at the truth.
+FAR = 0.6
 
 
 @dataclass(frozen=True)
 class Sandwich:
     """An estimate without what is known to be off it, and its covariance in two parts.
 
-    In units of the ball. `noise_root`, shape (columns, 2 columns), is a root ``R`` of the
-    covariance ``R Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are
+    In units of the ball. `noise_root`, with a line a column, is a root ``R`` of the covariance
+    ``R Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are
     variances, which no rounding makes negative. `sampling_root`, shape (columns, columns), is that
     of what separates the rows' own from the population's. `robust` is the share in [0, 1] of the
     squared gradients in the sandwich's filling; the rest is the curvature, which they equal where
-    the model is right.
+    the model is right. `noise_law` and `full_law` are of Newton's step from `point` along `axes`,
+    for the rows' own and for the population's; `lost`, shape (columns, ways), are ways along which
+    noise swamps the curvature, and `far` is the root mean square error of the linear predictor over
+    the rows, as far as it is known.
     """
 
     estimate: Floats
     noise_root: Floats
     sampling_root: Floats
     robust: float
+    point: Floats
+    axes: Floats
+    noise_law: LeastSquares
+    full_law: LeastSquares
+    lost: Floats
+    far: float
 
     @property
     def noise(self) -> Floats:
@@ -49,13 +72,46 @@ class Sandwich:
         """Covariance of what separates the rows' own estimate from the population's."""
         return np.asarray(self.sampling_root @ self.sampling_root.T)
 
+    def interval(self, direction: Floats, level: float, *, full: bool) -> tuple[float, float]:
+        """Return what is not refused of ``direction · coefficients``, infinite where nothing is.
+
+        For the population's coefficients with `full`, else for the rows' own.
+        """
+        along = float(np.linalg.norm(direction @ self.lost))
+        if along**2 > MOSTLY * float(direction @ direction):
+            return -math.inf, math.inf
+        if self.noise_law.clear:
+            roots = [self.noise_root, self.sampling_root] if full else [self.noise_root]
+            half = float(ndtri((1 + level) / 2) * np.linalg.norm(direction @ np.hstack(roots)))
+            middle = float(direction @ self.estimate)
+            return middle - half, middle + half
+        if len(direction) > MANY:
+            return -math.inf, math.inf
+        law, middle = self.full_law if full else self.noise_law, float(direction @ self.point)
+        lower, upper = law.interval(direction @ self.axes, level)
+        more = float(ndtri((1 + level) / 2)) * SIZE * along
+        return middle + lower - more, middle + upper + more
+
+    def statistic(self, direction: Floats) -> float:
+        """Return how many standard errors ``direction · coefficients`` is from 0."""
+        value = float(direction @ self.estimate)
+        if self.noise_law.clear:
+            roots = np.hstack([self.noise_root, self.sampling_root])
+            return value / float(np.linalg.norm(direction @ roots))
+        own, off = (direction @ self.axes)[None, :], -np.array([direction @ self.point])
+        return math.copysign(math.sqrt(max(self.full_law.distance_to(own, off), 0.0)), value)
+
 
 def sandwich(release: CoefficientsRelease) -> Sandwich | None:
-    """Return estimate and covariances; None where the noise swamps the curvature.
+    """Return estimate, covariances and laws; None where the noise swamps the curvature.
 
     To first order in all noises. The noise E of the bought curvature enters through ``H⁻¹EH⁻¹g``;
     that of the squared gradients does not enter the estimate. H stands for the curvature where it
     was bought. The noisier the squared gradients, the more of the filling is the curvature instead.
+
+    Ways along which H is lost in its noise, as those of levels without rows, are left where the
+    release has them. What is open along them enters the other equations by E, as far as it is of
+    ordinary size.
 
     .. [1] White, H. (1982). "Maximum likelihood estimation of misspecified models." Econometrica
        50, 1-25.
@@ -64,17 +120,85 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     if bought is None or release.gradient is None:
         return None
     columns = len(release.coefficients)
-    step = newton_step(release.gradient, bought.bread, bought.bread_noise.off)
-    if step is None:
-        return None
     values, vectors = np.linalg.eigh(bought.bread)
-    inside = release.gradient_sd**2 * np.eye(columns) + _moved(bought.bread_noise, step)
-    noise = np.hstack([_solved(values, vectors, inside), release.coefficient_sd * np.eye(columns)])
+    edge = 2 * bought.bread_noise.off * math.sqrt(columns)
+    known = values > max(LOST * edge, RESOLVED * float(values[-1]))
+    if not known.any():
+        return None
+    lost, ways, values = vectors[:, ~known], vectors[:, known], values[known]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     robust = max(0.0, 1 - edge / float(values[0]))
-    filling = robust * nearest_psd(bought.meat) + (1 - robust) * bought.bread
-    sampling = _solved(values, vectors, filling)
-    return Sandwich(release.coefficients + step, noise, sampling, robust)
+    filling = robust * nearest_psd(bought.meat) + (1 - robust) * nearest_psd(bought.bread)
+    spread, turn = np.linalg.eigh(ways.T @ filling @ ways)
+    axes = ways @ turn
+    unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]
+    noise_law = _law(release, axes, np.full(len(values), unknown))
+    step = axes @ least_squares(noise_law.equations)
+    # What hardly any noise makes large is kept small, as in the step.
+    lifted = values + noise_law.equations.lift(1.0)[0]
+    inside = (release.gradient_sd**2 + unknown) * np.eye(columns) + _moved(bought.bread_noise, step)
+    still = release.coefficient_sd * np.eye(columns)
+    noise = np.hstack([_solved(lifted, ways, inside), still, SIZE * lost])
+    sampling = _solved(lifted, ways, filling)
+    error = ways.T @ np.hstack([noise, sampling])
+    return Sandwich(
+        estimate=np.asarray(release.coefficients + step),
+        noise_root=noise,
+        sampling_root=sampling,
+        robust=robust,
+        point=release.coefficients,
+        axes=axes,
+        noise_law=noise_law,
+        full_law=_law(release, axes, np.maximum(spread, 0.0) + unknown),
+        lost=lost,
+        far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
+    )
+
+
+def least_noise(release: CoefficientsRelease, most: float | None) -> Floats | None:
+    """Return a root of a covariance that the noise of a tilted minimum has at the least.
+
+    Of ``(H + Λ)⁻¹b``, with the bought curvature and twice the edge of its noise for H, or `most`,
+    a public bound; None where there is neither, or the point is no such minimum.
+    """
+    if release.gradient is None or not release.coefficient_sd > 0:
+        return None
+    identity, bought = np.eye(len(release.coefficients)), release.curvature
+    if bought is not None:
+        edge = 4 * bought.bread_noise.off * math.sqrt(len(identity))
+        whole = nearest_psd(bought.bread) + (edge + release.ridge) * identity
+    elif most is not None:
+        whole = (most + release.ridge) * identity
+    else:
+        return None
+    return np.asarray(release.gradient_sd * np.linalg.inv(whole))
+
+
+def _law(release: CoefficientsRelease, axes: Floats, more: Floats) -> LeastSquares:
+    """Return the law of Newton's step along axes, shape (columns, ways).
+
+    `more`, shape (ways,), is what the gradient's variance along them has beside its noise. The
+    noise of the curvature is turned along: that of equal variance off the diagonal and twice that
+    on it stays what it is, any other is taken for as large.
+    """
+    bought, size = release.curvature, axes.shape[1]
+    assert bought is not None
+    assert release.gradient is not None
+    moments = np.zeros((size + 1, size + 1))
+    moments[:-1, :-1] = axes.T @ bought.bread @ axes
+    moments[-1, :-1] = moments[:-1, -1] = -axes.T @ release.gradient
+    off = max(bought.bread_noise.off, bought.bread_noise.diagonal / math.sqrt(2))
+    variance = np.full((size + 1, size + 1), off**2)
+    np.fill_diagonal(variance, 2 * off**2)
+    masked = release.coefficient_sd * np.linalg.norm(moments[:-1, :-1], axis=1)
+    variance[-1, :-1] = release.gradient_sd**2 + masked**2 + more
+    variance[:-1, -1], variance[-1, -1] = variance[-1, :-1], 0.0
+    least = (ROUNDING * max(float(np.abs(moments).max()), 1.0)) ** 2
+    ones = np.eye(size + 1)
+    equations = NormalEquations(
+        moments, np.maximum(variance, least), ones[:, :-1], ones[:, -1], intercept=False
+    )
+    return LeastSquares(equations)
 
 
 def filling(meat: Meat) -> Floats:

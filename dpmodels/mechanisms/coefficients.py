@@ -11,7 +11,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
-from dpmodels.released import BoughtCurvature, Card, CoefficientsRelease
+from dpmodels.released import Ball, BoughtCurvature, Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
@@ -79,6 +79,7 @@ def hand_over(
     gradient_sd: float = math.nan,
     coefficient_sd: float,
     curvature: BoughtCurvature | None = None,
+    ball: Ball | None = None,
 ) -> CoefficientsRelease:
     """Make the release; the number of rows read goes along where it is public."""
     # Counting takes a pass over the rows.
@@ -90,5 +91,6 @@ def hand_over(
         gradient_sd=gradient_sd,
         coefficient_sd=coefficient_sd,
         curvature=curvature,
+        ball=ball,
         **release_terms(card, plan, rows),
     )

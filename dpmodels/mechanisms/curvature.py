@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dpmodels.errors import BudgetError
@@ -19,15 +19,11 @@ from dpmodels.mechanisms.add_noise import (
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.postprocess.solve import newton_step
 from dpmodels.released import BoughtCurvature, MomentNoise
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Logistic
 from dpmodels.typing import Floats
-
-# Of the share, what goes to a first look at the curvature, and to both matrices: a choice.
-LOOKS = (0.3, 0.7)
 
 
 class Longest(NamedTuple):
@@ -43,68 +39,36 @@ LOGISTIC = Longest(1.0358, 4 / 3)
 APART = Longest(math.sqrt(2), 2.0)
 
 
-class Looks(NamedTuple):
-    """Noise of a first look at the curvature, and of both matrices, in squared unit lengths."""
+def bought_scale(facts: RegressionFacts, multiplier: float, law: Law) -> float:
+    """Return the noise of both matrices, in squared unit lengths.
 
-    first: float
-    both: float
-
-
-def bought_scales(facts: RegressionFacts, multipliers: Sequence[float], law: Law) -> Looks:
-    """Return the noise of both looks.
-
-    A row with curvature ``w ≤ 1`` and slope q adds ``w zzᵀ`` at the first look and
-    ``(w zzᵀ, q² zzᵀ)`` at the second. In isometric coordinates that is at most 1 and
-    ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the inner product of
-    positive matrices is not negative. In absolute values on and above the diagonal it adds at most
-    1 and ``w + q²`` times ``(d + 1)/2``, and two rows' are at most twice that apart. For the
+    A row with curvature ``w ≤ 1`` and slope q adds ``(w zzᵀ, q² zzᵀ)``. In isometric coordinates
+    that is at most ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the inner
+    product of positive matrices is not negative. In absolute values on and above the diagonal it
+    adds at most ``w + q²`` times ``(d + 1)/2``, and two rows' are at most twice that apart. For the
     logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``. BudgetError if
     the noise leaves no useful lattice.
     """
-    first, both = multipliers
     longest = LOGISTIC if isinstance(facts.loss, Logistic) else APART
     replaced = facts.adjacency.n_public
     if law is LAPLACE:
-        alone = (facts.columns + 1) / 2 * (1 + replaced) * ROUND_UP
-        looks = Looks(first * alone, both * alone * longest.absolute)
+        alone = (facts.columns + 1) / 2 * (1 + replaced) * longest.absolute
     else:
-        alone = math.sqrt(1 + replaced) * ROUND_UP
-        looks = Looks(first * alone, both * alone * longest.euclidean)
+        alone = math.sqrt(1 + replaced) * longest.euclidean
+    scale = multiplier * alone * ROUND_UP
     try:
-        bought_lattice(facts, max(looks), law)
+        bought_lattice(facts, scale, law)
     except BudgetError:
         raise BudgetError(
             "the budget's share for intervals asks for more noise than is meaningful; give a "
             "larger eps, delta or rho, or write inference=False"
         ) from None
-    return looks
+    return scale
 
 
 def bought_lattice(facts: RegressionFacts, scale: float, law: Law) -> Lattice:
     """Return the lattice of weighted rows."""
     return choose_lattice(facts.columns, (ROOM if law is LAPLACE else 1.0) * scale)
-
-
-def buy_curvature(
-    rows: Gradients,
-    point: Floats,
-    ridge: float,
-    facts: RegressionFacts,
-    scales: Looks,
-    entropy: Entropy,
-    law: Law = GAUSSIAN,
-) -> BoughtCurvature:
-    """Release both matrices half way from a released minimum to where it would be without ridge.
-
-    The mean of the curvature along that way, which takes the ridge's pull off to second order, is
-    close to the one half way. Where that is comes from a first look at the point itself.
-    """
-    unit = facts.loss.smoothness * facts.loss.length
-    look, noise = _released(rows.curvature, point, facts, scales.first, entropy, law, unit)
-    step = newton_step(-ridge * point, look, noise.off)
-    return both_matrices(
-        rows, point if step is None else point + step / 2, facts, scales.both, entropy, law
-    )
 
 
 def both_matrices(

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpmodels.inference.sandwich import SIZE, Sandwich
 from dpmodels.released import CoefficientsRelease, shared_facts
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.reports.header import SEE, closing, more, opening, row_norm
@@ -16,13 +17,14 @@ from dpmodels.results.svm import SVMResult
 
 # Coefficients in a printed table: a choice.
 SHOWN = 60
+UNKNOWN = "not identified"
 
 
 @report_of.register
 def glm_report(fit: GLMResult) -> Report:
     """Lay out a fit as tables of strings."""
     model = f"{fit.call.family}, {LINKS[fit.call.family]}"
-    section = _as_released(fit.call, fit.release) if fit.sandwich is None else _coefficients(fit)
+    section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
     return _report(fit, "Private generalised linear model", model, section, _glm_notes(fit))
 
 
@@ -48,7 +50,7 @@ def _report(
     facts: tuple[Fact, ...] = (
         *opening(call, release),
         ("Model", model),
-        ("Row norm", row_norm(call)),
+        ("Row norm", row_norm(call, release)),
         ("Response", response),
         ("Ridge", f"{signif(release.ridge, 3)} rows"),
         *shared_facts(release),
@@ -60,31 +62,36 @@ def _report(
 def _coefficients(fit: GLMResult) -> Section:
     columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
     numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
-    rows = [
-        Row(
-            name,
-            (
-                signif_uncertain(value, bse),
-                signif(bse, 2),
-                signif(noise, 2),
-                f"{test:.2f}",
-                f"{p:.3f}",
-                interval(low, high),
-            ),
-        )
-        for name, (value, bse, noise, test, p, low, high) in zip(
-            fit.call.names, numbers, strict=True
-        )
-    ]
     heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
+    rows = []
+    for name, (value, bse, noise, test, p, low, high) in zip(fit.call.names, numbers, strict=True):
+        cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
+        if math.isfinite(bse):
+            sds = signif(bse, 2), signif(noise, 2)
+            ends = interval(low, high)
+            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", f"{p:.3f}", ends)
+        rows.append(Row(name, cells))
     return Section("Coefficients", heads, tuple(rows[:SHOWN]))
+
+
+def _unidentified(fit: GLMResult) -> Section:
+    """Lay out coefficients without standard errors, to the digits that noise leaves at most."""
+    least = fit.noise_least
+    if least.isna().any():
+        return _as_released(fit.held, fit.release)
+    pairs = list(zip(fit.params, least, strict=True))[:SHOWN]
+    rows = [
+        Row(name, (signif_uncertain(value, sd), signif(sd, 2)))
+        for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
+    ]
+    return Section("Coefficients", ("coef", "noise, at least"), tuple(rows))
 
 
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
     """Lay out coefficients as released; their noise stands beside where it is theirs alone."""
     values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
     if release.gradient is not None or math.isnan(release.coefficient_sd):
-        rows = [Row(name, (signif(v, 2),)) for name, v in zip(call.names, values, strict=False)]
+        rows = [Row(name, (signif(v, 1),)) for name, v in zip(call.names, values, strict=False)]
         return Section("Coefficients", ("coef",), tuple(rows))
     noise = (np.linalg.norm(call.matrix, axis=1) * release.coefficient_sd).tolist()
     rows = [
@@ -96,7 +103,7 @@ def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Sectio
 
 def _pull_note(release: CoefficientsRelease) -> str:
     """Say what the coefficients without standard errors are."""
-    pulled = "Coefficients are as released, pulled towards 0 by a ridge"
+    pulled = "Coefficients are as released, pulled by a ridge towards a constant alone"
     if release.gradient is None and not math.isnan(release.coefficient_sd):
         return f"{pulled}; noise: sd of the noise about those that the ridge gives these rows."
     return f"{pulled}, and noisy by an amount that was not released."
@@ -104,18 +111,16 @@ def _pull_note(release: CoefficientsRelease) -> str:
 
 def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
     notes = [*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()")]
-    if fit.sandwich is None:
+    own, known = fit.sandwich, fit.identified
+    if own is None or not known.any():
         notes.append(f"Standard errors: {fit.why_not}.")
         notes.append(_pull_note(fit.release))
     else:
+        notes += _error_notes(own, (~known).sum())
+    if fit.release.ball is not None:
         notes.append(
-            "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
-            "off the coefficients, as the ridge's pull, is taken off. For the non-private estimate "
-            "on these rows: noise_int()."
-        )
-        notes.append(
-            f"Sandwich: {fit.sandwich.robust:.0%} of its filling are squared gradients, the rest "
-            "the curvature, which they equal where the model is right."
+            "Rows farther than the row norm from a released centre were left out: what is told "
+            "here is of the others, and of all where the model holds for all."
         )
     if not math.isnan(fit.call.clip):
         notes.append(
@@ -123,3 +128,30 @@ def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
             "What that does to the coefficients is in no number here, and in no interval."
         )
     return tuple(notes)
+
+
+def _error_notes(own: Sandwich, lost: int) -> list[str]:
+    """Say what standard errors are made of, and of how many coefficients there are none."""
+    notes = []
+    if lost:
+        which = "1 coefficient is" if lost == 1 else f"{lost} coefficients are"
+        notes.append(
+            f"{which} not identified at this budget: the noise in the curvature leaves the size "
+            "open. A larger eps, more rows or fewer terms are needed. Intervals of the others "
+            f"allow for open ones that move the linear predictor by some {SIZE:g} at the row norm."
+        )
+    if not own.noise_law.clear:
+        notes.append(
+            f"The curvature is {own.noise_law.equations.strength:.1f} times its noise along its "
+            "weakest direction: intervals and tests by score inversion, not coef +- 1.96 std err."
+        )
+    notes.append(
+        "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
+        "off the coefficients, as the ridge's pull, is taken off. For the non-private estimate "
+        "on these rows: noise_int()."
+    )
+    notes.append(
+        f"Sandwich: {own.robust:.0%} of its filling are squared gradients, the rest the "
+        "curvature, which they equal where the model is right."
+    )
+    return notes

@@ -59,10 +59,11 @@ def described_header(call: DescribedCall, release: AnyRelease, complete: str) ->
 def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:
     """Say how long rows may be, and what that follows from."""
     why = "from the codebook"
-    ball = release.ball if isinstance(release, MomentsRelease) else None
+    ball = getattr(release, "ball", None)
     if ball is not None:
         share = f"{100 * max(ball.shortened, 0.0):.1f} % ± {100 * ball.shortened_sd:.1f} %"
-        return f"{signif(call.row_norm, 3)} ({share} shortened)"
+        what = "shortened" if isinstance(release, MomentsRelease) else "left out"
+        return f"{signif(ball.radius, 3)} ({share} {what})"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
     elif call.row_norm < call.worst_case:

@@ -85,6 +85,17 @@ class CoefficientsCall:
     ledger: str = ""
     reason: str = ""
 
+    def held_in(self, ball: Ball | None) -> CoefficientsCall:
+        """Return the call in the units of the ball that its release read the rows of."""
+        if ball is None:
+            return self
+        own = int(self.intercept)
+        each = np.diag(self.matrix)[own:] * (self.row_norm / ball.radius)
+        matrix = np.diag(np.concatenate([np.diag(self.matrix)[:own], each]))
+        if own:
+            matrix[0, 1:] = -each * ball.centre
+        return replace(self, matrix=matrix, row_norm=ball.radius)
+
     @property
     def intercept(self) -> bool:
         """Whether the first coefficient is the intercept."""

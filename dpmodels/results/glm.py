@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference.sandwich import Sandwich, sandwich
+from dpmodels.inference.sandwich import FAR, Sandwich, least_noise, sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import LINKS, CoefficientsCall
@@ -33,10 +34,13 @@ class GLMResult(Result):
 
     Notes
     -----
-    Where curvature was bought and stands clear of its noise, what is known of
-    the gradient, as the ridge's pull, is taken off the coefficients and there
-    are standard errors. Elsewhere the
-    coefficients are as released, and whatever needs more raises
+    Where curvature was bought and stands clear of its noise along some way,
+    what is known of the gradient, as the ridge's pull, is taken off the
+    coefficients, and there are standard errors of those that are identified:
+    where the curvature is less than five times its noise, intervals and tests
+    are by inversion of the score, not coefficient ± 1.96 standard errors.
+    Errors and intervals of other coefficients are nan; where none is
+    identified the coefficients are as released, and whatever needs more raises
     ``NotAvailable`` with the reason.
     """
 
@@ -45,21 +49,58 @@ class GLMResult(Result):
     coder: Coder | None = field(default=None, repr=False)
 
     @cached_property
+    def held(self) -> CoefficientsCall:
+        """The call in the units of the ball that the rows were read in."""
+        return self.call.held_in(self.release.ball)
+
+    @cached_property
     def sandwich(self) -> Sandwich | None:
         """Estimate and covariances in units of the ball, None where there are none."""
         return sandwich(self.release)
+
+    @cached_property
+    def _found(self) -> dict[tuple[float, bool], Floats]:
+        """Ends of intervals, which are searched for once."""
+        return {}
+
+    def _ends(self, level: float, *, full: bool = True) -> Floats:
+        """Return ends for the population or for the rows' own, shape (coefficients, 2).
+
+        nan where the population's are open, which hold the others.
+        """
+        own, key = self.sandwich, (level, full)
+        if key in self._found:
+            return self._found[key]
+        ends = np.full((len(self.call.names), 2), np.nan)
+        if own is not None and own.far <= FAR:
+            for at, way in enumerate(self.held.matrix):
+                if full or math.isfinite(self._ends(level)[at, 0]):
+                    low, high = own.interval(way, level, full=full)
+                    ends[at] = (low, high) if math.isfinite(high - low) else np.nan
+        if not full:
+            wide = self._ends(level)
+            ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
+        self._found[key] = ends
+        return ends
+
+    @property
+    def identified(self) -> pd.Series[bool]:
+        """Of which coefficients noise leaves the size open on no side."""
+        known = np.isfinite(self._ends(0.95)).all(axis=1)
+        return pd.Series(known, index=pd.Index(self.call.names, name="term"), name="identified")
 
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units."""
         own = self.sandwich
-        ball = self.release.coefficients if own is None else own.estimate
-        return self._series(self.call.matrix @ ball, "params")
+        known = own is not None and self.identified.any()
+        ball = own.estimate if own is not None and known else self.release.coefficients
+        return self._series(self.held.matrix @ ball, "params")
 
     @property
     def params_released(self) -> pd.Series[float]:
-        """Coefficients as released, pulled towards 0 by the ridge."""
-        return self._series(self.call.matrix @ self.release.coefficients, "params_released")
+        """Coefficients as released, pulled by the ridge towards a constant alone."""
+        return self._series(self.held.matrix @ self.release.coefficients, "params_released")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -80,13 +121,32 @@ class GLMResult(Result):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over standard errors, of normal law about the truth."""
-        return self._series(self.params.to_numpy() / self.bse.to_numpy(), "tvalues")
+        """Distances from 0 in standard errors, of normal law about the truth."""
+        own, known = self._clear("tvalues"), self.identified.to_numpy()
+        each = [
+            own.statistic(way) if there else math.nan
+            for way, there in zip(self.held.matrix, known, strict=True)
+        ]
+        return self._series(np.array(each), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values for a coefficient of 0."""
         return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+
+    @property
+    def noise_least(self) -> pd.Series[float]:
+        """Standard deviations that the noise of released coefficients has at the least.
+
+        By the bought curvature and its noise, or by the public number of rows;
+        nan where neither is there.
+        """
+        rows = self.release.rows
+        most = rows / 4 if rows is not None and self.call.family == "binomial" else None
+        root = least_noise(self.release, most)
+        if root is None:
+            return self._series(np.full(len(self.call.names), np.nan), "noise_least")
+        return self._series(np.linalg.norm(self.held.matrix @ root, axis=1), "noise_least")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -96,25 +156,27 @@ class GLMResult(Result):
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
         own = self._clear("cov_params()")
-        root = self.call.matrix @ np.hstack([own.noise_root, own.sampling_root])
-        return self._frame(root @ root.T)
+        root = self.held.matrix @ np.hstack([own.noise_root, own.sampling_root])
+        known = np.where(self.identified, 1.0, np.nan)
+        return self._frame((root @ root.T) * np.outer(known, known))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         self._clear("conf_int()")
-        return self._interval(self.bse, level)
+        return self._interval(self._ends(level))
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         self._clear("noise_int()")
-        return self._interval(self.bse_noise, level)
+        return self._interval(self._ends(level, full=False))
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions.
 
-        ``term, estimate`` and, where they exist, ``std_error, statistic, p_value,
-        noise_sd, noise_low, noise_high, conf_low, conf_high``; 95 % intervals.
+        ``term, estimate`` and, where any is identified, ``std_error, statistic,
+        p_value, noise_sd, noise_low, noise_high, conf_low, conf_high``; 95 %
+        intervals, nan where a coefficient is not.
         """
         table: dict[str, Any] = {"estimate": self.params}
-        if self.sandwich is not None:
+        if self.identified.any():
             table |= {
                 "std_error": self.bse,
                 "statistic": self.tvalues,
@@ -197,8 +259,13 @@ class GLMResult(Result):
     @property
     def why_not(self) -> str:
         """The reason why there are no standard errors; empty where there are."""
-        if self.sandwich is not None:
+        if self.identified.any():
             return ""
+        if self.sandwich is not None and self.sandwich.far > FAR:
+            return (
+                "not identified at this budget: the noise in the linear predictor is so large that "
+                "its errors do not add up; a larger budget, more rows or fewer terms are needed"
+            )
         if self.release.curvature is not None:
             return (
                 "not identified at this budget: the curvature bought for it does not stand clear "
@@ -213,12 +280,13 @@ class GLMResult(Result):
         )
 
     def _clear(self, name: str) -> Sandwich:
-        if self.sandwich is None:
+        if self.sandwich is None or not self.identified.any():
             raise NotAvailable(f"{name} is not available: {self.why_not}")
         return self.sandwich
 
     def _sds(self, root: Floats) -> Floats:
-        return np.asarray(np.linalg.norm(self.call.matrix @ root, axis=1))
+        sds = np.linalg.norm(self.held.matrix @ root, axis=1)
+        return np.where(self.identified, sds, np.nan)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
@@ -227,6 +295,6 @@ class GLMResult(Result):
         names = list(self.call.names)
         return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
 
-    def _interval(self, sd: pd.Series[float], level: float) -> pd.DataFrame:
-        width = float(ndtri((1 + level) / 2))
-        return pd.DataFrame({"lower": self.params - width * sd, "upper": self.params + width * sd})
+    def _interval(self, ends: Floats) -> pd.DataFrame:
+        names = pd.Index(self.call.names, name="term")
+        return pd.DataFrame(ends, index=names, columns=["lower", "upper"])

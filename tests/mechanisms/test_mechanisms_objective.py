@@ -62,15 +62,15 @@ def released(strategy, budget, data, loss=None, relation="replace", seed=1, **wo
     return strategy.release(strategy.measure(design, plan), plan, seeded(seed)), facts
 
 
-def minimum(data, loss, ridge, **words):
-    """The minimiser by plain Newton steps on the rows in memory."""
+def minimum(data, loss, ridge, about=0.0, **words):
+    """The minimiser by plain Newton steps on the rows in memory, ridged about a point."""
     design, facts = bound(data, loss, **words)
     rows = passes(design, facts)
     theta = np.zeros(facts.columns)
     for each in [*loss.path] * 2 + [loss] * 30:
         own = rows.slopes(theta, each)
         step = np.linalg.solve(
-            own.curvature + ridge * np.eye(len(theta)), own.gradient + ridge * theta
+            own.curvature + ridge * np.eye(len(theta)), own.gradient + ridge * (theta - about)
         )
         theta = theta - 0.5 * step
         if each is loss and np.linalg.norm(step) < 1e-6:
@@ -106,12 +106,18 @@ def test_a_plan_spends_its_budget_and_no_more(budget, relation, strategy):
 
 @pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
 def test_a_huge_budget_gives_the_minimum(loss):
+    """Ridged about the constant that gives the outcome its frequency, or about 0."""
     data = table()
-    right = minimum(data, loss, 5.0)
+    often, about = np.mean(data["y"] == "yes"), np.zeros(3)
+    if loss.bell:
+        about[0] = math.log(often / (1 - often)) / bound(data)[1].predictors.constant
+    right = minimum(data, loss, 5.0, about)
     for budget in HUGE:
-        for strategy in (Objective(inference=loss.bell, ridge=5.0), Output(ridge=5.0)):
-            found, _ = released(strategy, budget, data, loss)
-            np.testing.assert_allclose(found.coefficients, right, atol=2e-3)
+        found, _ = released(Objective(inference=loss.bell, ridge=5.0), budget, data, loss)
+        assert found.ball is None
+        np.testing.assert_allclose(found.coefficients, right, atol=2e-3)
+        found, _ = released(Output(ridge=5.0), budget, data, loss)
+        np.testing.assert_allclose(found.coefficients, minimum(data, loss, 5.0), atol=2e-3)
 
 
 def test_a_huge_budget_gives_the_curvature_at_the_minimum():

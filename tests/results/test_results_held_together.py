@@ -8,7 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.released import MomentNoise
+from dpmodels.released import Ball, MomentNoise
 from dpmodels.results.store import result_bytes
 
 BOOK = dp.codebook(a=(0, 10), b=(-1, 1), g=["p", "q", "r"], g2=[0, 1])
@@ -31,6 +31,7 @@ SHARED = dp.dp_pca(
     "~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **PURE, delta=1e-6
 ).release.shared
 BOUGHT = FITS["glm"].release.curvature
+FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)
 LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 FACTS = FITS["mean"].call.tables[0]
 CASES = [
@@ -50,6 +51,7 @@ CASES = [
     ("glm", "release", {"gradient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
     ("glm", "release", {"coefficient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
     ("glm", "release", {"curvature": LAWLESS}, "release.curvature: bought, and the law"),
+    ("glm", "release", {"ball": FLAT}, "release.ball.radius: expected a number from"),
     ("mean", "call", {"tables": ()}, "call.tables: expected one at least"),
     ("mean", "call", {"tables": (replace(FACTS, upper=-1.0),)}, "no table of levels and of a"),
     ("mean", "call", {"tables": (FACTS, FACTS)}, "array 'values': expected the shape"),

@@ -10,15 +10,16 @@ Sensitivity
     and the parameter, and summed exactly. The vector follows from that row and the parameter
     alone, wherever it stands (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a
     row more or fewer, 2 for a row replaced, in units of that length. Residuals of a Poisson
-    regression are held within a public bound first. Curvature and squared gradients: as they stand
-    in :mod:`dpmodels.mechanisms.curvature`.
+    regression are held within a public bound first. Numbers of rows by their length: √2 and 1; a
+    row that is left out for its length adds 0 (:mod:`dpmodels.mechanisms.most_rows`). Curvature and
+    squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
 Noise
     Independent discrete Gaussians on the same integers, or on 2²⁰ times them where less than 2²⁰
     steps are asked for: no scale is below 2²⁰ units. A step is the noisy
     gradient divided by the released second moment; the answer is the mean of the parameters after
-    the second half of the steps. With ``inference`` it is the last, and half the budget goes to one
-    more gradient there, and to its curvature and squared gradients
-    (:mod:`dpmodels.mechanisms.curvature`).
+    the second half of the steps. With ``inference`` it is the last, and a third of the budget goes
+    to one more gradient there, three tenths to its curvature and squared gradients
+    (:mod:`dpmodels.mechanisms.curvature`). 4 % go to the lengths of rows about their noisy mean.
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
@@ -55,7 +56,8 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.curvature import both_matrices, bought_scales
+from dpmodels.mechanisms.curvature import both_matrices, bought_scale
+from dpmodels.mechanisms.most_rows import Near, most_scales, near_rows, shrunk
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
@@ -66,14 +68,19 @@ from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
 # Choices: the number of steps, and of the budget what the moments take.
 STEPS = 10
 START_SHARE = 0.25
 # Of the whole budget, with inference: choices.
-LAST_SHARE = 0.35
-MATRICES_SHARE = 0.15
+LAST_SHARE = 0.33
+MATRICES_SHARE = 0.3
+# Of the whole budget, for the numbers of rows by length: a choice.
+LENGTHS_SHARE = 0.04
+# A choice: in a smaller ball the moments that steps are divided by would be lost in their noise.
+SHORTEST = 0.25
 # In units of the noise that one sum of gradients would have with the whole budget: a choice.
 RIDGE = 0.5
 # Units of noise in a step of the lattice where steps are too coarse: a row is 2**40 long then,
@@ -132,7 +139,7 @@ class NoisyGradients:
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = NoisyGradients(steps=3, inference=False).plan(facts, ZCDP(0.5))
     >>> print(*(event.describe() for event in plan.events), sep="; ")
-    Gaussian, multiplier 2; Gaussian, multiplier 2 x 3
+    Gaussian, multiplier 2.04124; Gaussian, multiplier 2.04124 x 3; Gaussian, multiplier 5
     """
 
     card: ClassVar[Card] = Card(
@@ -161,18 +168,20 @@ class NoisyGradients:
         """
         whole = gaussian_multiplier(guarantee) * ROUND_UP
         bought = [LAST_SHARE, MATRICES_SHARE] if self.inference else []
+        bought = [*bought, LENGTHS_SHARE] if facts.predictors.terms else bought
         left = 1 - sum(bought)
         steps = [left * (1 - self.share) / self.steps] * self.steps
         first, *rest = split_gaussian(whole, [left * self.share, *steps, *bought])
         apart = (1.0 + facts.adjacency.n_public) * ROUND_UP
         scales = {"start": first, "noise": rest[0] * apart, "ridge": RIDGE * whole * apart}
         events: tuple[Event, ...] = (GaussianEvent(first), GaussianEvent(rest[0], self.steps))
+        others = rest[self.steps :]
         if self.inference:
-            last, both = rest[-2:]
-            # One multiplier a release: both matrices are one.
-            looks = bought_scales(facts, (both, both), GAUSSIAN)
-            scales |= {"last": last * apart, "both": looks.both}
-            events = (*events, GaussianEvent(last), GaussianEvent(both))
+            scales["last"] = others[0] * apart
+            scales["both"] = bought_scale(facts, others[1], GAUSSIAN)
+        if facts.predictors.terms:
+            scales |= most_scales(facts, {"lengths": others[-1]}, GAUSSIAN)
+        events = (*events, *map(GaussianEvent, others))
         _lattice(facts, scales["noise"])
         _moments_plan(facts, guarantee, first)
         return RegressionPlan(guarantee, events, facts, scales)
@@ -186,8 +195,8 @@ class NoisyGradients:
     ) -> CoefficientsRelease:
         """Buy the moments, then make the steps."""
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
-        start = _start(rows, plan, entropy)
-        point, points = start.point, []
+        near, start = _start(rows, plan, entropy)
+        rows, point, points = rows.within(near.predictors), start.point, []
         for _ in range(self.steps):
             slope = _noisy(rows, point, facts, scales["noise"], entropy).gradient
             point = point + start.step(slope + scales["ridge"] * point)
@@ -209,6 +218,7 @@ class NoisyGradients:
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
             curvature=curvature,
+            ball=near.ball,
         )
 
 
@@ -240,46 +250,76 @@ def _noisy(
     return Noisy(add_noise(exact * finer, scale, entropy) / whole, scale / whole)
 
 
-def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> Start:
+def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Near, Start]:
     """Release the moments of (1, x, y); take a Newton step from the constant that fits best."""
-    facts, ridge = plan.facts, plan.scales["ridge"]
-    own = _moments_plan(facts, plan.guarantee, plan.scales["start"])
+    facts, scales = plan.facts, plan.scales
+    own = _moments_plan(facts, plan.guarantee, scales["start"])
     exact, _ = rows.moments(own.lattice).cross()
     noisy = noised_moments(exact, own, entropy)
-    second, sums, cross = _predictor_moments(noisy, facts)
-    identity, count = np.eye(facts.columns), max(noisy.count, 1)
-    second = nearest_psd(second) + 2 * max(noisy.noise.off, RESOLVED * count) * identity
-    point = np.zeros(facts.columns)
-    if not isinstance(facts.loss, Poisson):
-        start = Start(point, second / 4 + ridge * identity, second / count)
-        return start._replace(point=start.step(sums / 2 - cross))
-    upper, clip = facts.loss.upper, facts.loss.clip
     assert noisy.total is not None
-    response = facts.predictors.middle + facts.predictors.reach * noisy.total[-1] / count
-    mean = float(np.clip(response, 1e-3 * min(upper, 1), upper))
-    if facts.predictors.intercept:
-        point[0] = math.log(mean) / facts.predictors.constant
+    count, public = max(noisy.count, 1.0), facts.predictors
+    mean = public.middle + public.reach * float(noisy.total[-1]) / count
+    law = _counted(mean, facts.loss) if isinstance(facts.loss, Poisson) else _odds(mean)
+    near = Near(public, None)
+    if "lengths" in scales:
+        centre = np.zeros(public.terms)
+        if public.intercept:
+            centre = shrunk(noisy.total[:-1] / count, noisy.noise.mean / count)
+        noise = scales.get("last", scales["noise"] / math.sqrt(plan.events[1].count))
+        least = public.radius * SHORTEST
+        near = near_rows(rows, public, centre, scales["lengths"], noise, law.square, entropy, least)
+    second, sums, cross = _predictor_moments(noisy, near.predictors)
+    identity, point = np.eye(facts.columns), np.zeros(facts.columns)
+    known = near.predictors
+    scale = (1 + float(known.placed @ known.placed)) * (known.share / (known.radius or 1.0)) ** 2
+    off = max(noisy.noise.off * max(scale, 1.0), RESOLVED * count)
+    second = nearest_psd(second) + 2 * off * identity
+    if public.intercept:
+        point[0] = law.linear / public.constant
     else:
-        point = np.asarray(math.log(mean) * np.linalg.solve(second, sums), dtype=np.float64)
-    shape = second * (2 * mean / clip) + ridge * identity
+        point = np.asarray(law.linear * np.linalg.solve(second, sums), dtype=np.float64)
+    shape = second * law.bend + scales["ridge"] * identity
     start = Start(point, np.asarray(shape), second / count)
-    return start._replace(point=point + start.step((mean * sums - cross) / clip))
+    return near, start._replace(
+        point=point + start.step((law.mean * sums - cross) / facts.loss.length)
+    )
+
+
+class Constant(NamedTuple):
+    """A model of the constant alone, in units of the longest gradient."""
+
+    mean: float  # Of the response
+    linear: float  # Its linear predictor
+    bend: float  # Twice its curvature a row, which steps are divided by
+    square: float  # Mean square of a row's pull
+
+
+def _counted(mean: float, loss: Poisson) -> Constant:
+    held = float(np.clip(mean, 1e-3 * min(loss.upper, 1), loss.upper))
+    return Constant(held, math.log(held), 2 * held / loss.clip, held / loss.clip**2)
+
+
+def _odds(mean: float) -> Constant:
+    held = float(np.clip(mean, 1e-3, 1 - 1e-3))
+    square = held * (1 - held)
+    return Constant(held, math.log(held / (1 - held)), min(2 * square, 0.25), square)
 
 
 def _predictor_moments(
-    noisy: NoisyMoments, facts: RegressionFacts
+    noisy: NoisyMoments, predictors: Predictors
 ) -> tuple[Floats, Floats, Floats]:
     """Return noisy sums of ``z zᵀ``, of z and of ``y z`` from those of joint rows."""
-    predictors = facts.predictors
     assert noisy.total is not None
     whole = np.empty((len(noisy.total) + 1,) * 2)
     whole[0, 0] = noisy.count
     whole[0, 1:] = whole[1:, 0] = noisy.total
     whole[1:, 1:] = noisy.second
-    scale = np.full(len(whole) - 1, predictors.share / (predictors.radius or 1.0))
-    scale[0] = predictors.constant
-    kept = slice(0 if predictors.intercept else 1, len(scale))
-    second = (whole[:-1, :-1] * np.outer(scale, scale))[kept, kept]
-    sums = (whole[:-1, 0] * scale)[kept]
-    cross = (whole[:-1, -1] * scale)[kept]
+    size = predictors.terms + 1
+    turn = np.diag(np.full(size, predictors.share / (predictors.radius or 1.0)))
+    if predictors.centre:
+        turn[1:, 0] = -turn[1, 1] * predictors.placed
+    turn[0, 0] = predictors.constant
+    turn = turn[0 if predictors.intercept else 1 :]
+    moments = turn @ whole[:-1]
+    second, sums, cross = moments[:, :-1] @ turn.T, moments[:, 0], moments[:, -1]
     return second, sums, predictors.middle * sums + predictors.reach * cross

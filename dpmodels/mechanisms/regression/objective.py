@@ -3,7 +3,9 @@
 Theorem
     Pure noise: ε-differentially private. Gaussian noise, logistic loss: as private at every (ε, δ)
     as one Gaussian release of the planned multiplier, with its exact trade-off, or ρ-zCDP with ρ
-    of that multiplier. Both for the minimum as it is computed, not the true one: given the true
+    of that multiplier. What is released before and after composes with it: all Gaussian releases
+    exactly, pure ones by their ε, and pure noise after Gaussian releases of (ε/10, δ) by the sums.
+    Both for the minimum as it is computed, not the true one: given the true
     one, the computed one plus noise of its own is a release too, and is charged.
 Sensitivity
     A row's gradient, at most 1 long, of a fixed sign along its z, and its curvature together
@@ -16,8 +18,12 @@ Noise
     b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every coordinate, in the term
     ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
     from the true minimum (:func:`dpmodels.mechanisms.minimise.furthest`): 1 % of the budget, and
-    below a hundredth of the other noise up to some 10⁶ rows. With ``inference`` a share goes to
-    the curvature and the squared gradients at the released point
+    below a hundredth of the other noise up to some 10⁶ rows. Of a logistic regression the ridge is
+    about the constant of the outcome's noisy frequency, as far from 0 as that is rare (3 %), and
+    with a delta the rows that count are those within a released radius of a released centre (7 %,
+    or a tenth of ε under pure noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out
+    is one whose z is 0. With ``inference`` a share of the whole, of which the rest is divided so,
+    goes to the curvature and the squared gradients at the released point
     (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
@@ -38,6 +44,7 @@ Source
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,8 +59,9 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.curvature import LOOKS, Looks, bought_scales, buy_curvature
+from dpmodels.mechanisms.curvature import both_matrices, bought_scale
 from dpmodels.mechanisms.minimise import Mask, furthest, mask, masked, minimise, tolerance
+from dpmodels.mechanisms.most_rows import SHARES, most_rows, most_scales, most_shares
 from dpmodels.mechanisms.objective_noise import (
     LEAST_RIDGE,
     RIDGE,
@@ -79,11 +87,14 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
+from dpmodels.statistics.losses import Logistic
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
 # Of the budget, for the distance from the true minimum: a choice.
 MASK_SHARE = 0.01
+# Of eps, where noise is pure and there is a delta, for where most rows lie: a choice.
+MOST_SHARE = 0.1
 # Size of a coefficient in units of the ball, for the choice between two kinds of noise: a guess.
 ASSUMED = 4.0
 
@@ -117,9 +128,9 @@ class Objective:
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Objective(inference=False).plan(facts, PureDP(1.0))
     >>> print(*(event.describe() for event in plan.events), sep="; ")
-    pure, eps 0.99; Laplace, multiplier 100
+    pure, eps 0.96; Laplace, multiplier 100; Laplace, multiplier 33.3333
     >>> round(plan.scales["tilt"], 3)
-    2.048
+    2.112
     """
 
     card: ClassVar[Card] = Card(
@@ -132,12 +143,12 @@ class Objective:
     )
 
     inference: bool = True
-    share: float = 0.2
+    share: float = 0.35
     ridge: float | None = None
 
     def __post_init__(self) -> None:
         truth("inference", self.inference)
-        between("share", self.share, 0.001, 0.9, ", such as 0.2")
+        between("share", self.share, 0.001, 0.9, ", such as 0.35")
         if self.ridge is not None:
             units = ", in units of one row's largest gradient, or None"
             between("ridge", self.ridge, 1e-6, 1e12, units)
@@ -164,59 +175,91 @@ class Objective:
     def release(
         self, statistic: Statistic, plan: RegressionPlan, entropy: Entropy
     ) -> CoefficientsRelease:
-        """Draw the linear term, minimise, mask the minimiser's error, buy what is planned."""
+        """Find most rows, draw the linear term, minimise, mask the error, buy what is planned."""
         rows, facts, scales = as_gradients(statistic), plan.facts, plan.scales
         law = GAUSSIAN if scales["gaussian"] else LAPLACE
+        most = most_rows(rows, facts, scales, entropy, GAUSSIAN if "lengths" in scales else law)
+        near = rows.within(most.near.predictors)
         tilt: Floats
         if law is GAUSSIAN:
             tilt = normals(facts.columns, entropy) * scales["tilt"]
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
-        shortest = tolerance(scales["tilt"])
-        point = minimise(rows, bounded_loss(facts, self.card.name), scales["ridge"], tilt, shortest)
+        shortest, ridge = tolerance(scales["tilt"]), scales["ridge"]
+        loss = bounded_loss(facts, self.card.name)
+        point = minimise(near, loss, ridge, tilt - ridge * most.start, shortest)
         own = Mask(scales["step"], scales["mask"])
         point = masked(point, own, entropy, law)
         curvature = None
         if self.inference:
-            looks = Looks(scales["first"], scales["both"])
-            curvature = buy_curvature(rows, point, scales["ridge"], facts, looks, entropy, law)
+            curvature = both_matrices(near, point, facts, scales["both"], entropy, law)
         return hand_over(
             self.card,
             plan,
             statistic,
             coefficients=point,
-            gradient=-scales["ridge"] * point,
+            gradient=ridge * (most.start - point),
             gradient_sd=scales["sd"],
             coefficient_sd=law.sd * own.scale * own.step,
             curvature=curvature,
+            ball=most.near.ball,
         )
 
-    def _shares(self) -> list[float]:
-        bought = self.share if self.inference else 0.0
-        each = [bought * look for look in LOOKS] if self.inference else []
-        return [1 - bought - MASK_SHARE, MASK_SHARE, *each]
+    def _shares(self, facts: RegressionFacts, law: Law) -> dict[str, float]:
+        others = {"mask": MASK_SHARE}
+        if isinstance(facts.loss, Logistic):
+            others |= most_shares(facts, law)
+        left = 1 - self.share if self.inference else 1.0
+        shares = {"tilt": left * (1 - math.fsum(others.values()))}
+        shares |= {name: left * own for name, own in others.items()}
+        return shares | ({"both": self.share} if self.inference else {})
+
+    def _bought(
+        self, facts: RegressionFacts, multipliers: dict[str, float], law: Law
+    ) -> dict[str, float]:
+        """Return the noise of what is released beside the minimum."""
+        before = {name: own for name, own in multipliers.items() if name in SHARES}
+        scales = most_scales(facts, before, law)
+        if self.inference:
+            scales["both"] = bought_scale(facts, multipliers["both"], law)
+        return scales
 
     def _pure(self, facts: RegressionFacts, loss: Loss, guarantee: Guarantee) -> RegressionPlan:
-        multipliers = laplace_multipliers(guarantee, self._shares())
-        own, replaced = 1 / multipliers[0], facts.adjacency.n_public
+        """Take pure noise; where there is a delta it tells where most rows lie."""
+        left, most = guarantee, dict[str, float]()
+        if isinstance(guarantee, ApproxDP) and loss.bell and facts.predictors.terms:
+            left = PureDP((1 - MOST_SHARE) * guarantee.eps)
+            shares = most_shares(facts, GAUSSIAN)
+            whole = gaussian_multiplier(ApproxDP(MOST_SHARE * guarantee.eps, guarantee.delta))
+            most = _named(shares, split_gaussian(whole, list(shares.values())))
+        shares = self._shares(facts, LAPLACE)
+        shares = {name: own for name, own in shares.items() if name not in most}
+        multipliers = _named(shares, laplace_multipliers(left, list(shares.values())))
+        own, replaced = 1 / multipliers.pop("tilt"), facts.adjacency.n_public
         ridge = self.ridge or pure_ridge(loss, own, facts.columns, replaced=replaced)
         scale = pure_scale(loss, own, ridge, replaced=replaced)
-        events: tuple[Event, ...] = (PureEvent(own), *map(LaplaceEvent, multipliers[1:]))
+        events: tuple[Event, ...] = (
+            PureEvent(own),
+            *map(LaplaceEvent, multipliers.values()),
+            *map(GaussianEvent, most.values()),
+        )
         scales = {
             "gaussian": 0.0,
             "tilt": scale,
             "ridge": ridge,
             "sd": spherical_sd(facts.columns, scale),
-            **_masking(facts, scale, ridge, multipliers[1], LAPLACE),
+            **_masking(facts, scale, ridge, multipliers["mask"], LAPLACE),
+            **self._bought(facts, multipliers, LAPLACE),
+            **most_scales(facts, most, GAUSSIAN),
         }
-        if self.inference:
-            scales |= bought_scales(facts, multipliers[2:], LAPLACE)._asdict()
         return RegressionPlan(guarantee, events, facts, scales)
 
     def _gaussian(self, facts: RegressionFacts, guarantee: ApproxDP | ZCDP) -> RegressionPlan:
-        multipliers = split_gaussian(gaussian_multiplier(guarantee), self._shares())
+        shares = self._shares(facts, GAUSSIAN)
+        whole = gaussian_multiplier(guarantee)
+        multipliers = _named(shares, split_gaussian(whole, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
-        each = multipliers[0] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
+        each = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
         scale = gaussian_scale(each, self.ridge)
         ridge = self.ridge or max(RIDGE * scale, LEAST_RIDGE)
         scales = {
@@ -224,12 +267,15 @@ class Objective:
             "tilt": scale,
             "ridge": ridge,
             "sd": scale,
-            **_masking(facts, scale, ridge, multipliers[1], GAUSSIAN),
+            **_masking(facts, scale, ridge, multipliers["mask"], GAUSSIAN),
+            **self._bought(facts, multipliers, GAUSSIAN),
         }
-        if self.inference:
-            scales |= bought_scales(facts, multipliers[2:], GAUSSIAN)._asdict()
-        events = tuple(GaussianEvent(own) for own in multipliers)
+        events = tuple(GaussianEvent(own) for own in multipliers.values())
         return RegressionPlan(guarantee, events, facts, scales)
+
+
+def _named(shares: dict[str, float], each: tuple[float, ...]) -> dict[str, float]:
+    return dict(zip(shares, each, strict=True))
 
 
 def _expected(plan: RegressionPlan) -> float:
