@@ -78,14 +78,24 @@ def adult(folder):
 class Held(Gradients):
     """Rows of a design in memory, for many runs."""
 
-    __slots__ = ("signs", "z")
+    __slots__ = ("block", "signs", "z")
 
     def hold(self):
         parts = list(self._each(lambda block: block.copy()))
-        block = np.hstack([part for part, _ in parts])
+        return self.read(np.hstack([part for part, _ in parts]))
+
+    def read(self, block):
+        self.block = block
         self.z = self._predictors.read(block, self._lattice)
         self.signs = self._predictors.labels(block)
         return self
+
+    def within(self, predictors):
+        if predictors == self._predictors:
+            return self
+        public = self._count_public
+        own = Held(self._designs, predictors, self._loss, self._lattice, count_public=public)
+        return own.read(self.block)
 
     def slopes(self, parameter, loss):
         return slopes(self.z, self.signs, parameter, loss)
@@ -198,6 +208,19 @@ def excess(words, folder):
                     show(strategy.card.name, eps, delta, losses, least)
 
 
+def in_codebooks_ball(release, held, facts):
+    """Coefficients of the codebook's ball, from those of the ball that a release chose."""
+    ball, public, scaled = release.ball, facts.predictors, held.scaling
+    if ball is None:
+        return release.coefficients
+    unit = scaled.row_norm * scaled.scale[:-1]
+    centre = (ball.centre - scaled.centre[:-1]) / unit * public.share / public.radius
+    own = release.coefficients.copy()
+    own[1:] *= public.radius * scaled.row_norm / ball.radius
+    own[0] -= own[1:] @ centre / public.constant
+    return own
+
+
 def many(strategy, held, facts, budget, runs):
     try:
         plan = strategy.plan(facts, budget)
@@ -206,7 +229,7 @@ def many(strategy, held, facts, budget, runs):
     losses = []
     for _ in range(runs if strategy.card.name == "objective" else min(runs, 20)):
         release = strategy.release(held, plan, source())
-        losses.append(log_loss(held.z, held.signs, release.coefficients))
+        losses.append(log_loss(held.z, held.signs, in_codebooks_ball(release, held, facts)))
     return losses
 
 
