@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from dpmodels.digest import digest
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.privacy.events import LaplaceEvent
 from dpmodels.released import (
@@ -14,7 +15,6 @@ from dpmodels.released import (
     MomentNoise,
     MomentsRelease,
     Shared,
-    digest,
 )
 
 TERMS = {

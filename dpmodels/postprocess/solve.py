@@ -17,9 +17,7 @@ FLOOR = 1.0
 ROUNDING = 2.0**-44
 # Of the largest eigenvalue: a smaller one is taken for 0.
 _NOTHING = 1e-15
-# A choice: curvature below so many times the edge of its own noise is not inverted.
-CLEAR = 1.0
-# Nor below this share of the largest: it may be the rounding of that.
+# Of the largest eigenvalue: a smaller one may be the rounding of that.
 RESOLVED = 1e-13
 
 
@@ -216,17 +214,3 @@ def least_squares(equations: NormalEquations, floor: float = FLOOR) -> Floats:
     kept = np.abs(values) > _NOTHING * np.abs(values).max()
     axes = axes[:, kept]
     return np.asarray((axes / values[kept]) @ (axes.T @ equations.cross))
-
-
-def newton_step(gradient: Floats, curvature: Floats, off: float) -> Floats | None:
-    """Return how far the minimum of a sum is from a point, to first order.
-
-    ``-curvature⁻¹ gradient``, shape (columns,); None where the smallest eigenvalue of the released
-    curvature is below :data:`CLEAR` times the edge of its noise, ``2 off √columns``, or below
-    :data:`RESOLVED` times the largest.
-    """
-    edge = 2 * off * math.sqrt(len(gradient))
-    values = np.linalg.eigvalsh(curvature)
-    if values[0] <= max(CLEAR * edge, RESOLVED * values[-1]):
-        return None
-    return np.asarray(-np.linalg.solve(curvature, gradient))

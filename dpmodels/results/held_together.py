@@ -28,9 +28,9 @@ def sizes(result: Any) -> dict[str, int]:
             terms = len(names) - 1 + (model is not None and model.intercept)
             own = {"variable": len(names), "variable_": len(names), "component": ncomp}
             return {**own, "parameter": terms, "parameter_": terms}
-        case CoefficientsCall(names=names):
+        case CoefficientsCall(names=names, intercept=intercept):
             own = dict.fromkeys(("coefficient", "column", "column_"), len(names))
-            return {**own, "variable": len(names) - result.call.intercept}
+            return {**own, **dict.fromkeys(("variable", "variable_"), len(names) - intercept)}
         case DescribedCall(tables=(first, *_) as tables):
             bins, probs = first.shape[-1:], getattr(result, "probs", ())
             groups = {"group": first.cells, "prob": len(probs), "place": 3}
@@ -100,6 +100,8 @@ def _require_coefficients(release: CoefficientsRelease) -> None:
     laws = () if bought is None else (bought.bread_noise, bought.meat_noise)
     if any(math.isnan(law.diagonal + law.off) for law in laws):
         raise FrameError("release.curvature: bought, and the law of its noise has nan")
+    if release.ball is not None and release.ball.axes is not None:
+        raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
         raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")
 
