@@ -32,22 +32,34 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from dpmodels.inference.combinations import Combinations
 from dpmodels.inference.profile_likelihood import as_chi_squared
-from dpmodels.postprocess.solve import ROUNDING, NormalEquations, least_squares
+from dpmodels.postprocess.few_rows import TOLD
+from dpmodels.postprocess.solve import (
+    LARGEST,
+    ROUNDING,
+    SEARCHED,
+    STRONG,
+    NormalEquations,
+    least_squares,
+)
 from dpmodels.typing import Floats
 
-# From this strength of X'X on the delta form, see `NormalEquations.strength`; beyond so many
-# parameters, where a search takes long, already from the second, with intervals a little too wide.
-CLEAR = 5.0
-MANY, CLEAR_OF_MANY = 24, 1.0
-# Slopes in the scaled units of the release that are as good as none at all.
-LARGEST = 1e3
-# Below this strength there is an interval only where such slopes are refused at 0.1 %: of those
-# that the interval's own level just happens to end, too few cover.
+# From this strength of X'X on, see `NormalEquations.strength`, no other parameter is searched for;
+# where a search takes long already from the second on, below which there are no intervals.
+CLEAR, CLEAR_OF_MANY = SEARCHED, STRONG
+# From so many noise sds of its own sum of squares on a parameter is in the delta form.
+FAR = 10.0
+# The most that added rows may make up of a parameter's own sum of squares, and that what is assumed
+# of them may of its variance.
+ASSUMED = 0.25
+# Below this strength there is an interval only where slopes that are as good as none at all are
+# refused at 0.1 %: of those that its own level just happens to end, too few cover.
 WEAK, FIRM = 0.5, 3.29
 # A floor under X'X, in edges of its noise, that makes large what hardly any noise made large.
 SOBER = 4.0
@@ -108,19 +120,21 @@ class LeastSquares:
 
     def score_covariance(self, theta: Floats) -> Floats:
         """Return ``Ω(θ)``, shape (parameters, parameters)."""
-        return self.equations.noise_in_score(theta) + self.residual_variance(theta) * self._gram
+        own = self.equations
+        noise = own.noise_in_score(theta) + own.pull
+        return np.asarray(noise + self.residual_variance(theta) * self._gram)
 
     def distance(self, theta: Floats) -> Distance:
         """Return ``Q(θ)`` and its derivatives."""
         own = self.equations
         g = own.residual(theta)
-        score = own.regressors.T @ (own.moments @ g)
+        score = own.regressors.T @ (own.whole @ g)
         inverse = _inverse(self.score_covariance(theta))
         w = inverse @ score
         u = own.regressors @ w
-        back = own.noise_of(np.outer(u, u))
-        slope = own.moments @ u - back @ g
-        turn = own.regressors.T @ (own.moments - own.noise_slope(g, u))
+        back = own.score_noise(u)
+        slope = own.whole @ u - back @ g
+        turn = own.regressors.T @ (own.whole - own.noise_slope(g, u))
         if self.residual_variance(theta) > 0:
             spread = self._gram @ w
             share = float(w @ spread)
@@ -197,24 +211,105 @@ class LeastSquares:
         Sums of its squares are variances, which no rounding makes negative. Eigenvalues of G and Ω
         that cannot be told from 0 are taken for as large as could be.
         """
-        gram, axes = np.linalg.eigh(self.equations.gram)
-        least = ROUNDING * float(np.abs(gram).max()) + _LEAST
-        inverse = axes / np.copysign(np.maximum(np.abs(gram), least), gram)
         values, vectors = np.linalg.eigh(self.score_covariance(self._starts[1]))
         score = vectors * np.sqrt(np.maximum(values, _SINGULAR * values[-1]))
-        # Not the inverse as a matrix, whose large entries would swallow the small ones.
-        return np.asarray(inverse @ (axes.T @ score))
+        return np.asarray(self._factors[0] @ (self._factors[1] @ score))
 
     def sd(self, direction: Floats) -> float:
         """Return the sd of ``direction · θ`` in the delta form, no less than its rounding."""
         rounding = ROUNDING * float(np.abs(direction) @ np.abs(self._starts[1]))
         return math.hypot(float(np.linalg.norm(direction @ self.root)), rounding)
 
+    def sds(self, directions: Floats) -> Floats:
+        """Return the sds of ``directions · θ`` in the delta form, no less than their rounding."""
+        rounding = ROUNDING * (np.abs(directions) @ np.abs(self._starts[1]))
+        return np.asarray(np.hypot(np.linalg.norm(directions @ self.root, axis=1), rounding))
+
     @property
     def clear(self) -> bool:
-        """Whether X'X stands far enough above its noise for the delta form."""
-        least = CLEAR if len(self.equations.gram) <= MANY else CLEAR_OF_MANY
-        return self.equations.strength >= least
+        """Whether X'X stands far enough above its noise for intervals without a search."""
+        return self.equations.strength >= (CLEAR if self.equations.searched else CLEAR_OF_MANY)
+
+    @cached_property
+    def _found(self) -> dict[bytes, Combinations]:
+        """Laws of combinations, made once."""
+        return {}
+
+    @cached_property
+    def _factors(self) -> tuple[Floats, Floats]:
+        """Factors of ``G⁻¹``, whose eigenvalues are told from 0."""
+        values, axes = np.linalg.eigh(self.equations.gram)
+        least = ROUNDING * float(np.abs(values).max()) + _LEAST
+        held = np.copysign(np.maximum(np.abs(values), least), values)
+        return np.asarray(axes / held), np.asarray(axes.T)
+
+    def _combined(self, directions: Floats) -> Combinations:
+        key = directions.tobytes()
+        if key not in self._found:
+            self._found[key] = self._law(directions)
+        return self._found[key]
+
+    def _law(self, directions: Floats) -> Combinations:
+        """Return the law of ``directions · θ`` with the other parameters solved for.
+
+        Where ``c · θ`` is b, ``φ = cᵀ(G⁻¹ X'y) - b`` is ``uᵀ`` times the noisy moments times the
+        residuals ``g(b) = ĝ - u s``, ``u = T G⁻¹ c``, ``s = (b - c · θ̂) / cᵀG⁻¹c``.
+        """
+        own, middle = self.equations, self._starts[0]
+        # Not the inverse as a matrix, whose large entries would swallow the small ones.
+        h = self._factors[0] @ (self._factors[1] @ directions.T)
+        u = own.regressors @ h
+        g = np.repeat(own.residual(middle)[:, None], u.shape[1], axis=1)
+        spread = self.residual_variance(middle) * (h * (self._gram @ h)).sum(axis=0)
+        pull = (h * (own.pull @ h)).sum(axis=0)
+        steps = (directions * h.T).sum(axis=1)
+        noise = [own.shared(u, *pair) for pair in ((g, g), (g, u), (u, u))]
+        rounding = (ROUNDING * (np.abs(directions) @ np.abs(middle))) ** 2
+        fixed = np.maximum(noise[0], 0.0) + spread + pull + rounding
+        told = np.sqrt(np.maximum(noise[2], _LEAST))
+        far = np.abs(steps) >= FAR * told
+        bend = [
+            np.where(far, 0.0, one / np.where(far, 1.0, steps) ** k)
+            for k, one in ((1, noise[1]), (2, noise[2]))
+        ]
+        known = (steps >= TOLD * told) & (pull <= ASSUMED * fixed)
+        if own.more is not None:
+            known &= (u * (own.more.moments @ u)).sum(axis=0) <= ASSUMED * steps
+        return Combinations(directions @ middle, fixed, bend[0], bend[1], known)
+
+    def told(self, directions: Floats) -> NDArray[np.bool_]:
+        """Return which of ``directions · θ`` the release tells anything of."""
+        if not (self.clear or self.equations.searched):
+            return np.zeros(len(directions), dtype=bool)
+        known: NDArray[np.bool_] = self._combined(directions).known
+        return known
+
+    def intervals(self, directions: Floats, level: float, known: NDArray[np.bool_]) -> Floats:
+        """Return the ends of what is not refused of ``directions · θ``, shape (directions, 2).
+
+        Both ends infinite but of those that are `known`.
+        """
+        ends = np.repeat([[-math.inf, math.inf]], len(directions), axis=0)
+        if self.clear:
+            ends[known] = self._combined(directions).ends(float(ndtri((1 + level) / 2)))[known]
+        else:
+            for at in np.flatnonzero(known):
+                ends[at] = self.interval(directions[at], level)
+        return ends
+
+    def roots(self, directions: Floats, values: Floats, known: NDArray[np.bool_]) -> Floats:
+        """Return the signed roots of the statistics of ``directions · θ = values``.
+
+        nan but of those that are `known`.
+        """
+        if self.clear:
+            return np.where(known, self._combined(directions).root(values), math.nan)
+        roots = np.full(len(directions), math.nan)
+        for at in np.flatnonzero(known):
+            least = max(self.distance_to(directions[at][None], values[at : at + 1]), 0.0)
+            off = float(directions[at] @ self._starts[0]) - values[at]
+            roots[at] = math.copysign(math.sqrt(least), off)
+        return roots
 
     def distance_to(self, conditions: Floats, values: Floats) -> float:
         """Return the least Q where ``conditions · θ = values``, on the scale of its χ².
@@ -248,8 +343,19 @@ class LeastSquares:
         """
         width = float(ndtri((1 + level) / 2))
         if self.clear:
-            middle, half = float(direction @ self._starts[0]), width * self.sd(direction)
-            return middle - half, middle + half
+            low, high = self._combined(direction[None]).ends(width)[0]
+            return float(low), float(high)
+        key = direction.tobytes(), level
+        if key not in self._searched:
+            self._searched[key] = self._search(direction, width)
+        return self._searched[key]
+
+    @cached_property
+    def _searched(self) -> dict[tuple[bytes, float], tuple[float, float]]:
+        """Intervals, that are searched for once."""
+        return {}
+
+    def _search(self, direction: Floats, width: float) -> tuple[float, float]:
         length = float(np.linalg.norm(direction))
         unit = direction / length
         sd = self.sd(unit)

@@ -11,6 +11,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.formula.products import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
@@ -112,7 +113,8 @@ def dp_lm(
     too small by less than the noise does. The noise of the squares is allowed for.
 
     ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of
-    rows that can be read again, and neither ``weights`` nor ``row_norm``, where
+    rows that can be read again, no category of three levels or more, and
+    neither ``weights`` nor ``row_norm``, where
     the noise in a number of rows by column is below half a percent of the rows;
     else ``"moments"``. Where rows outside the ellipsoid were shortened, the
     table says how many, and coefficients and intervals are of the rows so held:
@@ -167,7 +169,9 @@ def lm_way(question: Question) -> Way[LMResult]:
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         rows = together(one.nrows for one in private) if question.adjacency.n_public else None
-        plain = weights is None and row_norm is None and len(private) == 1
+        # A row of a rare level is far from the others: an ellipsoid would shorten it.
+        levels = max(cells(both.terms.blocks).sizes, default=0)
+        plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
         if not plain or rows is None or isinstance(question.guarantee, PureDP):
             return "moments", ONCE
         if private[0].rereadable and tells(facts, question.guarantee, rows):

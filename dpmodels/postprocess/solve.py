@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from dpmodels.postprocess.bound import BoundNoise, bind
+from dpmodels.postprocess.few_rows import Added, Layout, added
 from dpmodels.released import MomentNoise
 from dpmodels.typing import Floats
 
@@ -17,6 +19,16 @@ FLOOR = 1.0
 ROUNDING = 2.0**-44
 # Of the largest eigenvalue: a smaller one is taken for 0.
 _NOTHING = 1e-15
+# Beyond so many parameters, and of categories, searches over all of them take long.
+MANY = 12
+# A choice: from this strength on nothing is put on X'X; where there are searches, from the other.
+STRONG, SEARCHED = 1.0, 2.0
+# Not 0, and not a number that anything else comes near.
+_LEAST = 1e-300
+# Slopes in scaled units that are as good as none at all.
+LARGEST = 1e3
+# A choice: what is weak is held until it is so many edges of the noise.
+HELD = 2.0
 # Of the largest eigenvalue: a smaller one may be the rounding of that.
 RESOLVED = 1e-13
 
@@ -31,7 +43,9 @@ class NormalEquations:
     `moments` is the noisy sum ``M`` of ``a aᵀ``, not necessarily positive, `variance` that of the
     independent noise in each entry on and above the diagonal, both of shape (terms + 2, terms + 2);
     `regressors` is ``T``, shape (terms + 2, parameters), whose first column is the constant where
-    `intercept`, and `response` is ``t``.
+    `intercept`, and `response` is ``t``. `bound` is the noise of entries whose variance is 0 here,
+    where any are held to what is public of them; `more` are the moments of rows that were added to
+    cells of too few.
     """
 
     moments: Floats
@@ -39,16 +53,30 @@ class NormalEquations:
     regressors: Floats
     response: Floats
     intercept: bool
+    bound: BoundNoise | None = None
+    more: Added | None = None
+
+    @cached_property
+    def whole(self) -> Floats:
+        """The moments that are solved, those of added rows among them."""
+        return self.moments if self.more is None else self.moments + self.more.moments
 
     @cached_property
     def gram(self) -> Floats:
         """``X'X``, shape (parameters, parameters)."""
-        return np.asarray(self.regressors.T @ self.moments @ self.regressors)
+        return np.asarray(self.regressors.T @ self.whole @ self.regressors)
 
     @cached_property
     def cross(self) -> Floats:
         """``X'y``, shape (parameters,)."""
-        return np.asarray(self.regressors.T @ self.moments @ self.response)
+        return np.asarray(self.regressors.T @ self.whole @ self.response)
+
+    @cached_property
+    def pull(self) -> Floats:
+        """Covariance of what added rows do to the score, shape (parameters, parameters)."""
+        if self.more is None:
+            return np.zeros_like(self.gram)
+        return np.asarray(self.regressors.T @ self.more.pull @ self.regressors)
 
     def residual(self, theta: Floats) -> Floats:
         """Return the residual of a row as a combination of its entries: ``t - Tθ``."""
@@ -58,18 +86,41 @@ class NormalEquations:
         """Return the mean of ``E W E`` over the noise ``E``, for a symmetric ``W``."""
         mean = self.variance * weights
         np.fill_diagonal(mean, self.variance @ np.diagonal(weights))
-        return np.asarray(mean)
+        return np.asarray(mean if self.bound is None else mean + self.bound.mean(weights))
+
+    def score_noise(self, g: Floats) -> Floats:
+        """Return the covariance of ``E g``, shape (terms + 2, terms + 2)."""
+        free = self.variance * np.outer(g, g)
+        np.fill_diagonal(free, self.variance @ g**2)
+        if self.bound is None:
+            return np.asarray(free)
+        slope = self.bound.slope(g)
+        return np.asarray(free + slope @ self.bound.covariance @ slope.T)
+
+    def shared(self, u: Floats, g: Floats, w: Floats) -> Floats:
+        """Return the noise covariance of ``uᵀ E g`` and ``uᵀ E w``, column by column."""
+        free = (u**2 * (self.variance @ (g * w))).sum(axis=0)
+        free += (u * g * (self.variance @ (u * w))).sum(axis=0)
+        free -= np.diagonal(self.variance) @ (u**2 * g * w)
+        if self.bound is None:
+            return np.asarray(free)
+        left, right = self.bound.sums(u, g), self.bound.sums(u, w)
+        return np.asarray(free + (left * (self.bound.covariance @ right)).sum(axis=0))
 
     def form_sd(self, weights: Floats) -> float:
         """Return the sd of the noise in ``Σ W_ij M_ij``, for a symmetric ``W``."""
         twice = np.sum(self.variance * weights**2) * 2
         own = np.sum(np.diagonal(self.variance) * np.diagonal(weights) ** 2)
-        return math.sqrt(float(twice - own))
+        free = float(twice - own)
+        if self.bound is not None:
+            sums = self.bound.weighted(weights)
+            free += float(sums @ self.bound.covariance @ sums)
+        return math.sqrt(free)
 
     def noise_in_score(self, theta: Floats) -> Floats:
         """Return the covariance of the noise in the score at some parameters."""
         g = self.residual(theta)
-        return np.asarray(self.regressors.T @ self.noise_of(np.outer(g, g)) @ self.regressors)
+        return np.asarray(self.regressors.T @ self.score_noise(g) @ self.regressors)
 
     def squares_left(self, theta: Floats) -> tuple[float, float]:
         """Return the residuals' sum of squares about an estimate, without its bias, and its noise.
@@ -89,7 +140,12 @@ class NormalEquations:
         own = np.diagonal(slope)
         across = self.variance @ (g * u) - own
         np.fill_diagonal(slope, across)
-        return np.asarray(slope + 2 * u[:, None] * self.variance * g)
+        slope += 2 * u[:, None] * self.variance * g
+        if self.bound is None:
+            return np.asarray(slope)
+        own, other = self.bound.slope(g), self.bound.slope(u)
+        turned = own @ self.bound.covariance
+        return np.asarray(slope + self.bound.matrix(turned.T @ u) + turned @ other.T)
 
     @cached_property
     def centred(self) -> Floats:
@@ -97,13 +153,13 @@ class NormalEquations:
         if not self.intercept:
             return self.regressors
         terms = self.regressors[:, 1:].copy()
-        terms[0] -= self.moments[0] @ terms / max(self.moments[0, 0], 1.0)
+        terms[0] -= self.whole[0] @ terms / max(self.whole[0, 0], 1.0)
         return terms
 
     @cached_property
     def scatter(self) -> Floats:
         """``X'X`` of the centred terms, whose inverse is what slopes need."""
-        return np.asarray(self.centred.T @ self.moments @ self.centred)
+        return np.asarray(self.centred.T @ self.whole @ self.centred)
 
     @cached_property
     def edge(self) -> float:
@@ -119,14 +175,49 @@ class NormalEquations:
 
     @cached_property
     def strength(self) -> float:
-        """How far X'X stands above its noise: least eigenvalue over edge.
+        """How far X'X stands above its noise: 1 over the edge of ``G^{-½} E G^{-½}``, ``G = X'X``.
 
-        Of `scatter`, or of the number of rows where that is the weaker.
+        Of one parameter its own sum of squares over the edge of the noise in that. 0 where noise
+        left X'X without an inverse.
         """
-        rows = self._count / self._count_edge if self.intercept else math.inf
-        if not self.centred.shape[1]:
-            return rows
-        return min(float(np.linalg.eigvalsh(self.scatter)[0]) / self.edge, rows)
+        if not len(self.gram):
+            return math.inf
+        unit = np.sqrt(np.maximum(np.diagonal(self.gram), 0.0))
+        if not unit.all():
+            return 0.0
+        values, axes = np.linalg.eigh(self.gram / np.outer(unit, unit))
+        if values[0] <= RESOLVED:
+            return 0.0
+        ways = self.regressors @ (axes / unit[:, None] / np.sqrt(values))
+        squared = ways.T @ self.noise_of(ways @ ways.T) @ ways
+        return 1 / (2 * math.sqrt(max(float(np.linalg.eigvalsh(squared)[-1]), _LEAST)))
+
+    @property
+    def searched(self) -> bool:
+        """Whether intervals may be searched for: of few parameters, and no bound moments."""
+        return len(self.gram) <= MANY and self.bound is None
+
+    @cached_property
+    def held(self) -> NormalEquations:
+        """The same with slopes of no length added along the directions that noise hides.
+
+        Slopes there are as good as unknown: up to :data:`LARGEST`, squared, they are a variance
+        that goes along. What it leaves of other parameters does not depend on them.
+        """
+        values, axes = np.linalg.eigh(self.scatter)
+        lacking = np.maximum(HELD * self.edge - values, 0.0)
+        slopes = axes[:, lacking > 0]
+        if not slopes.shape[1]:
+            return self
+        # In entries of a row: what no other parameter sees.
+        rows = np.linalg.pinv(self.regressors.T)[:, int(self.intercept) :] @ slopes
+        weights = lacking[lacking > 0]
+        hidden = sum(self.score_noise(row) for row in rows.T)
+        pull = LARGEST**2 * (rows * weights**2 @ rows.T + hidden)
+        own = rows * weights @ rows.T
+        if self.more is not None:
+            own, pull = own + self.more.moments, pull + self.more.pull
+        return replace(self, more=Added(own, np.asarray(pull)))
 
     @property
     def _count(self) -> float:
@@ -139,9 +230,11 @@ class NormalEquations:
     def lift(self, floor: float) -> Floats:
         """Return the least ridge that leaves X'X `floor` edges above 0, shape (parameters,).
 
-        One number for all slopes, another for the constant.
+        One number for all slopes, another for the constant; none where X'X is strong.
         """
         slopes = 0.0
+        if floor > 0 and self.strength >= (SEARCHED if self.searched else STRONG):
+            return np.zeros(len(self.gram))
         if self.centred.shape[1]:
             slopes = max(0.0, floor * self.edge - float(np.linalg.eigvalsh(self.scatter)[0]))
         ridge = np.full(len(self.gram), slopes)
@@ -159,13 +252,15 @@ def normal_equations(
     row_norm: float,
     shift: Floats | None,
     axes: Floats | None = None,
+    layout: Layout | None = None,
 ) -> NormalEquations:
     """Ask released moments for the regression of their last column on the others.
 
     `row_norm` scales the unit ball back. `shift`, shape (terms + 1,), tells of a model without
     intercept where the columns' origin lies from their own, in scaled units; None stands for a
     model with one. `axes` are those of :class:`dpmodels.released.Ball`: the regressors are then the
-    terms times :func:`even`, the response is divided by its length.
+    terms times :func:`even`, the response is divided by its length. What is public of the products
+    of columns, `layout`, takes off noise.
 
     However quiet the noise, a moment is known to the rounding of floating point numbers at best:
     that is the least noise that is reckoned with.
@@ -182,13 +277,24 @@ def normal_equations(
     units = np.outer(unit, unit)
     largest = max(float(np.abs(moments / units).max()), 1.0)
     variance = np.maximum(variance, (ROUNDING * largest * units) ** 2)
-    columns = np.eye(size)
+    bound, more = None, None
+    if layout is not None:
+        moments, variance, bound = bind(moments, variance, layout.identities)
+    columns, first = np.eye(size), 0
     if axes is not None:
         columns[1:, 1:] = axes.T @ even(axes)
-    if shift is None:
-        return NormalEquations(moments, variance, columns[:, :-1], columns[:, -1], True)
-    columns[0, 1:] = shift if axes is None else shift @ even(axes)
-    return NormalEquations(moments, variance, columns[:, 1:-1], columns[:, -1], False)
+    if shift is not None:
+        columns[0, 1:] = shift if axes is None else shift @ even(axes)
+        first = 1
+    own = NormalEquations(
+        moments, variance, columns[:, first:-1], columns[:, -1], shift is None, bound
+    )
+    if layout is not None:
+        about = np.eye(size)
+        about[0] += layout.identities.shift
+        squares = np.array([own.form_sd(np.outer(one, one)) for one in about.T])
+        more = added(moments, own.score_noise(np.eye(size)[0]), squares, layout)
+    return replace(own, more=more)
 
 
 def even(axes: Floats) -> Floats:

@@ -46,7 +46,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
-        ("Wald chi2", f"{signif(statistic, 4)} (all slopes 0)" if known else "-"),
+        ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if known else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
         ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else "-"),
         *_covariance_type(fit),
@@ -62,6 +62,10 @@ def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
         if meat is None
         else (("Covariance type", f"HC, bought with {meat.share:.0%} of the budget"),)
     )
+
+
+def _tested(fit: LMResult, slopes: float) -> str:
+    return "all slopes" if slopes == fit.df_model else f"{slopes:.0f} of {fit.df_model} slopes"
 
 
 def _freedom(fit: LMResult) -> str:
@@ -88,7 +92,8 @@ def _sigma(fit: LMResult) -> str:
 
 def _coefficients(fit: LMResult) -> Section:
     """Lay out statsmodels' columns; the z and its p-value are those that conf_int() inverts."""
-    heads = ("coef", "std err", "z", "P>|z|", "95% conf. interval")
+    z = "score z" if fit.sampled and _apart(fit) else "z"
+    heads = ("coef", "std err", z, "P>|z|", "95% conf. interval")
     blank = ("",) * (len(heads) - 1)
     if not fit.sampled:
         plain = zip(fit.params.items(), fit.bse_noise, strict=True)
@@ -142,15 +147,11 @@ def _notes(fit: LMResult) -> list[str]:
     known = fit.identified.to_numpy()
     notes = [*more(SHOWN, len(known), "coefficients", "params, tidy() and noise()")]
     if not known.all():
-        which = "No coefficient is" if not known.any() else f"{(~known).sum()} coefficients are not"
+        notes.append(_open(fit))
+    if fit.sampled and (apart := _apart(fit)):
         notes.append(
-            f"{which} identified at this budget: the noise in X'X leaves their size open. "
-            f"{_weakest(fit)}A larger eps, more rows, fewer terms or narrower bounds are needed."
-        )
-    elif not fit.linear.noise_law.clear:
-        notes.append(
-            f"X'X is {fit.strength:.1f} times its noise along its weakest direction: intervals and "
-            "tests by score inversion, not coef +- 1.96 std err."
+            "score z: z and P>|z| are of the score test that the intervals invert. Where X'X is "
+            f"noisy that is not coef/std err: {_named(apart)}."
         )
     notes.append(
         f"std err and confidence intervals: sampling with {_variances(fit)}, and the privacy "
@@ -188,6 +189,44 @@ def _variances(fit: LMResult) -> str:
     return (
         "residual variances of their own (White's sandwich, HC1; one row counts for at most "
         f"{100 * meat.most:.2g}% of a variance, and noise of {meat.sd:.0%} of it is allowed for)"
+    )
+
+
+def _open(fit: LMResult) -> str:
+    """Say which coefficients the noise leaves open, why, and what to do."""
+    known = fit.identified.to_numpy()
+    lost = [name for name, told in zip(fit.linear.names, known.tolist(), strict=True) if not told]
+    if not known.any():
+        return (
+            "No coefficient is identified at this budget: the noise in X'X leaves their size open "
+            f"(strength {fit.strength:.2g}). {_weakest(fit)}A larger eps, more rows, fewer terms "
+            "or narrower bounds are needed."
+        )
+    levels = ""
+    if fit.linear.equations.more is not None:
+        levels = (
+            " Levels are compared with the first of their variable, whose rows are all less those "
+            "of the others: declare a common one first."
+        )
+    return (
+        f"Not identified at this budget: {_named(lost)}. Noise hides how many rows there are, or "
+        "how they vary; tests are without them, and predict() leaves rows out that need them."
+        f"{levels}"
+    )
+
+
+def _apart(fit: LMResult) -> list[str]:
+    """Name identified coefficients whose z is not coef/std err."""
+    with np.errstate(invalid="ignore"):
+        ratio = (fit.params / fit.bse).to_numpy()
+        off = np.abs(fit.tvalues.to_numpy() - ratio) > 0.02 * np.maximum(np.abs(ratio), 0.5)
+    off &= fit.identified.to_numpy()
+    return [name for name, one in zip(fit.linear.names, off.tolist(), strict=True) if one]
+
+
+def _named(names: list[str]) -> str:
+    return (
+        ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {len(names) - 5} more"
     )
 
 

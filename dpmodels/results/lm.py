@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable
@@ -20,6 +21,9 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
 from dpmodels.typing import Coder, Floats
+
+# Rows of a prediction at a time.
+_ROWS = 4096
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,14 +77,22 @@ class LMResult(Result):
     def identified(self) -> pd.Series[bool]:
         """Whether each coefficient's 95 % noise interval has ends.
 
-        Where it has none, the release says nothing of the coefficient.
+        Where it has none, the release says nothing of the coefficient: its
+        own sum of squares, the other terms partialled out, is less than four
+        of its noise sds; or more than a quarter of it, or of its variance, is what
+        is assumed of levels of too few rows, that they are like the others;
+        or, at a :attr:`strength` below a half, of the directions that noise
+        hides, that no slope is longer than 1,000 in scaled units.
         """
-        known = np.isfinite(self.linear.noise_ends(0.95)).all(axis=1)
-        return pd.Series(known, index=list(self.linear.names), name="identified")
+        return pd.Series(self.linear.identified, index=list(self.linear.names), name="identified")
 
     @property
     def bse(self) -> pd.Series[float]:
-        """Standard errors, sampling and noise; infinite where not identified."""
+        """Standard errors, sampling and noise; infinite where not identified.
+
+        Where intervals are searched for, at a :attr:`strength` below 2, the
+        half length of the 95 % interval over 1.96.
+        """
         return self._bse(self._sds(self.linear.full_law), "bse")
 
     @property
@@ -91,25 +103,25 @@ class LMResult(Result):
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors without the privacy noise; infinite where not identified."""
-        both, noise = self._sds(self.linear.full_law), self._sds(self.linear.noise_law)
-        return self._bse(np.sqrt(np.maximum(both**2 - noise**2, 0.0)), "bse_sampling")
+        both, noise = self.bse.to_numpy(), self.bse_noise.to_numpy()
+        kept = np.where(self.linear.identified, noise, 0.0)
+        return self._bse(np.sqrt(np.maximum(both**2 - kept**2, 0.0)), "bse_sampling")
 
     def _sds(self, law: LeastSquares) -> Floats:
-        return self.linear.sds(law, np.eye(len(self.linear.names)))
+        return self.linear.errors(law, np.eye(len(self.linear.names)))
 
     def _bse(self, sds: Floats, name: str) -> pd.Series[float]:
-        return self._series(np.where(self.identified.to_numpy(), sds, np.inf), name)
+        return self._series(np.where(self.linear.identified, sds, np.inf), name)
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Signed roots of the statistics of :attr:`pvalues`; coef over bse where X'X is clear."""
-        fit = self.linear
-        zero = np.zeros(1)
-        roots = [
-            np.sqrt(max(fit.distance(fit.full_law, one[None, :], zero), 0.0))
-            for one in np.eye(len(fit.names))
-        ]
-        return self._series(np.copysign(roots, fit.params), "tvalues")
+        """Signed roots of the score statistics that :meth:`conf_int` inverts.
+
+        ``params / bse`` where a coefficient's own sum of squares is ten of its
+        noise sds or more; nan where the coefficient is not identified.
+        """
+        fit, size = self.linear, len(self.linear.names)
+        return self._series(fit.roots(fit.full_law, np.eye(size), np.zeros(size)), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -203,22 +215,50 @@ class LMResult(Result):
 
     @property
     def strength(self) -> float:
-        """Least eigenvalue of the terms' scatter over the edge of its noise.
+        """How far X'X stands above its noise: 1 over the edge of the noise in units of X'X.
 
-        Below 1 X'X hardly stands above its noise; from 5 on intervals are in
-        the delta form, below by score inversion.
+        Below 2 intervals are searched for, by score inversion over all
+        parameters; below 0.5 few coefficients are :attr:`identified`.
         """
         return self.linear.equations.strength
 
     def predict(self, newdata: object) -> pd.Series[float]:
-        """Return the response expected of public rows; nan where a row is incomplete.
+        """Return the response expected of public rows.
 
         Parameters
         ----------
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side.
+
+        Returns
+        -------
+        Series
+            nan where a row is incomplete, and where it needs a coefficient that
+            is not :attr:`identified`.
+
+        Raises
+        ------
+        NotAvailable
+            Where every row needs such a coefficient.
         """
-        return pd.Series(self.linear.params @ self._coded(newdata), name=self.linear.response)
+        rows = self._coded(newdata)
+        told = self._told(rows)
+        complete = np.isfinite(rows).all(axis=0)
+        if complete.any() and not told.any():
+            raise NotAvailable(
+                "predict() is not available: every row needs a coefficient that is not identified "
+                "at this budget; conf_int() says which"
+            )
+        mean = np.where(told, self.linear.params @ np.where(told, rows, 0.0), math.nan)
+        return pd.Series(mean, name=self.linear.response)
+
+    def _told(self, rows: Floats) -> NDArray[np.bool_]:
+        """Return of which rows, by columns, the expected response is identified."""
+        told = np.asarray(np.isfinite(rows).all(axis=0))
+        for start in range(0, len(told), _ROWS):
+            own = np.flatnonzero(told[start : start + _ROWS]) + start
+            told[own] = self.linear.told(rows[:, own].T)
+        return told
 
     def get_prediction(self, newdata: object, level: float = 0.95) -> pd.DataFrame:
         """Return the response expected of public rows, as for :meth:`predict`, with its intervals.

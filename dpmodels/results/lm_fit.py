@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from patsy import DesignInfo, PatsyError
-from scipy.special import chdtrc, ndtr
+from scipy.special import chdtrc, ndtr, ndtri
 
 from dpmodels.codebook import Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
-from dpmodels.inference.least_squares import MANY, LeastSquares
+from dpmodels.formula.products import NONE, cells
+from dpmodels.formula.response import two_sided
+from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
+from dpmodels.postprocess.bound import Identities
+from dpmodels.postprocess.few_rows import Layout
 from dpmodels.postprocess.solve import NormalEquations, even, least_squares, normal_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
@@ -52,29 +57,31 @@ class LinearFit:
         """Name of the response."""
         return self.call.names[-1]
 
-    def _ask(self, second: Floats) -> NormalEquations:
+    @cached_property
+    def equations(self) -> NormalEquations:
+        """The equations as released, with noise of known law, held to what is public of columns."""
         release, call = self.release, self.call
         assert release.total is not None
         return normal_equations(
             release.count,
             release.total,
-            second,
+            release.second,
             release.noise,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
             axes=None if release.ball is None else release.ball.axes,
+            layout=None if release.ball is not None else layout(call, self.model.weights),
         )
 
     @cached_property
-    def equations(self) -> NormalEquations:
-        """The equations as released, with noise of known law."""
-        return self._ask(self.release.second)
-
-    @cached_property
     def theta(self) -> Floats:
-        """The estimate in scaled units; from the mechanism's own moments where it made them."""
-        estimate = self.release.estimate
-        return least_squares(self.equations if estimate is None else self._ask(estimate))
+        """The estimate in scaled units, with what the mechanism put on the moments, if anything."""
+        own, release = self.equations, self.release
+        if release.estimate is None:
+            return least_squares(own)
+        moved = own.moments.copy()
+        moved[1:, 1:] += (release.estimate - release.second) * self.call.row_norm**2
+        return least_squares(replace(own, moments=moved))
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
@@ -125,7 +132,7 @@ class LinearFit:
     @cached_property
     def noise_law(self) -> LeastSquares:
         """The law about the non-private estimate on these rows."""
-        return LeastSquares(self.equations)
+        return LeastSquares(self._asked)
 
     @property
     def sampled(self) -> bool:
@@ -145,9 +152,15 @@ class LinearFit:
                 'adjacency="replace"'
             )
         if self.release.meat is None:
-            return LeastSquares(self.equations, self.freedom)
+            return LeastSquares(self._asked, self.freedom)
         few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
-        return LeastSquares(self.equations, 1.0, few * filling(self.release.meat))
+        return LeastSquares(self._asked, 1.0, few * filling(self.release.meat))
+
+    @property
+    def _asked(self) -> NormalEquations:
+        """The equations that laws are of: where noise hides a direction, with that held."""
+        own = self.equations
+        return own if own.strength >= WEAK else own.held
 
     def covariance(self, law: LeastSquares) -> Floats:
         """Return the delta form in own units, shape (parameters, parameters)."""
@@ -156,24 +169,24 @@ class LinearFit:
 
     def sds(self, law: LeastSquares, directions: Floats) -> Floats:
         """Return the sds of combinations of the parameters, one a row, in the delta form."""
-        matrix, _ = self.to_units
-        return np.array([law.sd(one) for one in directions @ matrix])
+        return law.sds(directions @ self.to_units[0])
 
-    def interval(self, law: LeastSquares, direction: Floats, level: float) -> tuple[float, float]:
-        """Return the interval of ``direction · params``, infinite where nothing is identified."""
-        if not law.clear and len(self.names) > MANY:
-            return -math.inf, math.inf
+    def told(self, directions: Floats) -> NDArray[np.bool_]:
+        """Return which combinations of the parameters, one a row, are identified."""
+        law = self.full_law if self.sampled else self.noise_law
+        return law.told(directions @ self.to_units[0])
+
+    def intervals(self, law: LeastSquares, directions: Floats, level: float) -> Floats:
+        """Return intervals of combinations, shape (combinations, 2); infinite if not identified."""
         matrix, shift = self.to_units
-        lower, upper = law.interval(direction @ matrix, level)
-        moved = float(direction @ shift)
-        return lower + moved, upper + moved
+        ends = law.intervals(directions @ matrix, level, self.told(directions))
+        return np.asarray(ends + (directions @ shift)[:, None])
 
     def noise_ends(self, level: float) -> Floats:
         """Return the noise interval of each parameter, shape (parameters, 2)."""
         if ("noise", level) not in self._found:
             ones = np.eye(len(self.names))
-            ends = [self.interval(self.noise_law, one, level) for one in ones]
-            self._found["noise", level] = np.array(ends)
+            self._found["noise", level] = self.intervals(self.noise_law, ones, level)
         return self._found["noise", level]
 
     def full_ends(self, level: float) -> Floats:
@@ -184,11 +197,12 @@ class LinearFit:
         """
         law = self.full_law
         if ("full", level) not in self._found:
-            ends = self.noise_ends(level).copy()
-            for one, own in zip(np.eye(len(ends)), ends, strict=True):
-                if math.isfinite(own[0]):
-                    lower, upper = self.interval(law, one, level)
-                    own[:] = min(lower, own[0]), max(upper, own[1])
+            own = self.noise_ends(level)
+            known = np.isfinite(own).all(axis=1)
+            ends = own.copy()
+            more = self.intervals(law, np.eye(len(own))[known], level)
+            ends[known, 0] = np.minimum(more[:, 0], own[known, 0])
+            ends[known, 1] = np.maximum(more[:, 1], own[known, 1])
             self._found["full", level] = ends
         return self._found["full", level]
 
@@ -197,17 +211,46 @@ class LinearFit:
         """Ends of intervals, that are searched for once."""
         return {}
 
+    def roots(self, law: LeastSquares, directions: Floats, values: Floats) -> Floats:
+        """Return signed roots of the statistics of combinations that are `values`.
+
+        nan where a combination is not identified.
+        """
+        matrix, shift = self.to_units
+        held = values - directions @ shift
+        return law.roots(directions @ matrix, held, self.told(directions))
+
+    def errors(self, law: LeastSquares, directions: Floats) -> Floats:
+        """Return standard errors of combinations; infinite where they are not identified.
+
+        Where intervals are searched for, their half length over 1.96.
+        """
+        if law.clear:
+            return np.where(self.told(directions), self.sds(law, directions), math.inf)
+        low, high = self.intervals(law, directions, 0.95).T
+        known = np.isfinite(low)
+        return np.where(known, (high - np.where(known, low, 0.0)) / 2 / ndtri(0.975), math.inf)
+
     def distance(self, law: LeastSquares, conditions: Floats, values: Floats) -> float:
         """Return how far ``conditions · params = values`` is from the data, to hold against χ²."""
         matrix, shift = self.to_units
         return law.distance_to(conditions @ matrix, values - conditions @ shift)
 
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Which parameters have a noise interval of 95 % with ends, shape (parameters,)."""
+        return np.asarray(np.isfinite(self.noise_ends(0.95)).all(axis=1))
+
     def slopes_test(self) -> tuple[float, float, float]:
-        """Return χ², degrees of freedom and p-value of all slopes being 0; nan if unknown."""
-        slopes = len(self.call.names) - 1
+        """Return χ², degrees of freedom and p-value of all identified slopes being 0.
+
+        nan where there are none, or no residuals' variance.
+        """
+        known = np.flatnonzero(self.identified[self.model.intercept :]) + self.model.intercept
+        slopes = len(known)
         if not slopes or not self.sampled:
             return math.nan, float(slopes), math.nan
-        conditions = np.eye(len(self.names))[-slopes:]
+        conditions = np.eye(len(self.names))[known]
         statistic = max(self.distance(self.full_law, conditions, np.zeros(slopes)), 0.0)
         return statistic, float(slopes), float(chdtrc(slopes, statistic))
 
@@ -232,7 +275,13 @@ class LinearFit:
 
     @cached_property
     def rsquared(self) -> tuple[float, float]:
-        """Share of the response's variance that is explained, and its noise sd; nan if unknown."""
+        """Share of the response's variance that is explained, and its noise sd; nan if unknown.
+
+        Unknown too where there are slopes and none of them is identified.
+        """
+        slopes = self.identified[self.model.intercept :]
+        if len(slopes) and not slopes.any():
+            return math.nan, math.nan
         own, g = self.equations, self.equations.residual(self.theta)
         whole = own.response.copy()
         if self.model.intercept:
@@ -246,31 +295,56 @@ class LinearFit:
         return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
 
 
+def layout(call: MomentsCall, weights: str | None) -> Layout | None:
+    """Read off a formula what is public of the products of its columns; None where nothing is.
+
+    Rows that were shortened keep to none of it.
+    """
+    if call.row_norm < call.worst_case:
+        return None
+    apart = () if weights is None else (weights,)
+    own = cells(two_sided(call.formula, call.codebook, apart=apart).joint.blocks)
+    if not (own.levels[:-1] != NONE).any():
+        return None
+    left, right = np.triu_indices(len(own.factor))
+    functions = np.empty((len(own.factor),) * 2, dtype=np.int_)
+    functions[left, right] = functions[right, left] = own.products(left, right)
+    unit = np.concatenate([[1.0], call.divisor])
+    identities = Identities(
+        functions, own.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
+    )
+    low, high = (np.concatenate([[1.0], end]) for end in call.box)
+    return Layout(identities, own.levels, own.numbers, own.sizes, (low, high))
+
+
 def t_test(fit: LinearFit, constraints: object, level: float) -> pd.DataFrame:
     """Return one row a combination."""
     matrix, values, labels = read_constraints(fit, constraints)
-    sds, rows = fit.sds(fit.full_law, matrix), []
-    for own, value, known in zip(matrix, values, sds.tolist(), strict=True):
-        coef = float(own @ fit.params)
-        least = fit.distance(fit.full_law, own[None, :], np.array([value]))
-        z = math.copysign(math.sqrt(max(least, 0.0)), coef - value)
-        lower, upper = fit.interval(fit.full_law, own, level)
-        sd = known if math.isfinite(upper - lower) else math.inf
-        rows.append((coef, value, sd, z, 2 * float(ndtr(-abs(z))), lower, upper))
-    heads = ["estimate", "value", "std_error", "statistic", "p_value", "lower", "upper"]
-    return pd.DataFrame(rows, index=pd.Index(labels), columns=heads)
+    ends = fit.intervals(fit.full_law, matrix, level)
+    z = fit.roots(fit.full_law, matrix, values)
+    table = {
+        "estimate": matrix @ fit.params,
+        "value": values,
+        "std_error": fit.errors(fit.full_law, matrix),
+        "statistic": z,
+        "p_value": 2 * ndtr(-np.abs(z)),
+        "lower": ends[:, 0],
+        "upper": ends[:, 1],
+    }
+    return pd.DataFrame(table, index=pd.Index(labels))
 
 
 def wald_test(fit: LinearFit, constraints: object) -> pd.Series[float]:
-    """Return statistic, degrees of freedom and p-value."""
+    """Return statistic, degrees of freedom and p-value; nan where one is not identified."""
     matrix, values, _ = read_constraints(fit, constraints)
     if np.linalg.matrix_rank(matrix) < len(matrix):
         raise ArgumentError(
             f"constraints: {len(matrix)} of them are linearly dependent; leave out those that "
             "follow from others"
         )
-    statistic = max(fit.distance(fit.full_law, matrix, values), 0.0)
-    freedom = float(len(matrix))
+    freedom, statistic = float(len(matrix)), math.nan
+    if fit.told(matrix).all():
+        statistic = max(fit.distance(fit.full_law, matrix, values), 0.0)
     numbers = [statistic, freedom, float(chdtrc(freedom, statistic))]
     return pd.Series(numbers, index=["statistic", "df", "p_value"], name="wald_test")
 
