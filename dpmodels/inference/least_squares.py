@@ -215,11 +215,6 @@ class LeastSquares:
         score = vectors * np.sqrt(np.maximum(values, _SINGULAR * values[-1]))
         return np.asarray(self._factors[0] @ (self._factors[1] @ score))
 
-    def sd(self, direction: Floats) -> float:
-        """Return the sd of ``direction · θ`` in the delta form, no less than its rounding."""
-        rounding = ROUNDING * float(np.abs(direction) @ np.abs(self._starts[1]))
-        return math.hypot(float(np.linalg.norm(direction @ self.root)), rounding)
-
     def sds(self, directions: Floats) -> Floats:
         """Return the sds of ``directions · θ`` in the delta form, no less than their rounding."""
         rounding = ROUNDING * (np.abs(directions) @ np.abs(self._starts[1]))
@@ -279,10 +274,8 @@ class LeastSquares:
 
     def told(self, directions: Floats) -> NDArray[np.bool_]:
         """Return which of ``directions · θ`` the release tells anything of."""
-        if not (self.clear or self.equations.searched):
-            return np.zeros(len(directions), dtype=bool)
-        known: NDArray[np.bool_] = self._combined(directions).known
-        return known
+        asked = self.clear or self.equations.searched
+        return self._combined(directions).known & asked
 
     def intervals(self, directions: Floats, level: float, known: NDArray[np.bool_]) -> Floats:
         """Return the ends of what is not refused of ``directions · θ``, shape (directions, 2).
@@ -320,7 +313,7 @@ class LeastSquares:
         conditions, values = conditions / lengths[:, None], values / lengths
         if self.clear:
             off = conditions @ self._starts[0] - values
-            sds = np.array([self.sd(one) for one in conditions])
+            sds = self.sds(conditions)
             away = np.linalg.pinv(conditions @ self.root / sds[:, None]) @ (off / sds)
             return float(away @ away)
         free, lift = null_space(conditions), np.linalg.pinv(conditions)
@@ -358,7 +351,7 @@ class LeastSquares:
     def _search(self, direction: Floats, width: float) -> tuple[float, float]:
         length = float(np.linalg.norm(direction))
         unit = direction / length
-        sd = self.sd(unit)
+        sd = float(self.sds(unit[None])[0])
         lower, upper = (length * self._end(sign * unit, width, sd) for sign in (-1, 1))
         return (-lower, upper) if math.isfinite(lower + upper) else (-math.inf, math.inf)
 

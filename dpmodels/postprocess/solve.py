@@ -292,7 +292,7 @@ def normal_equations(
     if layout is not None:
         about = np.eye(size)
         about[0] += layout.identities.shift
-        squares = np.array([own.form_sd(np.outer(one, one)) for one in about.T])
+        squares = np.sqrt(np.maximum(own.shared(about, about, about), 0.0))
         more = added(moments, own.score_noise(np.eye(size)[0]), squares, layout)
     return replace(own, more=more)
 

@@ -120,8 +120,8 @@ class LMResult(Result):
         ``params / bse`` where a coefficient's own sum of squares is ten of its
         noise sds or more; nan where the coefficient is not identified.
         """
-        fit, size = self.linear, len(self.linear.names)
-        return self._series(fit.roots(fit.full_law, np.eye(size), np.zeros(size)), "tvalues")
+        fit, ones = self.linear, np.eye(len(self.linear.names))
+        return self._series(fit.roots(fit.full_law, ones, 0 * ones[0]), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -233,18 +233,15 @@ class LMResult(Result):
         Returns
         -------
         Series
-            nan where a row is incomplete, and where it needs a coefficient that
-            is not :attr:`identified`.
+            nan where a row is incomplete, or needs a coefficient not :attr:`identified`.
 
         Raises
         ------
         NotAvailable
             Where every row needs such a coefficient.
         """
-        rows = self._coded(newdata)
-        told = self._told(rows)
-        complete = np.isfinite(rows).all(axis=0)
-        if complete.any() and not told.any():
+        told = self._told(rows := self._coded(newdata))
+        if np.isfinite(rows).all(axis=0).any() and not told.any():
             raise NotAvailable(
                 "predict() is not available: every row needs a coefficient that is not identified "
                 "at this budget; conf_int() says which"
@@ -255,8 +252,7 @@ class LMResult(Result):
     def _told(self, rows: Floats) -> NDArray[np.bool_]:
         """Return of which rows, by columns, the expected response is identified."""
         told = np.asarray(np.isfinite(rows).all(axis=0))
-        for start in range(0, len(told), _ROWS):
-            own = np.flatnonzero(told[start : start + _ROWS]) + start
+        for own in np.split(np.flatnonzero(told), range(_ROWS, int(told.sum()), _ROWS)):
             told[own] = self.linear.told(rows[:, own].T)
         return told
 

@@ -15,16 +15,13 @@ from scipy.special import chdtrc, ndtr, ndtri
 
 from dpmodels.codebook import Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
-from dpmodels.formula.products import NONE, cells
-from dpmodels.formula.response import two_sided
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
-from dpmodels.postprocess.bound import Identities
-from dpmodels.postprocess.few_rows import Layout
 from dpmodels.postprocess.solve import NormalEquations, even, least_squares, normal_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.lm_layout import layout
 from dpmodels.typing import Floats
 
 # How columns are called in tables.
@@ -293,28 +290,6 @@ class LinearFit:
         value = min(max(1 - rest / total, 0.0), 1.0)
         sd = own.form_sd(left - (1 - value) * form) / total
         return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
-
-
-def layout(call: MomentsCall, weights: str | None) -> Layout | None:
-    """Read off a formula what is public of the products of its columns; None where nothing is.
-
-    Rows that were shortened keep to none of it.
-    """
-    if call.row_norm < call.worst_case:
-        return None
-    apart = () if weights is None else (weights,)
-    own = cells(two_sided(call.formula, call.codebook, apart=apart).joint.blocks)
-    if not (own.levels[:-1] != NONE).any():
-        return None
-    left, right = np.triu_indices(len(own.factor))
-    functions = np.empty((len(own.factor),) * 2, dtype=np.int_)
-    functions[left, right] = functions[right, left] = own.products(left, right)
-    unit = np.concatenate([[1.0], call.divisor])
-    identities = Identities(
-        functions, own.factor / unit, np.concatenate([[0.0], call.origin / call.divisor])
-    )
-    low, high = (np.concatenate([[1.0], end]) for end in call.box)
-    return Layout(identities, own.levels, own.numbers, own.sizes, (low, high))
 
 
 def t_test(fit: LinearFit, constraints: object, level: float) -> pd.DataFrame:
