@@ -22,6 +22,7 @@ from dpmodels.mechanisms.covariance.mod_sulq import ModSulq as ModSulq
 from dpmodels.mechanisms.covariance.none import Unprivate as Unprivate
 from dpmodels.mechanisms.covariance.projection import Projection as Projection
 from dpmodels.mechanisms.covariance.rounds import Rounds as Rounds
+from dpmodels.mechanisms.covariance.rounds_pure import RoundsPure as RoundsPure
 from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
@@ -63,6 +64,7 @@ COVARIANCE: dict[str, type[CovarianceMechanism]] = {
     "iterative": Iterative,
     "coinpress": CoinPress,
     "rounds": Rounds,
+    "rounds_pure": RoundsPure,
     "projection": Projection,
     "zero": Zero,
     "none": Unprivate,

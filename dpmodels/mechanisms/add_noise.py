@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.release_terms import release_terms
@@ -101,15 +102,26 @@ def laplace_multipliers(
     return tuple(total / (share * guarantee.eps) * ROUND_UP for share in shares)
 
 
+def _normal_tail(chance: float) -> float:
+    return -float(ndtri(chance))
+
+
+def _laplace_tail(chance: float) -> float:
+    return -math.log(2 * chance)
+
+
 class Law(NamedTuple):
     """A law of integer noise with one scale."""
 
     draw: Callable[[float, int, Entropy], Integers]  # Takes scale, size and entropy
     sd: float  # Standard deviation in units of the scale, for scales of many steps
+    smallest: float = SMALLEST_SCALE  # Scale that counts as many steps
+    # What noise of scale 1 exceeds with a small probability.
+    beyond: Callable[[float], float] = _normal_tail
 
 
 GAUSSIAN = Law(discrete_gaussian, 1.0)
-LAPLACE = Law(discrete_laplace, math.sqrt(2))
+LAPLACE = Law(discrete_laplace, math.sqrt(2), SMALLEST_LAPLACE, _laplace_tail)
 
 
 @dataclass(frozen=True)

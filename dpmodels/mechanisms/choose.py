@@ -1,16 +1,13 @@
 """From the word ``mechanism=`` of a verb to a strategy; ``"auto"`` by public facts alone.
 
-Every rule of ``"auto"`` is in closed form, on the assumption of rows half as long as the bound
-allows (as long, where each is divided by its norm), with eigenvalues that fall as 1/i:
+Nothing is assumed of the lengths of rows, which decide what serves best and are private:
 
-- Gaussian guarantees: ``gauss``, whose noise has a known law, where it is
-  predicted to lose less than 5 % of the energy that the wanted components capture (of the norm of
-  the covariance where all are wanted), or where rows are too few for clipping to gain; else
-  ``shells``.
-- Pure guarantees: ``laplace`` by the same rule, else ``adaptive_pure``; but
-  ``ppca`` where that is predicted to capture 15 % more.
-- Where the number of rows is private or not known beforehand: the one with a
-  known law.
+- ``rounds``, or ``rounds_pure`` for a pure guarantee, which learn them first and go by what they
+  release; unless every row is divided by its norm, or the rows can be read only once, or are so few
+  that their lengths would be lost in noise.
+- There ``gauss`` or ``laplace``: of what reads the rows once their worst loss is the least. Of rows
+  of the unit sphere ``ppca`` instead of ``laplace`` where that is predicted to capture 15 % more,
+  with eigenvalues that fall as 1/i.
 - Counts: the one with less noise; for one mean of a public number of rows
   ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
   within its bounds: ``rounds`` where the public number of rows tells of a range.
@@ -34,6 +31,8 @@ from dpmodels.mechanisms.count_noise import one_mean
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.counts.rounds import RANGE_SHARE, pays
+from dpmodels.mechanisms.covariance.rounds import Rounds
+from dpmodels.mechanisms.covariance.rounds_pure import RoundsPure
 from dpmodels.mechanisms.protocol import (
     CountMechanism,
     CovarianceMechanism,
@@ -42,8 +41,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
-from dpmodels.privacy import Guarantee, PureDP, gaussian_multiplier
-from dpmodels.statistics import moment_sensitivity, moment_weights
+from dpmodels.privacy import Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
 
@@ -92,17 +90,13 @@ def _checked(mechanism: object, example: type) -> Any:
     )
 
 
-# Rows longer than this leave nothing to be clipped.
-LONG = 0.9
-# What gauss and laplace may cost, and how much more ppca has to capture: choices.
-SMALL = 0.05
+# How much more ppca has to capture: a choice.
 BETTER = 1.15
-# What adaptive_pure, whose radius may be up to twice too long, leaves of the noise of laplace.
-ADAPTED = 0.6
-# Rows over the noise multiplier: with fewer, clipping gains less than what it costs.
-FEW = 150
 # By this part simulated losses exceed the formulas' where they are far from random.
 LATE = 0.3
+# Rows over the noise sd of one of their numbers by length: with fewer, rounds may lose more than
+# they gain. Laplace noise is told from rows later. Held against simulated rows.
+ENOUGH, ENOUGH_PURE = 8, 32
 
 
 def auto_moments(
@@ -110,15 +104,51 @@ def auto_moments(
 ) -> tuple[str, str]:
     """Return the name of a mechanism of the table and the reason, as it is printed.
 
-    `rows` is None where their number is private or not known yet, `known` the names the verb
-    takes.
+    `rows` is None where their number is private or not known yet, `known` the names that the verb
+    and the data take.
     """
-    lawful = "laplace" if isinstance(guarantee, PureDP) and "laplace" in known else "gauss"
+    pure = isinstance(guarantee, PureDP)
+    plain = "laplace" if pure and "laplace" in known else "gauss"
+    name = "rounds_pure" if pure else "rounds"
+    if facts.unit:
+        if (
+            isinstance(guarantee, PureDP)
+            and rows
+            and "ppca" in known
+            and _wanted(facts) < facts.columns
+        ):
+            return _directions(facts, guarantee.eps, rows, plain)
+        return plain, "rows of one length leave no radius to be found."
+    if name not in known:
+        return plain, "it reads the rows once, and has the least to lose where they are short."
+    seen = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
+    told = f"numbers of rows by length with a noise sd of {seen:.2g}"
     if rows is None:
-        return lawful, "its noise has a known law; the number of rows is not known beforehand."
-    if isinstance(guarantee, PureDP):
-        return _pure(facts, guarantee.eps, max(rows, 1), lawful, known)
-    return _gaussian(facts, guarantee, max(rows, 1), known)
+        return name, f"it finds the centre and the radius of the rows first, by {told}."
+    if rows < (ENOUGH_PURE if pure else ENOUGH) * seen:
+        return plain, f"n = {rows:,} is too few to find a radius of the rows by {told}."
+    return name, f"at n = {rows:,} it can find the centre and the radius of the rows, by {told}."
+
+
+def noise_of_lengths(strategy: Rounds | RoundsPure, facts: Facts, guarantee: Guarantee) -> float:
+    """Return the noise sd of the numbers of rows by length that a radius is chosen by."""
+    scales = strategy.plan(facts, guarantee).scales
+    *_, last = (scales[name] for name in scales if name.startswith("lengths"))
+    return last * (math.sqrt(2) if isinstance(strategy, RoundsPure) else 1.0)
+
+
+def _directions(facts: Facts, eps: float, rows: int, plain: str) -> tuple[str, str]:
+    """Choose between directions and a matrix for rows of the unit sphere."""
+    weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
+    scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
+    matrix = noise_loss(facts, math.sqrt(2) * scale / rows)
+    own = directions_loss(facts, rows * eps / scatter_range(facts))
+    name, other = ("ppca", plain) if 1 - own > BETTER * (1 - matrix) else (plain, "ppca")
+    lost = {"ppca": own, plain: matrix}
+    return name, (
+        f"at n = {rows:,} it is predicted to lose {_percent(lost[name])} of the captured energy, "
+        f"{other} {_percent(lost[other])}."
+    )
 
 
 def auto_counts(
@@ -157,58 +187,8 @@ def auto_counts(
     )
 
 
-def _gaussian(
-    facts: Facts, guarantee: Guarantee, rows: int, known: frozenset[str]
-) -> tuple[str, str]:
-    weights = moment_weights(facts.adjacency, centred=facts.centred)
-    sensitivity = moment_sensitivity(facts.adjacency, weights)
-    multiplier = gaussian_multiplier(guarantee)
-    loss, of = _loss(facts, multiplier * sensitivity / math.sqrt(2) / rows)
-    short = facts.row_length < LONG and rows >= FEW * multiplier and "shells" in known
-    if loss < SMALL or not short:
-        return "gauss", f"at n = {rows:,} its noise is predicted to cost {_percent(loss)} of {of}."
-    return "shells", (
-        f"at n = {rows:,} the noise of gauss is predicted to cost {_percent(loss)} of {of}; noise "
-        "by the length of the rows costs less where they are short."
-    )
-
-
-def _pure(
-    facts: Facts, eps: float, rows: int, lawful: str, known: frozenset[str]
-) -> tuple[str, str]:
-    weights = absolute_weights(facts.adjacency, facts.columns, centred=facts.centred)
-    scale = absolute_sensitivity(facts.adjacency, facts.columns, weights) / eps
-    sd = math.sqrt(2) * scale / rows
-    loss, of = _loss(facts, sd)
-    cost = f"noise is predicted to cost {_percent(loss)} of {of}"
-    short = facts.row_length < LONG and rows * eps >= FEW and "adaptive_pure" in known
-    adapts = loss >= SMALL and short
-    if loss >= SMALL and "ppca" in known and _wanted(facts) < facts.columns:
-        matrix = noise_loss(facts, ADAPTED * sd if adapts else sd)
-        own = directions_loss(facts, rows * eps / scatter_range(facts))
-        if 1 - own > BETTER * (1 - matrix):
-            return "ppca", (
-                f"at n = {rows:,} it is predicted to lose {_percent(own)} of {of}, laplace "
-                f"{_percent(loss)}."
-            )
-    if adapts:
-        return "adaptive_pure", (
-            f"at n = {rows:,} the Laplace {cost}; inside a radius found privately it costs less "
-            "where rows are short."
-        )
-    return lawful, f"at n = {rows:,} its {cost}."
-
-
 def _percent(share: float) -> str:
     return "100%" if share > 0.995 else f"{100 * share:.2g}%"
-
-
-def _loss(facts: Facts, sd: float) -> tuple[float, str]:
-    """Return what noise of an sd costs, and of what: energy, or the norm of the covariance."""
-    if _wanted(facts) < facts.columns:
-        return noise_loss(facts, sd), "the captured energy"
-    norm = float(np.linalg.norm(_eigenvalues(facts)))
-    return sd * math.sqrt(facts.columns * (facts.columns + 1)) / norm, "the covariance"
 
 
 def noise_loss(facts: Facts, sd: float) -> float:
@@ -254,9 +234,9 @@ def _wanted(facts: Facts) -> int:
 
 
 def _eigenvalues(facts: Facts) -> Floats:
-    """Return the reference spectrum, in units of the squared row norm."""
+    """Return the reference spectrum of rows of the unit sphere."""
     values = 1 / np.arange(1.0, facts.columns + 1)
-    return np.asarray(facts.row_length**2 * values / values.sum())
+    return np.asarray(values / values.sum())
 
 
 def _gaps(facts: Facts) -> tuple[Floats, float]:

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, add_noise, noised_symmetric
+from dpmodels.mechanisms.add_noise import (
+    ROUND_UP,
+    SMALLEST_SCALE,
+    NoisyMoments,
+    add_noise,
+    in_steps,
+    noise_of,
+    noised_count,
+    noised_symmetric,
+)
+from dpmodels.mechanisms.eigenvalues import trace_cap
+from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.postprocess.shells import Increment
+from dpmodels.postprocess.shells import Increment, accumulate
+from dpmodels.privacy import split_gaussian
+from dpmodels.released import MomentNoise
+from dpmodels.statistics import Statistic
 from dpmodels.statistics.increments import (
     doublings,
     increment_sensitivity,
     increments,
     trace_weight,
 )
+from dpmodels.typing import Floats
 
 # Of the budget, from the outside in: a choice.
 SHARES = (0.5, 0.3, 0.2)
@@ -88,3 +104,52 @@ def noised_shells(
         noisy = add_noise(trace, sigma / weight, entropy) / unit
         found.append(Increment(matrix, float(noisy[0]), off / unit))
     return found
+
+
+class ShellNoise(NamedTuple):
+    """A lattice, and the noise on it of the count, the sum and all increments."""
+
+    lattice: Lattice
+    steps: MomentNoise  # Of the second moment, the sum of the increments
+    scales: dict[str, float]
+
+
+def shell_noise(facts: Facts, multiplier: float) -> ShellNoise:
+    """Return the noise of one Gaussian release of count, sum and increments together.
+
+    `multiplier` is the noise scale over the L2 sensitivity of all of them. BudgetError if the
+    noise leaves no useful lattice.
+    """
+    first = COUNT_SHARE[facts.centred]
+    shares = (first, *((1 - first) * share for share in SHARES))
+    counting, *own = split_gaussian(multiplier, shares)
+    count = gaussian_count(facts, counting * ROUND_UP)
+    lattice = shell_lattice(facts, own, count.rows, np.nan_to_num(count.total))
+    scales = shell_scales(facts, lattice, own)
+    levels = shells(facts.columns)
+    diagonal = math.hypot(
+        *(s / 4.0**at for s, at in zip(scales.values(), (*levels[1:], levels[-1]), strict=True))
+    )
+    steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
+    steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
+    return ShellNoise(lattice, steps, scales)
+
+
+class Accumulated(NamedTuple):
+    """Noisy moments, the second the sum of increments; and an estimate that is closer."""
+
+    moments: NoisyMoments
+    estimate: Floats
+    rows: int
+
+
+def accumulated(
+    statistic: Statistic, plan: Plan, entropy: Entropy, rule: str | None = "auto"
+) -> Accumulated:
+    """Release count, sum and increments of clipped moments with the noise of a plan."""
+    exact, rows = statistic.cross()
+    count, total = noised_count(exact[0], plan, entropy)
+    noisy = noised_shells(exact, 0, plan, entropy)
+    second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
+    estimate = accumulate(noisy, rule, trace_cap(plan.facts, rows))
+    return Accumulated(NoisyMoments(count, total, second, noise_of(plan)), estimate, rows)

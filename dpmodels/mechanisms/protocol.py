@@ -38,9 +38,7 @@ class Facts:
     adjacency: Adjacency
     centred: bool  # Whether the mean is taken off
     components: int = 0  # How many components are wanted, from 1 to `columns`; 0 stands for all
-    # Assumed length of a row as a share of the bound, in (0, 1]; for the automatic choice,
-    # which no guarantee rests on.
-    row_length: float = 0.5
+    unit: bool = False  # Whether every row is divided by its norm; for the automatic choice
 
 
 @dataclass(frozen=True)

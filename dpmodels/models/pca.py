@@ -17,7 +17,7 @@ from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
 # What mechanism="auto" may stand for: a table of components needs to tell them from noise.
-LAWFUL = frozenset({"gauss", "shells", "laplace"})
+LAWFUL = frozenset({"gauss", "rounds", "laplace", "rounds_pure"})
 
 
 def dp_pca(
@@ -79,8 +79,9 @@ def dp_pca(
     mechanism : str or instance
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE`` or
         ``dp.mechanisms.SUBSPACE``; the automatic choice goes by public facts
-        and is explained in the table. ``"rounds"`` is for bounds that are much too
-        wide and for counts at the edge of their bounds; ``"auto"`` does not take it.
+        and is explained in the table. It is ``"rounds"``, or ``"rounds_pure"`` without
+        delta, wherever rows can be read again and are not too few: these find the
+        centre and the radius of the rows first, and what lies outside is shortened to it.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of :attr:`PCAResult.cov`, free
         of charge; some mechanisms use it within.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
 from dpmodels.errors import ArgumentError, said
-from dpmodels.mechanisms import SUBSPACE, Facts, choose
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.models.crossing import Way
 from dpmodels.postprocess.denoise import RULES
@@ -20,6 +20,9 @@ from dpmodels.sites import together
 from dpmodels.typing import Coder
 
 Made = TypeVar("Made")
+MANY_PASSES = frozenset(
+    name for name, kind in COVARIANCE.items() if getattr(kind, "passes", "one") == "many"
+)
 
 
 def scaled_way(
@@ -39,13 +42,15 @@ def scaled_way(
     )
     columns = len(own.public.names)
     kept = checked_ncomp(words.get("ncomp"), columns)
-    facts = Facts(columns, relation, center, kept, 1.0 if own.scaling.unit else 0.5)
+    facts = Facts(columns, relation, center, kept, own.scaling.unit)
     known = frozenset(table) if automatic is None else automatic
     options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
         rows = together(one.nrows for one in private) if relation.n_public else None
-        automatic = partial(auto_moments, facts, question.guarantee, rows, known)
+        once = not all(one.rereadable for one in private)
+        able = known - MANY_PASSES if once else known
+        automatic = partial(auto_moments, facts, question.guarantee, rows, able)
         choice = choose(mechanism, table, automatic, options)
         if scale == "sd" and type(choice.strategy) in SUBSPACE.values():
             raise ArgumentError(

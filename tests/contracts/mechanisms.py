@@ -120,6 +120,7 @@ MECHANISMS = (
     Mechanism("iterative", PURE, counts="laplace", directions=True, slow=True),
     Mechanism("coinpress", GAUSSIAN, counts="gaussian", slow=True, rereads=True),
     Mechanism("rounds", GAUSSIAN, law="gaussian", counts="gaussian", rereads=True),
+    Mechanism("rounds_pure", PURE, law="laplace", counts="laplace", tried="rounds", rereads=True),
     Mechanism("adaptive", GAUSSIAN, counts="gaussian", slow=True),
     Mechanism("adaptive_pure", PURE, counts="laplace", tried="adaptive", slow=True),
     Mechanism("zero", PURE, exact=False, baseline=True),

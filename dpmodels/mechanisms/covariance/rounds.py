@@ -3,19 +3,21 @@
 Theorem
     Every round is a Gaussian mechanism, given what the rounds before released; their multipliers
     are fixed beforehand, so together they satisfy (ε, δ) with the exact trade-off of one Gaussian
-    mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²``. Centre and radius of a round are functions of
-    released values and public facts.
+    mechanism, or ρ-zCDP: ``1/m² = Σ 1/m_j²``. Centre and radius of a round, and whether the last
+    is of moments or of increments, are functions of released values and public facts.
 Sensitivity
     In each round a row is held in the unit ball of that round's centre and radius: an integer
     vector of norm at most ``2**bits`` that depends on that row and released values alone. So sums
     of rows have the sensitivity of :func:`dpmodels.mechanisms.noisy_count.gaussian_count`, numbers
-    of rows by length √2, or 1 for a row more, since a row is in one cell at most, and the last
-    round, the augmented moments, that of :func:`dpmodels.statistics.moment_sensitivity`.
+    of rows by length √2, or 1 for a row more, since a row is in one cell at most. The last round
+    has that of :func:`dpmodels.statistics.moment_sensitivity`, or increments that of
+    :func:`dpmodels.statistics.increments.increment_sensitivity`.
 Noise
-    Independent discrete Gaussians of at least 2²⁰ steps: on the sum of the rows in the codebook's
-    ball (3 % of the budget), on their lengths about its mean (2 %), on the sum of the rows held in
-    the ball of most of them (3 %), on the lengths about the second mean (3 %), and on the moments
-    about it, with σ on the diagonal and σ/√2 off it (the rest).
+    Independent discrete Gaussians of at least 2²⁰ steps, in three turns: on the sum of the rows
+    held in the ball so far (2 % of the budget each), and on their lengths about its mean (1, 1 and
+    3 %, the last up to 26 % for few columns); with the rest on the moments about the third mean, σ
+    on the diagonal and σ/√2 off it. Where the mean is not taken off there is one turn, of lengths
+    about the public centre; and the last round may be of increments as in ``shells``.
 Numerics
     exact: in every round an integer statistic and integer noise of exact law; what happens in
     floating point in between happens to released values.
@@ -32,71 +34,36 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import astuple, dataclass, replace
+from typing import ClassVar
 
-import numpy as np
-
-from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
-    add_noise,
     gaussian_scales,
     hand_over,
     noised_moments,
 )
+from dpmodels.mechanisms.ball_rounds import MOMENTS, Found, found, shares, sum_scales
+from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
+from dpmodels.mechanisms.increments_gain import increments_gain
 from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
-from dpmodels.released import Ball, Card, MomentsRelease
-from dpmodels.statistics import Passes, Statistic, moments
-from dpmodels.statistics.norms import norm_counts, row_sums
-from dpmodels.typing import Floats
+from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.statistics import Passes, Statistic, clipped_moments, moments
 
-# Of the budget. A choice: a ninth at most is lost where nothing is learnt.
-SHARES = {"sum 1": 0.03, "lengths 1": 0.02, "sum 2": 0.03, "lengths 2": 0.03, "moments": 0.89}
-# A choice: radii are told apart by 19 %, and bounds may be thousands of times too wide.
-PER_OCTAVE, OCTAVES = 4, 14
-# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up.
-UNITS = 2**24
-
-
-class Lengths(NamedTuple):
-    """Released numbers of rows by length, up to each radius, and the noise of each of them."""
-
-    radii: Floats
-    counts: Floats
-    sd: float
-
-    @property
-    def told(self) -> Floats:
-        """The counts that are told from noise, 0 for the others.
-
-        The largest of k normal variables seldom exceeds ``√(2 log k) + 1``.
-        """
-        faint = self.sd * (math.sqrt(2 * math.log(self.counts.size)) + 1)
-        return np.where(self.counts > faint, self.counts, 0.0)
-
-    def radius(self, noise: float, power: int) -> float:
-        """Return where noise and what is cut off the sum of ``length**power`` are least.
-
-        `noise` is that of the sum for a radius of 1; it grows as ``radius**power``. The largest
-        radius where no row is told of.
-        """
-        told = self.told
-        if not told.any():
-            return float(self.radii[-1])
-        powers = self.radii**power
-        cut = np.maximum(powers - powers[:, None], 0.0) @ told
-        return float(self.radii[np.argmin(np.hypot(noise * powers, cut))])
-
-    def beyond(self, radius: float) -> tuple[float, float]:
-        """Return the share of the rows that are longer than one of the radii, and its noise."""
-        rows, longer = max(float(self.counts.sum()), 1.0), self.radii > radius
-        return float(self.counts[longer].sum()) / rows, self.sd * math.sqrt(longer.sum()) / rows
+# Of the budget, turn by turn to the sum and to the lengths; see `shares` for the last. Choices: a
+# tenth at most is lost where nothing is learnt, but for few columns.
+TURNS = ((0.02, 0.01), (0.02, 0.01), (0.02, 0.03))
+LEAST = 0.5
+# A choice: increments have an estimate whose error has no known law.
+WORTH = 0.72
+# Names of scales, of the noise in the number of rows and in the sum of the increments.
+COUNT, DIAGONAL = "count", "diagonal"
 
 
 @dataclass(frozen=True)
@@ -104,15 +71,15 @@ class Rounds:
     """Centre and radius first, then the moments about the one within the other.
 
     Made for rows that do not fill the box of the codebook: counts at the edge of their bounds, and
-    bounds that are too wide. Reads the rows five times.
+    bounds that are too wide. Reads the rows seven times; twice where the mean is not taken off.
 
     Examples
     --------
     >>> from dpmodels.mechanisms import Facts
     >>> from dpmodels.privacy import ZCDP, adjacency
-    >>> plan = Rounds().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(0.5))
+    >>> plan = Rounds().plan(Facts(30, adjacency("replace"), centred=True), ZCDP(0.5))
     >>> len(plan.events), plan.events[-1].describe()
-    (5, 'Gaussian, multiplier 1.06')
+    (7, 'Gaussian, multiplier 1.06')
     """
 
     card: ClassVar[Card] = Card(
@@ -133,17 +100,23 @@ class Rounds:
         BudgetError
             For a pure guarantee, which Gaussian noise does not give.
         """
-        wanted = {name: own for name, own in SHARES.items() if facts.centred or "sum" not in name}
+        wanted = shares(facts, TURNS, LEAST)
         whole = gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = dict(zip(wanted, split_gaussian(whole, list(wanted.values())), strict=True))
-        lattice, steps = gaussian_scales(facts, multipliers["moments"])
-        moved = math.sqrt(2) if facts.adjacency.n_public else 1.0
-        scales = {
-            name: gaussian_count(facts, own).total if "sum" in name else own * moved
-            for name, own in multipliers.items()
-            if name != "moments"
-        }
-        scales = {name: scale * ROUND_UP for name, scale in scales.items()}
+        last, scales = multipliers[MOMENTS], dict[str, float]()
+        for name, own in multipliers.items():
+            if name.startswith("lengths"):
+                moved = math.sqrt(2) if facts.adjacency.n_public else 1.0
+                scales[name] = own * moved * ROUND_UP
+            elif name.startswith("sum"):
+                scales |= sum_scales(int(name.split()[1]), gaussian_count(facts, own))
+        lattice, steps = gaussian_scales(facts, last)
+        if not facts.centred:
+            coarse, increments, own_scales = shell_noise(facts, last)
+            shrink = (coarse.radius / lattice.radius) ** 2
+            steps = MomentNoise(*(max(step * shrink, SMALLEST_SCALE) for step in astuple(steps)))
+            lattice, scales = coarse, scales | own_scales
+            scales |= {COUNT: increments.count, DIAGONAL: increments.diagonal}
         events = tuple(GaussianEvent(own) for own in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)
 
@@ -155,59 +128,19 @@ class Rounds:
         """Read and add noise, round by round; rows of one length are not held in another ball."""
         if not isinstance(statistic, Passes):
             raise ArgumentError("statistic= is one of moments; expected what measure() returned")
-        public = statistic.scaling
-        held, ball = statistic, None
-        if not public.unit:
-            size, entry = plan.facts.columns, plan.steps.diagonal / plan.lattice.steps**2
-            # Of the sum that each turn's radius is for: of the rows, and of their squares.
-            noises = (
-                plan.scales.get("sum 2", 0.0) * math.sqrt(size),
-                entry * math.sqrt(size * (size + 1) / 2),
-            )
-            for turn, noise in enumerate(noises, start=1):
-                held = _about_the_mean(held, f"sum {turn}", plan, entropy)
-                seen = _lengths(held, public, f"lengths {turn}", plan, entropy)
-                held = _within(held, seen.radius(noise, power=turn))
-            found = held.scaling
-            if found.row_norm < public.row_norm:
-                ball = Ball(found.centre, found.row_norm, *seen.beyond(found.row_norm))
-            else:
-                held = statistic
-        exact, rows = held.measured(moments).cross()
+        seen = found(statistic, plan, entropy)
+        if seen.lengths is not None and not plan.facts.centred:
+            gain = increments_gain(seen.lengths, plan)
+            if gain.ratio < WORTH:
+                return self._increments(seen.at(gain.radius), plan, entropy)
+        exact, rows = seen.held.measured(moments).cross()
         noisy = noised_moments(exact, plan, entropy)
-        return hand_over(self.card, plan, noisy, rows, ball=ball)
+        return hand_over(self.card, plan, noisy, rows, ball=seen.ball)
 
-
-def _about_the_mean(passes: Passes, name: str, plan: Plan, entropy: Entropy) -> Passes:
-    """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
-    if name not in plan.scales:
-        return passes
-    exact, _ = passes.measured(row_sums).cross()
-    lattice, scale, noise = plan.lattice, plan.scales[name], gaussian_count(plan.facts, 1.0)
-    own = scale * lattice.radius
-    steps = [max(own * share, SMALLEST_SCALE) for share in (noise.rows / noise.total, 1.0)]
-    count = max(float(add_noise(exact[:1], steps[0], entropy)[0]) / lattice.radius, 1.0)
-    mean = add_noise(exact[1:], steps[1], entropy) / lattice.steps / count
-    # James and Stein's estimate: where the mean is lost in noise, the centre stays.
-    square = float(mean @ mean)
-    lost = lattice.columns * (scale / count) ** 2
-    mean = mean * max(1 - lost / square, 0.0) if square > 0 else mean
-    mean = mean / max(1.0, float(np.linalg.norm(mean)))
-    held = passes.scaling
-    return passes.rescaled(replace(held, centre=held.centre + mean * held.row_norm * held.scale))
-
-
-def _lengths(passes: Passes, public: Scaling, name: str, plan: Plan, entropy: Entropy) -> Lengths:
-    """Return noisy numbers of rows by their distance from the centre."""
-    fractions = 2.0 ** (-np.arange(PER_OCTAVE * OCTAVES, -1, -1) / PER_OCTAVE)
-    limits = tuple(int(end) for end in (fractions[:-1] * plan.lattice.radius) ** 2)
-    away = np.linalg.norm((passes.scaling.centre - public.centre) / public.scale)
-    farthest = public.row_norm + float(away)
-    exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
-    sd = plan.scales[name]
-    found = add_noise(exact * UNITS, max(sd * UNITS, SMALLEST_SCALE), entropy) / UNITS
-    return Lengths(fractions * farthest, found, sd)
-
-
-def _within(passes: Passes, radius: float) -> Passes:
-    return passes.rescaled(replace(passes.scaling, row_norm=radius))
+    def _increments(self, seen: Found, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Release increments within the ball instead of moments."""
+        exact = seen.held.measured(clipped_moments, shells(plan.facts.columns)[-1])
+        diagonal = plan.scales[DIAGONAL]
+        own = MomentNoise(plan.scales[COUNT], math.nan, diagonal, diagonal / math.sqrt(2))
+        noisy, estimate, rows = accumulated(exact, replace(plan, steps=own), entropy)
+        return hand_over(self.card, plan, noisy, rows, estimate, seen.ball)

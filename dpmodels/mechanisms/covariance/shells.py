@@ -29,36 +29,18 @@ Source
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import (
-    ROUND_UP,
-    SMALLEST_SCALE,
-    NoisyMoments,
-    hand_over,
-    in_steps,
-    noise_of,
-    noised_count,
-)
-from dpmodels.mechanisms.clipping_shells import (
-    SHARES,
-    noised_shells,
-    shell_lattice,
-    shell_scales,
-    shells,
-)
-from dpmodels.mechanisms.eigenvalues import trace_cap
-from dpmodels.mechanisms.noisy_count import COUNT_SHARE, gaussian_count
+from dpmodels.mechanisms.add_noise import hand_over
+from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess import denoise_values
-from dpmodels.postprocess.shells import accumulate
-from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
+from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier
 from dpmodels.released import Card, MomentsRelease
 from dpmodels.statistics import Statistic, clipped_moments
 
@@ -100,19 +82,7 @@ class Shells:
         """
         denoise_values(np.zeros(1), 0.0, self.denoise)
         multiplier = gaussian_multiplier(guarantee)
-        first = COUNT_SHARE[facts.centred]
-        shares = (first, *((1 - first) * share for share in SHARES))
-        counting, *own = split_gaussian(multiplier, shares)
-        count = gaussian_count(facts, counting * ROUND_UP)
-        lattice = shell_lattice(facts, own, count.rows, np.nan_to_num(count.total))
-        scales = shell_scales(facts, lattice, own)
-        levels = shells(facts.columns)
-        powers = (*levels[1:], levels[-1])
-        diagonal = math.hypot(
-            *(s / 4.0**power for s, power in zip(scales.values(), powers, strict=True))
-        )
-        steps = in_steps(lattice, (*count, math.nan, math.nan), SMALLEST_SCALE)
-        steps = replace(steps, diagonal=diagonal, off=diagonal / math.sqrt(2))
+        lattice, steps, scales = shell_noise(facts, multiplier)
         return Plan(guarantee, (GaussianEvent(multiplier),), lattice, facts, steps, scales)
 
     def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
@@ -122,10 +92,5 @@ class Shells:
 
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Add the planned noise to every increment, and sum them up."""
-        exact, rows = statistic.cross()
-        count, total = noised_count(exact[0], plan, entropy)
-        noisy = noised_shells(exact, 0, plan, entropy)
-        second = sum((part.matrix for part in noisy[1:]), noisy[0].matrix)
-        estimate = accumulate(noisy, self.denoise, trace_cap(plan.facts, rows))
-        moments = NoisyMoments(count, total, second, noise_of(plan))
+        moments, estimate, rows = accumulated(statistic, plan, entropy, self.denoise)
         return hand_over(self.card, plan, moments, rows, estimate)
