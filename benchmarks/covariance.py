@@ -10,7 +10,7 @@ Second moments about zero of rows in the unit ball, neighbours replace one row.
   positive semidefinite matrix), separate, adaptive, iterative and coinpress
   (both up to 50 columns), as in their papers.
 - ours: gauss (isometric coordinates, denoised), adaptive (the same within the
-  private radius), shells.
+  private radius), shells, and rounds, which mechanism="auto" takes here.
 
 The last columns are the best of ours over the best published, its standard
 error, and the best of ours over zero.
@@ -33,6 +33,7 @@ from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss
 from dpmodels.mechanisms.covariance.coinpress import CoinPress
 from dpmodels.mechanisms.covariance.gauss import Gauss
 from dpmodels.mechanisms.covariance.iterative import Iterative
+from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.separate import Separate
 from dpmodels.mechanisms.covariance.shells import Shells
 from dpmodels.noise import source
@@ -49,15 +50,19 @@ PUBLISHED = {
     "iterative": Iterative(),
     "coinpress": CoinPress(),
 }
-OURS = {"+gauss": Gauss(), "+adaptive": Adaptive(), "+shells": Shells()}
+OURS = {"+gauss": Gauss(), "+adaptive": Adaptive(), "+shells": Shells(), "+rounds": Rounds()}
 
 
 def estimate(strategy, release, rows):
     """The estimate a mechanism stands for, divided by the number of rows."""
     if release.estimate is not None:
-        return release.estimate / rows
-    if isinstance(strategy, Gauss):
-        return denoise(release.second / rows, release.noise.off / rows, "auto", 1.0)
+        unit = 1.0 if release.ball is None else release.ball.radius**2
+        return release.estimate / rows * unit
+    if isinstance(strategy, (Gauss, Rounds)):
+        # Rows about a public origin stay about it; the ball gives them another unit.
+        unit = 1.0 if release.ball is None else release.ball.radius**2
+        second, off = release.second / rows * unit, release.noise.off / rows * unit
+        return denoise(second, off, "auto", 1.0)
     return nearest_psd(release.second / rows, 1.0)
 
 

@@ -7,7 +7,8 @@ wages (CPS), persons (PUMS) and Adult's numbers where the data folder holds them
 Each with the bounds of its codebook, and with upper bounds so many times too
 high. Prints, for every strategy, the share of the non-private energy of the
 first components and the relative Frobenius error of ``fit.cov``, means over
-repetitions with the same noise for all; * marks the least error of a line.
+repetitions with the same noise for all; * marks the least error of a line. With --pure
+without delta, strategies with Laplace noise.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import dpmodels as dp
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 STRATEGIES = ("gauss", "shells", "adaptive", "coinpress", "rounds", "auto")
+PURE = ("laplace", "adaptive_pure", "rounds_pure", "auto")
 
 
 class Table(NamedTuple):
@@ -87,18 +89,19 @@ def widened(bounds, times):
     return {name: (low, low + times * (high - low)) for name, (low, high) in bounds.items()}
 
 
-def line(table, times, eps, components, repeats):
+def line(table, times, eps, components, repeats, pure=False):
     """Energy and error of every strategy, in means over repetitions."""
     book = dp.codebook(**widened(table.bounds, times))
     half = np.array([(high - low) / 2 for low, high in widened(table.bounds, times).values()])
     truth = np.cov(table.rows.to_numpy().T / half[:, None])
     best = np.linalg.eigvalsh(truth)[-components:].sum()
     found = {}
-    for strategy in STRATEGIES:
+    for strategy in PURE if pure else STRATEGIES:
         runs = []
         for seed in range(repeats):
             with dp.simulation(seed=seed):
-                words = {"eps": eps, "delta": 1e-6, "ncomp": components, "mechanism": strategy}
+                words = {"eps": eps, "ncomp": components, "mechanism": strategy}
+                words["delta"] = 0.0 if pure else 1e-6
                 fit = dp.dp_pca("~ .", table.rows, codebook=book, **words)
             frame = fit.loadings.transpose("variable", "component").to_numpy()
             energy = np.einsum("ij,ij->", frame, truth @ frame) / best
@@ -112,14 +115,16 @@ def main():
     parser.add_argument("--repeats", type=int, default=6)
     parser.add_argument("--eps", type=float, nargs="*", default=[0.3, 1.0])
     parser.add_argument("--times", type=int, nargs="*", default=[1, 10, 100])
+    parser.add_argument("--pure", action="store_true")
     words = parser.parse_args()
-    print(f"{'':30s}" + "".join(f"{name:>18s}" for name in STRATEGIES))
+    names = PURE if words.pure else STRATEGIES
+    print(f"{'':30s}" + "".join(f"{name:>18s}" for name in names))
     for name, table in tables(os.environ.get("DPMODELS_DATA", BESIDE)):
         count, columns = table.rows.shape
         components = min(6, columns - 1)
         for times in words.times:
             for eps in words.eps:
-                found = line(table, times, eps, components, words.repeats)
+                found = line(table, times, eps, components, words.repeats, words.pure)
                 least = min(error for _, error in found.values())
                 cells = "".join(
                     f"{energy:9.3f}{error:8.3g}{'*' if error == least else ' '}"

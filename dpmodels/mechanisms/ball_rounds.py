@@ -20,8 +20,9 @@ from dpmodels.statistics import Passes
 from dpmodels.statistics.norms import norm_counts, row_sums
 from dpmodels.typing import Floats
 
-# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up.
-UNITS = 2**24
+# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up; and
+# fewer where noise is so large that its steps would leave 64 bits.
+UNITS, MOST_STEPS = 2**24, 2.0**50
 MOMENTS = "moments"
 # About their mean rows that are cut off lie in many directions: of the second moment they take
 # about half as much in Frobenius norm as in trace. A choice.
@@ -160,8 +161,10 @@ def _lengths(
     away = np.linalg.norm((passes.scaling.centre - public.centre) / public.scale)
     farthest = public.row_norm + float(away)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
-    scale = max(plan.scales[f"lengths {turn}"], law.smallest / UNITS)
-    counts = add_noise(exact * UNITS, scale * UNITS, entropy, law) / UNITS
+    planned = plan.scales[f"lengths {turn}"]
+    units = max(int(min(UNITS, MOST_STEPS / planned)), 1)
+    scale = max(planned, law.smallest / units)
+    counts = add_noise(exact * units, scale * units, entropy, law) / units
     return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))
 
 

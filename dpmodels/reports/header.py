@@ -121,10 +121,29 @@ def closing(
             "Rows longer than the row norm, counted from a released centre, were shortened to it: "
             "what is told here is of the rows so held."
         )
+    notes.extend(_found(release))
     notes.extend(shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")
     notes.append(f"Source: {card.name}, {card.source}{see}.")
+    return tuple(notes)
+
+
+def _found(release: AnyRelease) -> tuple[str, ...]:
+    """Say what the first rounds of a release came to, where it does not show in the ball."""
+    if not isinstance(release, MomentsRelease) or not release.card.name.startswith("rounds"):
+        return ()
+    notes = []
+    if release.ball is None:
+        notes.append(
+            "The first rounds told of no smaller ball than the codebook's: rows were held there, "
+            "and the rounds' share of the budget bought nothing."
+        )
+    if release.estimate is not None:
+        notes.append(
+            "The lengths of the rows, as released, differ so much that increments between radii "
+            "were released instead of one matrix, with an estimate made of them."
+        )
     return tuple(notes)
 
 

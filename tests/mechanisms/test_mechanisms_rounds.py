@@ -250,6 +250,7 @@ def test_rows_whose_lengths_differ_widely_are_released_in_increments():
     assert fit.release.estimate is not None
     assert math.isfinite(fit.release.noise.off)
     assert errors["rounds"] < 0.6 * errors["gauss"]
+    assert "increments between radii" in str(fit.summary())
 
 
 def test_the_pure_twin_is_pure_and_better_than_one_release():
@@ -313,6 +314,14 @@ def test_many_columns_few_rows_and_next_to_no_budget_are_finite():
     release = Rounds().release(measured(rows, plan), plan, seeded(1))
     assert np.isfinite(release.second).all()
     assert release.ball is None
+
+
+def test_a_fit_says_where_the_first_rounds_bought_nothing():
+    rows = {"a": np.linspace(0, 1, 20), "b": np.linspace(1, 0, 20)}
+    words = {"codebook": dp.codebook(a=(0, 1), b=(0, 1)), "eps": 0.01, "delta": 1e-6}
+    fit = dp.dp_cov("~ a + b", rows, mechanism="rounds", **words)
+    assert fit.release.ball is None
+    assert "bought nothing" in str(fit.summary())
 
 
 def test_rows_all_equal_are_held_in_a_small_ball():

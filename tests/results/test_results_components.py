@@ -78,7 +78,7 @@ def test_every_row_lies_in_the_bounds(which, numbers, kind):
 
 @pytest.mark.parametrize("words", [{}, {"scale": None}, {"center": False}, {"scale": "sd"}])
 def test_bounds_are_those_of_the_corners(words):
-    fit = fitted("~ a + b + c", **words)
+    fit = fitted("~ a + b + c", mechanism="gauss", **words)
     corners = pd.DataFrame([*product((0, 10), (-3, 1), (18, 100))], columns=["a", "b", "c"])
     scores = fit.components.predict(corners).to_numpy()
     lower, upper = bounds(fit.components)
