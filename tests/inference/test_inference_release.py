@@ -18,7 +18,9 @@ TIMES, DELTA = 300, 1e-6
 def releases(rows, codebook, eps, times=TIMES, **words):
     """Release the exact moments of a table again and again, as ``dp_pca`` does once."""
     with dp.simulation(seed=2012):
-        first = dp.dp_pca("~ .", rows, codebook=codebook, eps=eps, delta=DELTA, **words)
+        first = dp.dp_pca(
+            "~ .", rows, codebook=codebook, eps=eps, delta=DELTA, mechanism="gauss", **words
+        )
         scaled = {key: words[key] for key in ("scale", "center") if key in words}
         design = private_design("~ .", rows, codebook, **scaled)
         facts = Facts(len(first.call.names), first.release.adjacency, centred=first.call.center)
