@@ -66,10 +66,14 @@ class HouseRecipe:
         """Run the verb on rows."""
         return self.verb(self.formula, rows, **self.words)
 
-    def batch(self, rows: Any, runs: int) -> Floats:
-        """Run the verb once, and its last step as often as asked: shape (runs, k)."""
+    def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
+        """Run the verb once, and its last step as often as asked: shape (runs, k).
+
+        A list of lines where some releases have more numbers than others.
+        """
         crossing, entropy = self.crossing(rows), source()
-        return np.stack([numbers(crossing.release(entropy)) for _ in range(runs)])
+        lines = [numbers(crossing.release(entropy)) for _ in range(runs)]
+        return np.stack(lines) if len({line.shape for line in lines}) == 1 else lines
 
     def holders(self, rows: Any, witness: Witness) -> Parties:
         """Return rows as their holders have them, watched."""

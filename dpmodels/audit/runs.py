@@ -67,7 +67,10 @@ def run(recipe: Recipe, rows: Any, runs: int, batch: Batch | None = None) -> Run
     """
     if batch is not None:
         try:
-            values = np.asarray(batch(rows, runs), dtype=np.float64)
+            made = batch(rows, runs)
+            if isinstance(made, list):
+                return _of_lines(made)
+            values = np.asarray(made, dtype=np.float64)
         except Exception as error:
             return _sorted([_raised(error)] * runs, [np.empty(0)] * runs)
         if values.ndim == 0 or len(values) != runs:
@@ -106,8 +109,13 @@ def _of_matrix(values: Floats) -> Runs:
     there = np.isfinite(values)
     if there.all():
         return Runs((values,), (_kind(there[0]),), np.zeros(len(values), dtype=np.intp))
-    kinds = [_kind(one) for one in there]
-    return _sorted(kinds, [value[one] for value, one in zip(values, there, strict=True)])
+    return _of_lines(list(values))
+
+
+def _of_lines(lines: list[Floats]) -> Runs:
+    there = [np.isfinite(line) for line in lines]
+    kept = [line[one] for line, one in zip(lines, there, strict=True)]
+    return _sorted([_kind(one) for one in there], kept)
 
 
 def _sorted(kinds: Sequence[str], values: Sequence[Floats]) -> Runs:

@@ -171,3 +171,10 @@ def test_released_values_of_every_sort_are_laid_out_alike():
     assert released(1 + 2j).tolist() == [1.0, 2.0]
     assert released("a") == released("a") != released("b")
     assert released(np.array(["a", "b"])).tolist() == [released("a")[0], released("b")[0]]
+
+
+def test_a_batch_of_lines_of_different_lengths_is_sorted_by_their_length():
+    lines = [np.ones(2), np.ones(3), np.zeros(2)]
+    made = run(lambda rows: rows, None, 3, lambda rows, runs: lines)
+    assert made.kinds == ("2 numbers", "3 numbers")
+    assert made.which.tolist() == [0, 1, 0]
