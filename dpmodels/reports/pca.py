@@ -37,6 +37,7 @@ from dpmodels.typing import Floats
 
 # Stands for the noise of a loading where it has no known law: a choice, two decimals.
 UNKNOWN = 0.01
+NONE = "No component is"
 
 
 @report_of.register
@@ -197,10 +198,11 @@ def _unread(spectrum: Unread) -> tuple[str, ...]:
             "nothing tells small components from noise.",
         )
     there = int(spectrum.source.distinct.sum())
+    told = f"{there} components are" if there > 1 else "One component is" if there else NONE
     return (
         "The error of the mechanism's estimate has no known law: no noise floor, no intervals, no "
-        f"cos2. That there are {there} components above the noise, the unbiased release tells that "
-        "it was made from, as a rule the noisier of the two.",
+        f"cos2. {told} above the noise of the unbiased release that it was made from, as a rule "
+        "the noisier of the two.",
     )
 
 
@@ -221,7 +223,7 @@ def _floor_notes(fit: PCAResult, shown: int) -> list[str]:
         )
     if not distinct[:shown].any():
         notes.append(
-            "No component is above it: a larger eps, more rows, fewer columns or narrower bounds "
+            f"{NONE} above it: a larger eps, more rows, fewer columns or narrower bounds "
             "are needed."
         )
     names = component_names(len(distinct))
