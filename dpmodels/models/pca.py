@@ -16,7 +16,7 @@ from dpmodels.results import MomentsCall, PCAResult, SubspaceResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
-# What mechanism="auto" may stand for: a table of components needs to tell them from noise.
+# Of matrices: a table of components needs to tell them from noise.
 LAWFUL = frozenset({"gauss", "rounds", "laplace", "rounds_pure"})
 
 
@@ -140,10 +140,14 @@ def dp_pca(
 
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
     """Return the way of the verb's question."""
-    scale = question.words["scale"]
     checked_eigenvals(question.words.get("eigenvals"))
-    lawful = LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"}
-    return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=lawful)
+    able = automatic(question.words["scale"])
+    return scaled_way(question, {**COVARIANCE, **SUBSPACE}, _result, automatic=able)
+
+
+def automatic(scale: object) -> frozenset[str]:
+    """Return what ``mechanism="auto"`` may stand for."""
+    return LAWFUL if isinstance(scale, str) and scale == "sd" else LAWFUL | {"ppca"}
 
 
 def _result(call: MomentsCall, release: Release, coder: Coder) -> PCAResult | SubspaceResult:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, stamp_across
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -21,13 +21,14 @@ class Panel(NamedTuple):
     """One quantity of all things compared: `values` and `errors` of shape (things,).
 
     nan where there is none. On a logarithmic axis values of 0 are left out,
-    on either those below 0.
+    on either those below 0. Marks, of the same shape, are a second value of each.
     """
 
     title: str
     values: npt.ArrayLike
     errors: npt.ArrayLike
     log: bool = False
+    marks: npt.ArrayLike | None = None
 
 
 def bars(
@@ -40,7 +41,8 @@ def bars(
 ) -> tuple[Axes, ...]:
     """Draw panels of horizontal bars side by side, the first thing at the top, grey if `pale`."""
     for panel in panels:
-        for numbers in (panel.values, panel.errors):
+        marks = panel.values if panel.marks is None else panel.marks
+        for numbers in (panel.values, panel.errors, marks):
             if np.shape(numbers) != (len(labels),) or not labels:
                 raise ArgumentError(
                     f"panel {panel.title!r} has shape {np.shape(numbers)} for {len(labels)} "
@@ -78,7 +80,12 @@ def _panel(ax: Axes, panel: Panel, places: Floats, colours: list[str]) -> None:
     if panel.log:
         ax.set_xscale("log")
     start = _start(values[there], log=panel.log)
-    ax.set_xlim(start, _end(values[there], errors[there], start, log=panel.log))
+    marks = np.asarray([] if panel.marks is None else panel.marks, dtype=np.float64)
+    most = np.concatenate([values[there] + errors[there], marks[np.isfinite(marks)]])
+    ax.set_xlim(start, _end(most, start, log=panel.log))
+    ax.plot(
+        marks, places[: len(marks)], "|", color=VERMILION, markersize=9, markeredgewidth=2, zorder=3
+    )
     ax.barh(
         places[there],
         values[there] - start,
@@ -106,8 +113,8 @@ def _start(values: Floats, *, log: bool) -> float:
     return float(np.min(values, initial=np.inf)) / 3 if log and values.size else 0.1 * log
 
 
-def _end(values: Floats, errors: Floats, start: float, *, log: bool) -> float:
-    most = float(np.max(values + errors, initial=0.0))
+def _end(values: Floats, start: float, *, log: bool) -> float:
+    most = float(np.max(values, initial=0.0))
     return max(most, 3 * start) * 1.5 if log else max(1.05 * most, 1e-12)
 
 

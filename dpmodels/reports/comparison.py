@@ -3,38 +3,79 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
+from typing import Any
 
 import pandas as pd
 
 from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_uncertain
 from dpmodels.results.base import report_of
-from dpmodels.results.comparison import Comparison
+from dpmodels.results.comparison import Comparison, Question
 
-HEADS = ("energy", "error", "relative", "numerics")
+HEADS = ("energy typical", "energy worst", "error typical", "error worst", "numerics")
+PLAIN = ("energy", "error", "numerics")
 
 
 @report_of.register
 def comparison_report(made: Comparison) -> Report:
     """Lay out a comparison as tables of strings."""
-    lines = made.predicted.to_dict("records")
-    rows = tuple(
-        Row(
-            f"{line['mechanism']} *" if line["note"] == "baseline" else str(line["mechanism"]),
-            (
-                _uncertain(line["energy"], line["energy_se"]),
-                _uncertain(line["frobenius"], line["frobenius_se"]),
-                signif(line["relative"], 2),
-                str(line["numerics"]),
-            ),
-        )
-        for line in lines
-    )
+    shown = made.predicted
+    sections: tuple[Section, ...] = ()
+    if len(shown):
+        heads = HEADS if made.shapes is not None else PLAIN
+        rows = tuple(_row(made, line) for line in shown.to_dict("records"))
+        sections = (Section("Predicted, best first", heads, rows),)
+        if made.shapes is not None:
+            sections += (_by_shape(made), _shapes(made.shapes))
     return Report(
         title="Mechanisms compared, nothing spent",
         facts=_facts(made),
-        sections=(Section("Predicted, best first", HEADS, rows),) if rows else (),
+        sections=sections,
         notes=_notes(made),
     )
+
+
+def _row(made: Comparison, line: dict[Hashable, Any]) -> Row:
+    """Lay out the predictions of one mechanism."""
+    cells = []
+    for name in ("energy", "relative"):
+        cells.append(_uncertain(line[name], line[f"{name}_se"]))
+        if made.shapes is not None:
+            cells.append(signif(line[f"{name}_worst"], 2))
+    return Row(_label(made, line["mechanism"]), (*cells, str(line["numerics"])))
+
+
+def _label(made: Comparison, name: str) -> str:
+    notes = dict(zip(made.table["mechanism"], made.table["note"], strict=True))
+    return made.label(name) + (" *" if notes[name] == "baseline" else "")
+
+
+def _by_shape(made: Comparison) -> Section:
+    """Lay out what mechanisms are sorted by, shape by shape."""
+    by = made.question.ranked_by
+    wide = made.by_shape.pivot_table(by, "mechanism", "shape", sort=False)
+    names = [name for name in made.predicted["mechanism"] if name in wide.index]
+    rows = tuple(
+        Row(_label(made, name), tuple(signif(value, 3) for value in wide.loc[name]))
+        for name in names
+    )
+    title = "Energy by shape" if by == "energy" else "Error by shape"
+    return Section(title, tuple(map(str, wide.columns)), rows)
+
+
+def _shapes(shapes: pd.DataFrame) -> Section:
+    rows = tuple(
+        Row(
+            str(line["shape"]),
+            (
+                f"{line['length_low']:.2f} to {line['length_high']:.2f}",
+                f"{line['spread']:.2f}",
+                str(line["like"]),
+            ),
+        )
+        for line in shapes.to_dict("records")
+    )
+    return Section("Shapes of rows", ("length", "from mean", "columns"), rows)
 
 
 def _uncertain(value: float, se: float) -> str:
@@ -54,20 +95,35 @@ def _facts(made: Comparison) -> tuple[Fact, ...]:
         ("Variables", f"{asked.columns}, {centred}, scale = {how}"),
         ("Components", str(asked.components)),
         ("Spectrum", f"{asked.spectrum} (assumed)"),
-        ("Row length", f"{signif(asked.row_length, 2)} of {signif(asked.row_norm, 3)} (assumed)"),
+        ("Row length", _length(asked)),
     )
 
 
+def _length(asked: Question) -> str:
+    norm = signif(asked.row_norm, 3)
+    if asked.row_length is None:
+        return f"five shapes, up to {norm}"
+    return f"{signif(asked.row_length, 2)} of {norm} (assumed)"
+
+
 def _notes(made: Comparison) -> tuple[str, ...]:
-    asked, whole = made.question, made.question.components == made.question.columns
-    order = "by the error, since all components are kept" if whole else "by energy"
+    asked = made.question
+    order = "energy" if asked.ranked_by == "energy" else "the error, since all components are kept"
     notes = [
-        f"Simulated on invented rows, releases of each: {asked.repeats}. No data were read. What "
-        "is assumed about rows is a guess; so is what follows from it.",
-        "energy: share of the variance along the wanted components that the released ones "
-        "capture. error: Frobenius norm, in squared row norms; relative: over that of the "
-        f"covariance. Sorted {order}.",
+        f'mechanism="auto" takes {made.auto.mechanism} where rows can be read again: '
+        f"{made.auto.reason}",
+        f"Simulated on invented rows, releases of each{_each(made)}: {asked.repeats}. No data were "
+        "read. What is assumed about rows is a guess; so is what follows from it.",
+        "energy: share of the variance along the wanted components that the released ones capture. "
+        "error: Frobenius norm over that of the covariance; 1 is no better than zeros. Sorted by "
+        f"{order}.",
     ]
+    if made.shapes is not None:
+        notes.append(
+            "typical: the median over the shapes of rows; worst: on the worst of them. length: of "
+            "90% of the rows; from mean: median distance; both in row norms. Choose by the shape "
+            "that publicly known facts make likely, or by the worst."
+        )
     shown = made.predicted
     if (shown["note"] == "baseline").any():
         notes.append("* baseline: looks at no row. What does no better is of no use.")
@@ -75,6 +131,10 @@ def _notes(made: Comparison) -> tuple[str, ...]:
         notes.append("Before the division by standard deviations: of columns scaled by range.")
     absent = made.table[made.table["energy"].isna()]
     return (*notes, *_absent(absent))
+
+
+def _each(made: Comparison) -> str:
+    return "" if made.shapes is None else " on each shape"
 
 
 def _absent(absent: pd.DataFrame) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -29,9 +29,21 @@ class Question:
     center: bool  # whether the mean is taken off
     scale: str | None
     row_norm: float  # radius rows are held in
-    row_length: float  # that all rows are assumed to have, as a share of it
+    row_length: float | None  # that all rows have, as a share of it; None for several shapes
     spectrum: str  # the assumed eigenvalues, in words
-    repeats: int  # simulated releases of each mechanism
+    repeats: int  # simulated releases of each mechanism on each shape
+
+    @property
+    def ranked_by(self) -> str:
+        """The column that mechanisms are sorted by: of the error if all components are kept."""
+        return "energy" if self.components < self.columns else "relative"
+
+
+class Automatic(NamedTuple):
+    """What ``mechanism="auto"`` takes where rows can be read again, and why."""
+
+    mechanism: str
+    reason: str
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -45,15 +57,29 @@ class Comparison(Printed):
     table : DataFrame
         One row a mechanism, best first. Columns: ``mechanism``; ``energy``,
         the share of the variance along the first components that the released
-        ones capture, and ``frobenius``, the error of the covariance estimate
-        in units of the squared row norm, each with the standard error of the
-        simulation, ``energy_se`` and ``frobenius_se``; ``relative``, the
-        latter over the norm of the covariance; ``numerics``; ``fits``,
+        ones capture, ``frobenius``, the error of the covariance estimate in
+        units of the squared row norm, and ``relative``, the latter over the
+        norm of the covariance: each the median over shapes of rows, with the
+        standard error of the simulation, ``energy_se``, and on the worst shape,
+        ``energy_worst``, which is ``energy_worst_at``; ``numerics``; ``fits``,
         whether the mechanism takes the guarantee; ``note``.
+    by_shape : DataFrame
+        One row a mechanism and shape: ``mechanism``, ``shape``, and the three
+        with their standard errors.
+    shapes : DataFrame or None
+        One row a shape: ``shape``; ``like``, its columns in words; lengths of
+        rows in row norms, between which 90 % are, ``length_low`` and
+        ``length_high``; ``spread``, their median distance from the mean. None
+        where rows have one length.
+    auto : Automatic
+        What ``mechanism="auto"`` of :func:`dp_pca` takes, with its ``reason``.
     """
 
     question: Question
     table: pd.DataFrame
+    by_shape: pd.DataFrame
+    shapes: pd.DataFrame | None
+    auto: Automatic
 
     @property
     def best(self) -> str:
@@ -75,11 +101,13 @@ class Comparison(Printed):
         return self.table[self.table["energy"].notna()]
 
     def tidy(self) -> pd.DataFrame:
-        """Return the table."""
-        return self.table.copy()
+        """Return what is predicted of each mechanism for rows of each shape."""
+        return self.by_shape.copy()
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
-        """Draw captured energy and error of each mechanism, with standard errors.
+        """Draw captured energy and relative error of each mechanism, typical and worst.
+
+        Bars are of the typical shape with standard errors, marks of the worst.
 
         Parameters
         ----------
@@ -96,17 +124,24 @@ class Comparison(Printed):
         shown, asked = self.predicted, self.question
         if shown.empty:
             raise NotAvailable(_NOTHING)
-        energy = f"Captured energy, {asked.components} of {asked.columns}"
-        error = "Frobenius error (squared row norms)"
+        marked = self.shapes is not None
+        told = "; mark: worst shape" if marked else ""
+        energy = f"Captured energy, {asked.components} of {asked.columns}{told}"
+        error = f"Error over norm of the covariance{told}"
+        worst = [shown[f"{name}_worst"] if marked else None for name in ("energy", "relative")]
         return bars(
             (
-                Panel(energy, shown["energy"], shown["energy_se"]),
-                Panel(error, shown["frobenius"], shown["frobenius_se"], log=True),
+                Panel(energy, shown["energy"], shown["energy_se"], marks=worst[0]),
+                Panel(error, shown["relative"], shown["relative_se"], log=True, marks=worst[1]),
             ),
-            labels=shown["mechanism"].tolist(),
+            labels=[self.label(name) for name in shown["mechanism"]],
             pale=(shown["note"] == "baseline").tolist(),
             axes=axes,
         )
+
+    def label(self, mechanism: str) -> str:
+        """Return a mechanism's name, marked if it is the automatic choice."""
+        return f"{mechanism} (auto)" if mechanism == self.auto.mechanism else mechanism
 
     def __repr__(self) -> str:
         able = len(self.predicted)

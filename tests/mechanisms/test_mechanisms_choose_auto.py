@@ -151,6 +151,7 @@ def test_the_choice_is_near_the_best_of_the_simulated(columns, components, n, bu
     guarantee = ApproxDP(**budget) if "delta" in budget else PureDP(**budget)
     name, _ = auto_moments(facts(columns, components), guarantee, n, ALL)
     assert compared.energy[name] >= 0.9 * compared.energy.max()
+    assert compared.energy_worst[name] >= 0.9 * compared.energy_worst.max()
 
 
 def test_it_takes_little_time():

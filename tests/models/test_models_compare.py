@@ -11,14 +11,17 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss
 from dpmodels.models import trial
-from dpmodels.models.trial import LEAST_ROWS, MOST_ROWS_IN_PASSES, invent
+from dpmodels.models.invented import LEAST_ROWS, ONE_LENGTH, SHAPES, invent
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, adjacency
 
 CODEBOOK = dp.codebook(age=(0, 100), income=(0, 250_000), score=(-3, 5), sex=["F", "M"])
 USUAL = {"codebook": CODEBOOK, "n": 3_000, "eps": 1.0, "delta": 1e-6, "repeats": 2}
 COLUMNS = [
-    *("mechanism", "energy", "energy_se", "frobenius", "frobenius_se", "relative"),
+    "mechanism",
+    *("energy", "energy_se", "energy_worst", "energy_worst_at"),
+    *("frobenius", "frobenius_se", "frobenius_worst", "frobenius_worst_at"),
+    *("relative", "relative_se", "relative_worst", "relative_worst_at"),
     *("numerics", "fits", "note"),
 ]
 
@@ -29,19 +32,19 @@ def compared(formula="~ .", **words):
 
 @pytest.fixture(scope="module")
 def usual():
-    return compared(ncomp=2)
+    return compared(ncomp=2, repeats=1)
 
 
 def test_every_mechanism_but_the_reference_is_listed_once(usual):
     assert sorted(usual.table["mechanism"]) == sorted({*COVARIANCE, *SUBSPACE} - {"none"})
     assert list(usual.table.columns) == COLUMNS
     assert usual.table["fits"].all()
-    assert usual.tidy().equals(usual.table)
-    assert usual.tidy() is not usual.table
+    assert usual.tidy().equals(usual.by_shape)
+    assert usual.tidy() is not usual.by_shape
 
 
-def test_predictions_are_sensible(usual):
-    shown = usual.predicted
+def test_predictions_are_sensible():
+    shown = compared(ncomp=2, row_length=0.5).predicted
     assert shown["energy"].between(0.2, 1.0 + 1e-9).all()
     assert (shown["energy_se"] >= 0).all()
     matrices = shown[shown["frobenius"].notna()].set_index("mechanism")
@@ -57,15 +60,15 @@ def test_predictions_are_sensible(usual):
 def test_best_first_by_energy_or_by_error(usual):
     assert usual.predicted["energy"].is_monotonic_decreasing
     whole = compared(repeats=1)
-    errors = whole.predicted["frobenius"].dropna()
+    errors = whole.predicted["relative"].dropna()
     assert errors.is_monotonic_increasing
-    assert whole.predicted["frobenius"].isna().sum() == len(whole.predicted) - len(errors)
-    assert whole.predicted["frobenius"].iloc[: len(errors)].notna().all()
+    assert whole.predicted["relative"].isna().sum() == len(whole.predicted) - len(errors)
+    assert whole.predicted["relative"].iloc[: len(errors)].notna().all()
     assert whole.best == whole.table["mechanism"].iloc[0]
 
 
 def test_the_best_is_no_baseline():
-    hopeless = compared(eps=1e-6, delta=1e-9, repeats=1)
+    hopeless = compared(eps=1e-6, delta=1e-9, repeats=1, row_length=0.5)
     assert set(hopeless.table.loc[hopeless.table["note"] == "baseline", "mechanism"]) == {
         "zero",
         "random",
@@ -85,7 +88,7 @@ def test_the_error_is_that_of_the_plan():
     # Without denoising the squared error of gauss is a sum of 10 known
     # variances; its mean over 50 releases is within 6 standard errors, each at
     # most sqrt(2/50) of it: a false alarm below 1e-8.
-    made = compared(mechanisms=["gauss"], denoise=None, center=False, repeats=50)
+    made = compared(mechanisms=["gauss"], denoise=None, center=False, repeats=50, row_length=0.5)
     expected = math.sqrt(4 * 2 + 12) * gauss_noise(made.question)
     line = made.table.iloc[0]
     variance = line["frobenius_se"] ** 2 * 49 + line["frobenius"] ** 2
@@ -101,7 +104,9 @@ def gauss_noise(question):
 
 def test_the_same_question_has_the_same_answer(usual):
     with dp.simulation(seed=1):
-        pd.testing.assert_frame_equal(compared(ncomp=2).table, usual.table)
+        again = compared(ncomp=2, repeats=1)
+    pd.testing.assert_frame_equal(again.table, usual.table)
+    pd.testing.assert_frame_equal(again.by_shape, usual.by_shape)
 
 
 def test_a_simulation_around_it_goes_on_where_it_was():
@@ -114,7 +119,7 @@ def test_a_simulation_around_it_goes_on_where_it_was():
 
 
 def test_a_mechanism_is_predicted_the_same_alone(usual):
-    alone = compared(ncomp=2, mechanisms=["gauss"]).table
+    alone = compared(ncomp=2, repeats=1, mechanisms=["gauss"]).table
     whole = usual.table[usual.table["mechanism"] == "gauss"].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, whole)
 
@@ -131,6 +136,7 @@ def test_no_ledger_is_charged(monkeypatch):
 @pytest.mark.parametrize("budget", [{"eps": 1.0}, {"budget": dp.ZCDP(0.1)}])
 def test_mechanisms_that_do_not_take_the_guarantee_say_why(adjacency, budget):
     words = {**USUAL, "eps": None, "delta": 0.0, "adjacency": adjacency, "repeats": 1, **budget}
+    words["row_length"] = 0.5
     made = dp.compare_mechanisms("~ .", **words)
     unfit = made.table[~made.table["fits"]]
     assert unfit["energy"].isna().all()
@@ -161,12 +167,108 @@ def test_too_many_columns_or_rows_are_said(monkeypatch):
     assert made.table["note"].tolist() == ["not simulated above 2 columns"]
 
 
-@pytest.mark.skipif("coinpress" not in COVARIANCE, reason="the only one in passes")
-def test_passes_need_every_row():
-    few = compared(mechanisms=["coinpress"], n=2_000).table.iloc[0]
-    assert 0 < few["energy"] <= 1 + 1e-9
-    many = compared(mechanisms=["coinpress"], n=MOST_ROWS_IN_PASSES + 1).table.iloc[0]
-    assert many["note"] == f"not simulated above {MOST_ROWS_IN_PASSES:,} rows"
+@pytest.mark.parametrize("n", [2, 50, 200_000])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_no_number_of_rows_keeps_a_mechanism_out(n, delta):
+    passing = ["rounds_pure", "adaptive_pure"] if delta == 0 else ["rounds", "coinpress"]
+    made = compared(mechanisms=passing, n=n, delta=delta, repeats=1, eps=5.0)
+    assert made.predicted["energy"].between(0, 1 + 1e-9).all()
+    assert len(made.predicted) == 2
+    assert len(made.by_shape) == 2 * len(SHAPES)
+
+
+def test_typical_is_the_median_and_worst_the_worst_of_the_shapes(usual):
+    lines = usual.table.set_index("mechanism")
+    for name, own in usual.by_shape.groupby("mechanism"):
+        assert own["shape"].tolist() == list(SHAPES)
+        assert lines.loc[name, "energy"] == own["energy"].median()
+        assert lines.loc[name, "energy_worst"] == own["energy"].min()
+        at = own.set_index("shape")["energy"].idxmin()
+        assert lines.loc[name, "energy_worst_at"] == at
+        if name not in SUBSPACE:
+            assert lines.loc[name, "relative"] == own["relative"].median()
+            assert lines.loc[name, "relative_worst"] == own["relative"].max()
+
+
+def test_what_loses_on_some_shapes_only_is_told():
+    # Rows and noise are the same at every call: no false alarm.
+    made = compared(
+        codebook=dp.codebook.uniform([f"x{i}" for i in range(20)], (0, 1)),
+        n=20_000,
+        eps=0.3,
+        ncomp=5,
+        mechanisms=["gauss", "rounds"],
+    )
+    energy = made.by_shape.set_index(["mechanism", "shape"])["energy"]
+    assert energy["gauss", "dummies"] > 0.95
+    assert energy["gauss", "short"] < 0.6
+    assert energy["rounds", "short"] > 0.9
+    assert made.best == made.auto.mechanism == "rounds"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reason"),
+    [
+        ({}, "rounds", "n = 3,000"),
+        ({"delta": 0.0, "n": 50_000}, "rounds_pure", "n = 50,000"),
+        ({"n": 50}, "gauss", "too few"),
+        ({"adjacency": "add-remove"}, "rounds", "finds the centre"),
+        ({"row_norm": "unit"}, "gauss", "one length"),
+    ],
+)
+def test_the_automatic_choice_is_that_of_the_verb(words, name, reason):
+    made = compared(mechanisms=["gauss", "laplace"], repeats=1, **words)
+    assert made.auto.mechanism == name
+    assert reason in made.auto.reason
+    assert f'mechanism="auto" takes {name}' in " ".join(made.summary().as_text().split())
+    given = {**USUAL, **words}
+    n = given.pop("n")
+    del given["repeats"]
+    rows = {"age": [30.0] * n, "income": [1e4] * n, "score": [0.0] * n, "sex": ["F"] * n}
+    with dp.simulation(seed=1):
+        fit = dp.dp_pca("~ .", rows, **given)
+    assert (fit.release.card.name, fit.call.reason) == made.auto
+
+
+def test_progress_is_of_shapes_and_repetitions(monkeypatch):
+    seen = []
+
+    def steps(items, *, total, label):
+        seen.append((total, label))
+        return items
+
+    monkeypatch.setattr(trial, "steps", steps)
+    compared(mechanisms=["zero"], repeats=2)
+    compared(mechanisms=["zero"], repeats=2, row_length=0.5)
+    assert seen == [(2 * len(SHAPES), "comparing"), (2, "comparing")]
+
+
+def test_one_length_has_no_worst_shape():
+    made = compared(mechanisms=["gauss"], row_length=0.5)
+    assert made.shapes is None
+    assert made.by_shape["shape"].tolist() == [ONE_LENGTH]
+    text = made.summary().as_text()
+    assert "0.50 of 2.00 (assumed)" in text
+    assert "worst" not in text
+
+
+def test_bounds_and_row_norm_are_those_of_the_codebook():
+    whole = compared(mechanisms=["zero"], repeats=1)
+    held = compared(mechanisms=["zero"], repeats=1, row_norm=1.0)
+    lengths = whole.shapes.set_index("shape")
+    assert lengths.loc["dummies", "length_low"] == pytest.approx(1.0)
+    assert (lengths["length_high"] <= 1 + 1e-9).all()
+    np.testing.assert_allclose(held.shapes["length_high"], 2 * whole.shapes["length_high"])
+    # About 0 and not the middle of their bounds, counts at the lower bound are short.
+    wide = {"codebook": dp.codebook.uniform(["a", "b"], (0, 9)), "mechanisms": ["zero"]}
+    about = [compared(**wide, repeats=1, center=center).shapes for center in (True, False)]
+    middle = [one.set_index("shape").loc["counts", "length_low"] for one in about]
+    assert middle[0] > 0.4 > middle[1]
+
+
+def test_columns_that_cannot_vary_are_said():
+    made = compared("~ I(0 * age)", mechanisms=["gauss"])
+    assert made.table["note"].tolist() == ["not simulated: no column varies"]
 
 
 @pytest.mark.parametrize("n", [2, 3, 700, LEAST_ROWS, LEAST_ROWS + 1, 5_000])
@@ -211,7 +313,7 @@ def test_shorter_rows_have_larger_relative_errors():
 
 @pytest.mark.parametrize("spectrum", ["power", "steep", "flat", [3, 1], (5.0, 0, 0, 1.0)])
 def test_the_spectrum_is_the_one_asked_for(spectrum):
-    made = compared(mechanisms=["zero"], ncomp=1, spectrum=spectrum, repeats=1)
+    made = compared(mechanisms=["zero"], ncomp=1, spectrum=spectrum, repeats=1, row_length=0.5)
     size = made.table["frobenius"][0]
     known = {
         "power": 1 / np.arange(1.0, 5),
@@ -303,7 +405,8 @@ def test_the_report_says_what_is_assumed_and_that_nothing_was_spent(usual):
         "3,000 (assumed)",
         "replace one row, n public",
         "power (assumed)",
-        "0.50 of",
+        "five shapes, up to 2.00",
+        "rounds (auto)",
         "No data were read",
         "zero *",
     ):
@@ -318,7 +421,10 @@ def test_the_picture_has_both_panels(usual):
     energy, error = usual.plot()
     try:
         names = [tick.get_text() for tick in energy.get_yticklabels()]
-        assert names == usual.predicted["mechanism"].tolist()
+        assert names == [usual.label(name) for name in usual.predicted["mechanism"]]
+        assert "rounds (auto)" in names
+        worst = [line.get_xdata() for line in energy.lines]
+        assert any(np.array_equal(at, usual.predicted["energy_worst"]) for at in worst)
         assert error.get_xscale() == "log"
         assert len(error.patches) == usual.predicted["frobenius"].notna().sum()
     finally:

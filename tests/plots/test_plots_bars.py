@@ -62,6 +62,18 @@ def test_error_bars_never_leave_the_axis():
     assert segments[:, :, 0].max() <= right
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_marks_stand_at_their_bars_within_the_axis(log):
+    panel = Panel("Error", [0.2, 0.3, np.nan], [0.01] * 3, log=log, marks=[0.9, 0.1, np.nan])
+    (ax,) = bars([panel], labels=LABELS[:3])
+    marks = next(line for line in ax.lines if line.get_marker() == "|" and len(line.get_xdata()))
+    np.testing.assert_array_equal(marks.get_xdata(), panel.marks)
+    assert ax.get_xlim()[1] > 0.9
+    assert log or ax.get_xlim()[0] <= 0.1
+    with pytest.raises(ArgumentError, match="give one number a label"):
+        bars([panel._replace(marks=[0.5])], labels=LABELS[:3])
+
+
 def test_pale_ones_have_another_colour():
     (ax,) = bars([ENERGY], labels=LABELS, pale=[False, False, False, True])
     colours = [bar.get_facecolor() for bar in ax.patches]

@@ -1,0 +1,238 @@
+"""Invented rows: blocks of several shapes, which stand as often as a table has rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import hadamard, solve_triangular
+from scipy.special import ndtr, ndtri
+
+from dpmodels.codebook import Codebook
+from dpmodels.design import PrivateDesign, Scaling, unbound_design
+from dpmodels.mechanisms import Plan
+from dpmodels.mechanisms.choose import Mechanism
+from dpmodels.statistics import Passes, Statistic
+from dpmodels.typing import Floats
+
+LEAST_ROWS = 1024  # A choice: of a block of rows of one length
+SHAPED_ROWS = 2048  # A choice: of any other; at least four times the columns
+HEAVY = 3  # Degrees of freedom
+LARGEST_COUNT = 9
+RARE, COMMON = 0.05, 0.5
+ONE_LENGTH = "one length"
+
+
+class Shape(NamedTuple):
+    """What rows may be like within their bounds, which are -1 and 1."""
+
+    like: str
+    made: Callable[[Floats, np.random.Generator], Floats]  # Of correlated normal columns
+
+
+def _short(latent: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(0.1 * latent)
+
+
+def _tails(latent: Floats, rng: np.random.Generator) -> Floats:
+    pairs = latent.shape[1] // 2
+    return np.asarray(0.1 * latent * np.repeat(np.sqrt(HEAVY / rng.chisquare(HEAVY, pairs)), 2))
+
+
+def _box(latent: Floats, rng: np.random.Generator) -> Floats:
+    return np.asarray(2 * ndtr(_standard(latent)) - 1)
+
+
+def _counts(latent: Floats, rng: np.random.Generator) -> Floats:
+    whole = np.floor(np.exp(0.8 * _standard(latent)))
+    return np.asarray(2 * whole / LARGEST_COUNT - 1)
+
+
+def _dummies(latent: Floats, rng: np.random.Generator) -> Floats:
+    rates = np.geomspace(COMMON, RARE, len(latent))
+    return np.where(_standard(latent) < ndtri(rates)[:, None], 1.0, -1.0)
+
+
+def _standard(latent: Floats) -> Floats:
+    sd = latent.std(axis=1, keepdims=True)
+    return latent / np.where(sd > 0, sd, 1.0)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "short": Shape("normal in wide bounds", _short),
+    "tails": Shape("Student's t, 3 df", _tails),
+    "box": Shape("uniform in the bounds", _box),
+    "counts": Shape("0 to 9, half are 0", _counts),
+    "dummies": Shape("0/1, 5 to 50% are 1", _dummies),
+}
+
+
+class Box(NamedTuple):
+    """Where rows may lie, in units of the row norm."""
+
+    low: Floats  # Shape (columns,)
+    high: Floats  # Shape (columns,)
+    longest: float  # Row that the codebook allows
+    unit: bool = False  # Whether every row is divided by its norm
+
+
+def box_of(lower: Floats, upper: Floats, scaling: Scaling) -> Box:
+    """Return the public ranges of columns where a design brings them."""
+    ends = [(end - scaling.centre) / scaling.scale / scaling.row_norm for end in (lower, upper)]
+    return Box(ends[0], ends[1], scaling.worst_case / scaling.row_norm, scaling.unit)
+
+
+@dataclass(frozen=True)
+class Invented:
+    """A block of invented rows, as often as it fits, then its first rows once more."""
+
+    block: Floats  # Shape (columns, block rows)
+    rows: int
+    unit: bool = False
+
+    @property
+    def whole(self) -> int:
+        """How often the block fits."""
+        return self.rows // len(self.block.T)
+
+    @property
+    def rest(self) -> Floats:
+        """The rows that are left."""
+        return self.block[:, : self.rows % len(self.block.T)]
+
+    @property
+    def parts(self) -> list[tuple[int, Floats]]:
+        """How often which rows stand."""
+        both = [(self.whole, self.block), (1, self.rest)]
+        return [(times, rows) for times, rows in both if times and rows.size]
+
+    def covariance(self, *, centred: bool) -> Floats:
+        """Return the covariance of all rows, or their second moment about 0."""
+        second = sum(times * (rows @ rows.T) for times, rows in self.parts)
+        if not centred:
+            return np.asarray(second / self.rows)
+        total = sum(times * rows.sum(axis=1) for times, rows in self.parts)
+        return np.asarray((second - np.outer(total, total) / self.rows) / max(self.rows - 1, 1))
+
+    def measured(self, strategy: Mechanism, plan: Plan) -> Statistic:
+        """Return a strategy's statistic of all rows, of which each block is read once."""
+        found = [(times, strategy.measure(design, plan)) for times, design in self._bound]
+        passes = tuple((times, one) for times, one in found if isinstance(one, Passes))
+        if passes:
+            return Repeated(passes, plan)
+        return _sum(found)
+
+    @cached_property
+    def _bound(self) -> list[tuple[int, PrivateDesign]]:
+        """Bind the parts to a design that neither shifts nor scales them."""
+        names = [f"x{number}" for number in range(1, len(self.block) + 1)]
+        far = max(1.0, float(np.abs(self.block).max()))
+        book, norm = Codebook.uniform(names, (-far, far)), "unit" if self.unit else 1.0
+        own = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
+        tables = [(times, dict(zip(names, rows, strict=True))) for times, rows in self.parts]
+        return [(times, own.bind(table)) for times, table in tables]
+
+
+class Repeated(Passes):
+    """Passes over rows that stand several times: read once, their exact sums multiplied.
+
+    A sum over rows is what it would be if each were there: nothing is approximated.
+    """
+
+    __slots__ = ("_parts", "_plan")
+
+    def __init__(self, parts: tuple[tuple[int, Passes], ...], plan: Plan) -> None:
+        super().__init__((), plan.lattice, count_public=plan.facts.adjacency.n_public)
+        self._parts = parts
+        self._plan = plan
+
+    @property
+    def scaling(self) -> Scaling:
+        """How the rows are brought into the ball."""
+        return self._parts[0][1].scaling
+
+    def rescaled(self, scaling: Scaling) -> Repeated:
+        """Return passes over the same rows, brought into the ball by released values."""
+        parts = tuple((times, one.rescaled(scaling)) for times, one in self._parts)
+        return Repeated(parts, self._plan)
+
+    def measured(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
+        """Measure an additive statistic on all the rows."""
+        return _sum([(times, one.measured(measure, *words)) for times, one in self._parts])
+
+    def within(self, transform: Floats) -> Statistic:
+        """Sum products of the transformed rows."""
+        return _sum([(times, one.within(transform)) for times, one in self._parts])
+
+
+def _sum(parts: list[tuple[int, Any]]) -> Statistic:
+    """Add statistics, each as often as its rows stand."""
+    total: Statistic | None = None
+    for times, one in parts:
+        exact, rows = one.cross()
+        every = Statistic(one.name, exact.astype(object) * times, rows * times, one.fingerprint)
+        total = every if total is None else total + every
+    assert total is not None
+    return total
+
+
+def shaped(shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Generator) -> Invented:
+    """Make rows of a shape between the bounds of a box.
+
+    Normal columns have exactly the relative eigenvalues `shares` in random directions, and a mean
+    square of 1; then the shape makes them what they are, and bounds clip them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> half = np.full(4, 0.5)
+    >>> box = Box(-half, half, 1.0)
+    >>> rng = np.random.default_rng(1)
+    >>> made = shaped(SHAPES["dummies"], np.full(4, 0.25), box, 5_000, rng)
+    >>> np.linalg.norm(made.block, axis=0).round(9).max()
+    np.float64(1.0)
+    """
+    columns = len(shares)
+    pairs = max(SHAPED_ROWS // 2, 2 * columns)
+    signed = np.repeat(rng.normal(size=(columns, pairs)), 2, axis=1)
+    signed[:, 1::2] *= -1
+    root = np.linalg.cholesky(signed @ signed.T / (2 * pairs))
+    white = solve_triangular(root, signed, lower=True)
+    latent = _directions(columns, rng) @ (np.sqrt(columns * shares)[:, None] * white)
+    within = np.clip(shape.made(latent, rng), -1, 1)
+    block = box.low[:, None] + (within + 1) / 2 * (box.high - box.low)[:, None]
+    lengths = np.linalg.norm(block, axis=0)
+    return Invented(block * np.minimum(1.0, box.longest / np.maximum(lengths, 1e-300)), rows)
+
+
+def invent(
+    shares: Floats, length: float, rows: int, rng: np.random.Generator, *, unit: bool = False
+) -> Invented:
+    """Make rows ``length · Σ √share_i · e_i v_i`` with signs e and random directions v.
+
+    The signs are those of a Hadamard matrix and each row's opposite comes next
+    to it: the second moment of a block is exactly ``length²`` times the shares
+    along the directions, and the mean of any even number of rows is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> made = invent(np.array([0.75, 0.25]), 0.5, 5_000, np.random.default_rng(1))
+    >>> np.linalg.eigvalsh(made.block @ made.block.T / made.block.shape[1]).round(6).tolist()
+    [0.0625, 0.1875]
+    """
+    columns = len(shares)
+    pairs = max(LEAST_ROWS // 2, 2 ** (columns - 1).bit_length())
+    order = rng.permutation(pairs)
+    signs = hadamard(pairs, dtype=np.int8)[order[:columns]][:, rng.permutation(pairs)]
+    signs = np.repeat(signs, 2, axis=1)
+    signs[:, 1::2] *= -1
+    block = length * _directions(columns, rng) @ (np.sqrt(shares)[:, None] * signs)
+    return Invented(block, rows, unit)
+
+
+def _directions(columns: int, rng: np.random.Generator) -> Floats:
+    return np.asarray(np.linalg.qr(rng.normal(size=(columns, columns)))[0])
