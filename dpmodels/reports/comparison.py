@@ -12,8 +12,7 @@ from dpmodels.report import Fact, Report, Row, Section, count, signif, signif_un
 from dpmodels.results.base import report_of
 from dpmodels.results.comparison import Comparison, Question
 
-HEADS = ("energy typical", "energy worst", "error typical", "error worst", "numerics")
-PLAIN = ("energy", "error", "numerics")
+ENERGY, ERROR = ("energy", "energy"), ("relative", "error")
 
 
 @report_of.register
@@ -22,7 +21,9 @@ def comparison_report(made: Comparison) -> Report:
     shown = made.predicted
     sections: tuple[Section, ...] = ()
     if len(shown):
-        heads = HEADS if made.shapes is not None else PLAIN
+        which = (" typical", " worst") if made.shapes is not None else ("",)
+        words = [word + end for _, word in _measures(made) for end in which]
+        heads = (*words, "numerics")
         rows = tuple(_row(made, line) for line in shown.to_dict("records"))
         sections = (Section("Predicted, best first", heads, rows),)
         if made.shapes is not None:
@@ -35,13 +36,18 @@ def comparison_report(made: Comparison) -> Report:
     )
 
 
+def _measures(made: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return columns and their heads; all components together have all of the energy."""
+    return (ENERGY, ERROR) if made.question.ranked_by == "energy" else (ERROR,)
+
+
 def _row(made: Comparison, line: dict[Hashable, Any]) -> Row:
     """Lay out the predictions of one mechanism."""
     cells = []
-    for name in ("energy", "relative"):
+    for name, _ in _measures(made):
         cells.append(_uncertain(line[name], line[f"{name}_se"]))
         if made.shapes is not None:
-            cells.append(signif(line[f"{name}_worst"], 2))
+            cells.append(signif(line[f"{name}_worst"], 3))
     return Row(_label(made, line["mechanism"]), (*cells, str(line["numerics"])))
 
 
@@ -108,15 +114,20 @@ def _length(asked: Question) -> str:
 
 def _notes(made: Comparison) -> tuple[str, ...]:
     asked = made.question
-    order = "energy" if asked.ranked_by == "energy" else "the error, since all components are kept"
+    energy, order = "", "the error, since all components are kept"
+    if asked.ranked_by == "energy":
+        energy = (
+            "energy: share of the variance along the wanted components that the released ones "
+            "capture. "
+        )
+        order = "energy"
     notes = [
         f'mechanism="auto" takes {made.auto.mechanism} where rows can be read again: '
         f"{made.auto.reason}",
         f"Simulated on invented rows, releases of each{_each(made)}: {asked.repeats}. No data were "
         "read. What is assumed about rows is a guess; so is what follows from it.",
-        "energy: share of the variance along the wanted components that the released ones capture. "
-        "error: Frobenius norm over that of the covariance; 1 is no better than zeros. Sorted by "
-        f"{order}.",
+        f"{energy}error: Frobenius norm over that of the covariance; 1 is no better than zeros. "
+        f"Sorted by {order}.",
     ]
     if made.shapes is not None:
         notes.append(

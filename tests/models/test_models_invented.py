@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms import CoinPress, Facts, Gauss, Rounds, RoundsPure
-from dpmodels.models.invented import SHAPES, Box, Invented, shaped
+from dpmodels.models.invented import LEAST_ROWS, SHAPES, Box, Invented, invent, shaped
 from dpmodels.noise import simulation, source
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 
@@ -71,3 +71,35 @@ def test_rows_are_no_longer_than_the_codebook_allows():
     rng = np.random.default_rng(1)
     rows = shaped(SHAPES["box"], ones / 4, box, 100, rng).block
     assert np.linalg.norm(rows, axis=0).max() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 700, LEAST_ROWS, LEAST_ROWS + 1, 5_000])
+@pytest.mark.parametrize("center", [True, False])
+def test_invented_rows_have_the_covariance_they_say(n, center):
+    made = invent(np.array([0.6, 0.3, 0.1, 0.0]), 0.5, n, np.random.default_rng(5))
+    rows = np.concatenate([*[made.block] * made.whole, made.rest], axis=1)
+    assert rows.shape == (4, n)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=0), 0.5)
+    wanted = np.cov(rows) if center else rows @ rows.T / n
+    np.testing.assert_allclose(made.covariance(centred=center), wanted, atol=1e-14)
+    assert np.linalg.norm(made.covariance(centred=center)) > 0.01
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, LEAST_ROWS // 2 + 1])
+def test_a_block_has_exactly_the_chosen_spectrum(columns):
+    shares = 1 / np.arange(1.0, columns + 1)
+    shares /= shares.sum()
+    made = invent(shares, 0.8, 10_000, np.random.default_rng(5))
+    second = made.block @ made.block.T / made.block.shape[1]
+    np.testing.assert_allclose(np.linalg.eigvalsh(second)[::-1], 0.64 * shares, atol=1e-12)
+    np.testing.assert_allclose(made.block.sum(axis=1), 0.0, atol=1e-10)
+
+
+def test_the_statistic_is_that_of_all_rows():
+    made = invent(np.array([0.6, 0.3, 0.1]), 0.5, 5_000, np.random.default_rng(5))
+    plan = Gauss().plan(Facts(3, adjacency("replace"), centred=True), ZCDP(1.0))
+    exact, rows = made.measured(Gauss(), plan).cross()
+    assert rows == 5_000
+    assert exact[0, 0] == 5_000 * 4**plan.lattice.bits
+    second = exact[1:, 1:].astype(float) / plan.lattice.steps**2 / 5_000
+    np.testing.assert_allclose(second, made.covariance(centred=False), atol=1e-5)
