@@ -245,7 +245,7 @@ def _of_rounds(case: Any, releases: int) -> dict[str, Noise]:
         patch.setattr(refined, name, kept_too)
         for _ in range(releases):
             strategy.release(statistic, plan, source())
-    scales = np.tile(plan.scales, len(cells))
+    scales = np.tile(np.multiply(plan.scales, plan.units), len(cells))
     assert len(kept) == releases * len(scales), "a round has no noise"
     first = np.array([noise[:2] for noise in kept]).reshape(releases, len(scales), 2)
     normal = _discrete_gaussian if gaussian else _discrete_laplace

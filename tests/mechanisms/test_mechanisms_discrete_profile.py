@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
-from dpmodels.privacy import ApproxDP, gaussian_delta, gaussian_multiplier
+from dpmodels.privacy import ApproxDP, gaussian_delta, gaussian_eps, gaussian_multiplier
 
 EXCESS = 3.0
 CASES = [(eps, m) for eps in (0.1, 1.0, 5.0) for m in (0.5, 1.0, 4.0, 8.0)]
@@ -38,3 +38,10 @@ def test_the_calibration_keeps_more_than_the_excess_at_the_smallest_scale(eps, d
     multiplier = gaussian_multiplier(ApproxDP(eps, delta))
     kept = 1 - gaussian_delta(eps, multiplier) / delta
     assert kept > EXCESS * (1 + eps * multiplier) ** 2 / SMALLEST_SCALE**2
+
+
+@pytest.mark.parametrize(("sigma", "delta", "times"), [(0.5, 1e-9, 4), (1.0, 1e-9, 1.6)])
+def test_noise_of_few_steps_loses_more_than_it_is_priced_at(sigma, delta, times):
+    """Why counts are noised in parts of a row."""
+    eps = gaussian_eps(delta, sigma)
+    assert discrete_delta(eps, sigma, 1) > times * delta

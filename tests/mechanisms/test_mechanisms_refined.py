@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import BudgetError
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts, Refined, refined
 from dpmodels.noise import seeded
@@ -104,6 +105,27 @@ def test_rounds_cost_what_is_granted_and_the_last_has_most(guarantee, cells, rel
     for scale, event in zip(plan.scales, plan.events, strict=True):
         times = event.count if pure else 1
         assert declared / scale <= times / event.multiplier + declared * 2**7 * (scale <= 2**-7)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("cells", [16, 65_536])
+def test_gaussian_noise_is_drawn_in_steps_as_fine_as_its_price_asks(monkeypatch, cells, relation):
+    """A ledger of eps and delta prices the continuous law, which few steps exceed."""
+    plan = Refined().plan(facts(grid=Grid(cells), relation=relation), ZCDP(2.0))
+    drawn = []
+
+    def noise(scale, size, entropy):
+        drawn.append(scale)
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr(refined, "discrete_gaussian", noise)
+    statistic = Statistic("counts", np.append(np.ones(cells, dtype=int), 0).astype(object), cells)
+    release = Refined().release(statistic, plan, seeded(1))
+    assert release.counts == pytest.approx([cells]), "steps are not taken for rows"
+    moved = count_sensitivity(plan.facts.adjacency, 1, 2)
+    for scale, units, event in zip(drawn, plan.units, plan.events, strict=True):
+        assert scale >= SMALLEST_SCALE
+        assert scale / (units * moved) >= event.multiplier
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1e-15), PureDP(1e-90), ZCDP(1e-40)], ids=str)

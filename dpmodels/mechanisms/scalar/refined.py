@@ -16,7 +16,9 @@ Noise
     (:class:`dpmodels.postprocess.quantiles.NoisyCells`); its noise is independent of its cells. The
     number of rows is not bought: its noise is that of the sum of the counts.
 Numerics
-    exact: integer counts, integer noise of exact law.
+    exact: integer counts, integer noise of exact law. Gaussian noise is drawn in units so fine that
+    its scale is 2²⁰ of them or more: drawn in rows its δ would exceed that of the continuous law,
+    by which a ledger of (ε, δ) prices it.
 Source
     Dwork, Rothblum, Vadhan (2010), "Boosting and differential privacy", FOCS, for adaptive rounds.
     Ghosh, Roughgarden, Sundararajan (2009) and Canonne, Kamath, Steinke (2020) for the noise.
@@ -34,7 +36,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
+from dpmodels.mechanisms.add_noise import ROUND_UP, SMALLEST_SCALE, laplace_multipliers
 from dpmodels.mechanisms.count_plan import LEAST_SCALE
 from dpmodels.mechanisms.quantile_cells import FIRST_CELLS, first_ends, next_ends
 from dpmodels.mechanisms.quantile_facts import LARGEST_SCALE, QuantileFacts
@@ -42,7 +44,6 @@ from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import (
     Entropy,
     discrete_gaussian,
-    discrete_gaussian_variance,
     discrete_laplace,
     discrete_laplace_variance,
 )
@@ -84,11 +85,19 @@ class RefinedPlan:
     scales: tuple[float, ...]  # Of the noise in the counts of each round, in rows
 
     @property
+    def units(self) -> tuple[int, ...]:
+        """Units of a row that noise is drawn in, by round."""
+        finest = SMALLEST_SCALE if self.law == "gaussian" else 0.0
+        return tuple(math.ceil(max(finest / scale, 1.0)) for scale in self.scales)
+
+    @property
     def noise_sds(self) -> tuple[float, ...]:
         """Standard deviations of the noise in the counts of each round, not below LEAST_SD."""
-        gaussian = self.law == "gaussian"
-        variance = discrete_gaussian_variance if gaussian else discrete_laplace_variance
-        return tuple(max(math.sqrt(variance(scale)), LEAST_SD) for scale in self.scales)
+        if self.law == "gaussian":
+            return self.scales
+        return tuple(
+            max(math.sqrt(discrete_laplace_variance(own)), LEAST_SD) for own in self.scales
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,8 @@ class Refined:
                 f"the budget asks for noise of {max(scales):.2g} rows in each count, beyond what "
                 "is meaningful; give a larger eps or rho"
             )
-        held = tuple(max(scale, LEAST_SCALE) for scale in scales)
+        least = LEAST_SCALE if law == "laplace" else LEAST_SD
+        held = tuple(max(scale, least) for scale in scales)
         return RefinedPlan(guarantee, events, facts, law, held)
 
     def measure(self, private: PrivateCells, plan: RefinedPlan) -> Statistic:
@@ -179,9 +189,9 @@ def _counted(
     """Count one group in cells that are cut round by round; return the last of them."""
     draw = discrete_gaussian if plan.law == "gaussian" else discrete_laplace
     ends = first_ends(len(below) - 1)
-    for turn, scale in enumerate(plan.scales):
-        noise = draw(scale, len(ends) - 1, entropy)
-        noisy = (np.diff(below[ends]) + noise).astype(np.float64)
+    for turn, (scale, units) in enumerate(zip(plan.scales, plan.units, strict=True)):
+        noise = draw(scale * units, len(ends) - 1, entropy)
+        noisy = (np.diff(below[ends]).astype(object) * units + noise).astype(np.float64) / units
         found = NoisyCells(noisy, plan.law, plan.noise_sds[turn], most)
         left = len(plan.scales) - turn - 1
         if left:
