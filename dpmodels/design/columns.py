@@ -38,7 +38,11 @@ def _stepped(declared: Numeric, values: Floats) -> Floats:
     """Round values to the declared steps, where there are any."""
     if not declared.step:
         return values
-    return declared.lower + declared.step * np.rint((values - declared.lower) / declared.step)
+    # Held first: of a number far outside the quotient would overflow, and numpy tell of it.
+    held = np.clip(values, declared.lower, declared.upper)
+    return np.asarray(
+        declared.lower + declared.step * np.rint((held - declared.lower) / declared.step)
+    )
 
 
 def row_coder(design: Design) -> Callable[[object], Floats]:
