@@ -1,0 +1,77 @@
+"""Rounds for means and variances along one transcript: what is told, and what it costs in all."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.digest import digest
+from dpmodels.mechanisms import count_noise
+from dpmodels.privacy import ZCDP, PureDP
+
+BOOK = dp.codebook(y=(-3, 1_000), k=dp.Numeric(0, 15, step=1), g=["u", "v", "w"])
+ODD = ((0, 0, "u"), (1_000, 15, "v"), (-3, 7.5, "w"), (1e308, -1e308, "u"), (None, 3, "v"))
+ODD += ((2, None, "u"), (float("inf"), 2.5, "?"), (1.5, 1, None), (-0.0, 1e-320, "w"))
+
+
+class Transcript:
+    """Gives each release of counts the values it had the first time; notes the exact ones."""
+
+    def __init__(self):
+        self.values, self.exact, self.scales = [], [], []
+        self.own = count_noise.counts_released
+
+    def __call__(self, card, plan, exact, noise, rows, law):
+        turn = len(self.exact)
+        self.exact.append(exact)
+        if turn == len(self.values):
+            self.values.append(exact + noise.astype(object))
+            self.scales.append(plan.scale)
+        assert self.scales[turn] == plan.scale
+        return self.own(card, plan, exact, self.values[turn] - exact, rows, law)
+
+    def again(self):
+        found, self.exact = self.exact, []
+        return found
+
+
+@pytest.mark.parametrize("budget", [PureDP(30.0), ZCDP(50.0)], ids=str)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(
+    ("verb", "formula"), [(dp.dp_mean, "~ y"), (dp.dp_mean, "k ~ g"), (dp.dp_var, "y ~ g")]
+)
+def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
+    monkeypatch, verb, formula, relation, budget
+):
+    """The losses of both rounds add up along every transcript, here of ranges that are found."""
+    rng = np.random.default_rng(0)
+    others = list(
+        zip(rng.lognormal(1, 1, 60), rng.poisson(1, 60), rng.choice(list("uvw"), 60), strict=True)
+    )
+    pairs = pairwise(ODD) if relation == "replace" else ((row, None) for row in ODD)
+    furthest, found = 0.0, set()
+    for number, pair in enumerate([*pairs, *([(ODD[0], ODD[1])] * (relation == "replace"))]):
+        told = Transcript()
+        monkeypatch.setattr(count_noise, "counts_released", told)
+        shown, exact = [], []
+        for row in pair:
+            rows = [*others[:30], *([row] if row else []), *others[30:]]
+            table = dict(zip("ykg", map(list, zip(*rows, strict=True)), strict=True))
+            words = {"codebook": BOOK, "budget": budget, "adjacency": relation}
+            with dp.simulation(seed=number):
+                fit = verb(formula, table, mechanism="rounds", **words)
+            shown.append((digest(fit.release), fit.summary().as_text()))
+            exact.append(told.again())
+            found.add(fit.release.held is not None)
+        assert shown[0] == shown[1]
+        monkeypatch.undo()
+        power = 2 if isinstance(budget, ZCDP) else 1
+        apart = [
+            float((abs(one - other) ** power).sum()) / (power * scale**power)
+            for one, other, scale in zip(*exact, told.scales, strict=True)
+        ]
+        furthest = max(furthest, sum(apart))
+    granted = budget.rho if isinstance(budget, ZCDP) else budget.eps
+    assert True in found or formula == "k ~ g", "no range is found, so none is tried"
+    assert 0.9 * granted <= furthest <= granted
