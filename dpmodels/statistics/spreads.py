@@ -28,7 +28,7 @@ def column_counts(
     sensitivity is ``√(2 columns)`` when a row is replaced and ``√columns`` when it is added or
     removed.
     """
-    size = halvings + 1
+    size, least = halvings + 1, max(halvings - 2 * lattice.bits, 0)
     starts = size * np.arange(lattice.columns)[:, None]
 
     def counted(block: Floats) -> Integers:
@@ -37,7 +37,7 @@ def column_counts(
         cells = np.maximum(powers + (halvings - 2 * lattice.bits), 0) + starts
         found = np.bincount(cells.ravel(), minlength=starts.size * size)
         found = found.reshape(starts.size, size)
-        found[:, 0] -= np.count_nonzero(block[0] == 0)
+        found[:, least] -= np.count_nonzero(block[0] == 0)
         return found
 
     facts = {"halvings": str(halvings)}

@@ -47,6 +47,15 @@ def test_a_square_at_the_end_of_a_cell_is_in_it():
     assert exact[1].tolist() == [1] + [0] * halvings
 
 
+@pytest.mark.parametrize("bits", [8, 14, 15, 20])
+def test_an_incomplete_row_is_in_no_cell_of_a_column_on_any_lattice(bits):
+    for missing, count in (([np.nan, 0.3], 0), ([0.0, 0.0], 1)):
+        design = bound(np.array([missing]))
+        exact, _ = column_counts(design, Lattice(bits, 2), 30, count_public=False).cross()
+        assert exact.sum(axis=1).tolist() == [count, count]
+        assert np.count_nonzero(exact) == 2 * count
+
+
 def test_turned_rows_are_counted_by_their_length():
     rng = np.random.default_rng(3)
     rows = rng.uniform(-1, 1, (3_000, 2))
