@@ -26,6 +26,9 @@ from dpmodels.typing import Floats, Integers
 SMALLEST_SCALE = 2.0**20
 # From this scale on the discrete law's variance is that of the continuous one to 1e-7.
 SMALLEST_LAPLACE = 2.0**10
+# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up; and
+# fewer where noise is so large that its steps would leave 64 bits.
+UNITS, MOST_STEPS = 2**24, 2.0**50
 # Times the scale, what a lattice has to hold: a draw outside int64 has probability exp(-256).
 ROOM = 4.0
 # Cover the rounding of some thousand products and quotients of floats.
@@ -138,6 +141,11 @@ def add_noise(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GA
     """Add noise to Python integers; float only after the sum."""
     sums: NDArray[Any] = exact + law.draw(scale, exact.size, entropy).astype(object)
     return sums.astype(np.float64)
+
+
+def row_units(scale: float) -> int:
+    """Return how many units a row of a count is of, for noise of a scale in rows."""
+    return max(int(min(UNITS, MOST_STEPS / scale)), 1)
 
 
 def noised_symmetric(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import Scaling
-from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise, row_units
 from dpmodels.mechanisms.noisy_count import CountNoise
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.row_lengths import FRACTIONS, Lengths, faintest
@@ -20,9 +20,6 @@ from dpmodels.statistics import Passes
 from dpmodels.statistics.norms import norm_counts, row_sums
 from dpmodels.typing import Floats
 
-# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up; and
-# fewer where noise is so large that its steps would leave 64 bits.
-UNITS, MOST_STEPS = 2**24, 2.0**50
 MOMENTS = "moments"
 # About their mean rows that are cut off lie in many directions: of the second moment they take
 # about half as much in Frobenius norm as in trace. A choice.
@@ -162,7 +159,7 @@ def _lengths(
     farthest = public.row_norm + float(away)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
     planned = plan.scales[f"lengths {turn}"]
-    units = max(int(min(UNITS, MOST_STEPS / planned)), 1)
+    units = row_units(planned)
     scale = max(planned, law.smallest / units)
     counts = add_noise(exact * units, scale * units, entropy, law) / units
     return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))

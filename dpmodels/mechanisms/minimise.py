@@ -24,6 +24,8 @@ FINE = 2.0**40
 LARGEST_SCALE = 2.0**55
 # Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
 SHORTEST = 2.0**-27
+# Rounding leaves far less of a vector that is added to a gradient: a choice.
+ROUNDED = 2.0**-45
 # Eight times what the hardest rows tried have taken.
 MOST_PASSES = 500
 # A choice: from here on a step of the gradient method goes further.
@@ -34,15 +36,16 @@ ROUNDING = 2.0**-40
 ROUGH = 2.0**10
 
 
-def tolerance(scale: float) -> float:
+def tolerance(scale: float, known: float = 0.0) -> float:
     """Return the length of the gradient at which to stop, in units of one row's largest.
 
-    `scale` is of the tilt, to whose rounding the gradient is exposed too.
+    `scale` is of the tilt, `known` the most that released values add to it: the gradient is
+    exposed to the rounding of both.
     """
-    return SHORTEST * (1 + scale)
+    return SHORTEST * (1 + scale) + ROUNDED * known
 
 
-def furthest(scale: float, ridge: float) -> float:
+def furthest(scale: float, ridge: float, known: float = 0.0) -> float:
     """Return how far a computed minimum may be from the true one.
 
     The sum is as strongly convex as `ridge`, the weight of ``|θ|²/2``, at least.
@@ -50,7 +53,7 @@ def furthest(scale: float, ridge: float) -> float:
     A gradient of length t is at most ``t/ridge`` from the minimum. The computed gradient may be as
     far from the true one as from 0: twice the tolerance covers its rounding.
     """
-    return 2 * tolerance(scale) / ridge
+    return 2 * tolerance(scale, known) / ridge
 
 
 def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: float) -> Floats:

@@ -97,6 +97,12 @@ def most_scales(
     return scales
 
 
+def steepest(facts: RegressionFacts) -> float:
+    """Return the largest constant that :func:`most_rows` starts from, in units of the ball."""
+    own = facts.predictors
+    return STEEPEST / own.constant if own.intercept else 0.0
+
+
 def most_rows(
     rows: Gradients, facts: RegressionFacts, scales: Mapping[str, float], entropy: Entropy, law: Law
 ) -> Most:

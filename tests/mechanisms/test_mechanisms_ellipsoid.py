@@ -12,7 +12,7 @@ from dpmodels.design import Scaling
 from dpmodels.design.regression import private_regression
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Ellipsoid, Facts
-from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, NoisyMoments, noise_of
+from dpmodels.mechanisms.add_noise import SMALLEST_SCALE, UNITS, NoisyMoments, noise_of
 from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.mechanisms.regression import ellipsoid
 from dpmodels.noise import seeded
@@ -76,7 +76,7 @@ def test_noise_of_every_round_has_the_steps_that_its_law_needs():
         assert rougher > 1
         assert 40 * rougher * max(plan.steps.count, plan.steps.mean, plan.steps.diagonal) < 2**63
         for name, scale in plan.scales.items():
-            units = plan.lattice.radius if "sum" in name else ellipsoid.UNITS
+            units = plan.lattice.radius if "sum" in name else UNITS
             assert max(scale * units, SMALLEST_SCALE) * 40 < 2**63
 
 

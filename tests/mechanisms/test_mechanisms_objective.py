@@ -16,6 +16,7 @@ from dpmodels.mechanisms.curvature import APART, LOGISTIC, both_matrices
 from dpmodels.mechanisms.minimise import furthest, mask, masked, minimise, tolerance
 from dpmodels.mechanisms.objective_noise import spherical, spherical_sd
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
+from dpmodels.mechanisms.regression import objective as objective_module
 from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
@@ -203,6 +204,34 @@ def test_the_minimiser_keeps_its_tolerance(loss, size):
         point = minimise(rows, loss, 0.05, tilt, tolerance(size))
         gradient = rows.slopes(point, loss).gradient + 0.05 * point + tilt
         assert np.linalg.norm(gradient) <= tolerance(size)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.5)])
+@pytest.mark.parametrize("ridge", [1e9, 1e12])
+def test_a_ridge_about_a_far_constant_keeps_the_tolerance_and_is_masked(budget, ridge, monkeypatch):
+    """Where no outcome occurs the constant is far from 0, and a large ridge about it is rounded."""
+    found, own = [], minimise
+
+    def watched(rows, loss, ridge, tilt, shortest):
+        point = own(rows, loss, ridge, tilt, shortest)
+        gradient = rows.slopes(point, loss).gradient + ridge * point + tilt
+        found.append((point, np.linalg.norm(gradient) / shortest))
+        return point
+
+    monkeypatch.setattr(objective_module, "minimise", watched)
+    data = {**table(200), "y": np.full(200, "no")}
+    for seed in range(5):
+        release, _ = released(Objective(ridge=ridge, inference=False), budget, data, seed=seed)
+        point, length = found[-1]
+        assert length <= 1
+        assert release.coefficient_sd > 100 * np.spacing(np.abs(point).max())
+
+
+def test_gaussian_shares_never_come_to_more_than_the_whole():
+    _, facts = bound(table(10))
+    for rho in np.geomspace(1e-9, 1e3, 60):
+        for strategy in (Objective(), Objective(inference=False)):
+            assert total_rho(strategy.plan(facts, ZCDP(float(rho))).events) <= float(rho)
 
 
 def test_spherical_noise_has_its_law():

@@ -11,7 +11,7 @@ from dpmodels.datasets.simulated import zipf_rows
 from dpmodels.design import Scaling, private_design
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import Facts, Rounds, RoundsPure, ball_rounds
-from dpmodels.mechanisms.add_noise import LAPLACE, SMALLEST_LAPLACE, SMALLEST_SCALE
+from dpmodels.mechanisms.add_noise import LAPLACE, SMALLEST_LAPLACE, SMALLEST_SCALE, UNITS
 from dpmodels.mechanisms.row_lengths import FRACTIONS, Lengths, faintest
 from dpmodels.noise import seeded
 from dpmodels.noise.lattice import Lattice
@@ -120,12 +120,12 @@ def test_noise_has_the_steps_that_its_law_needs():
         plan = Rounds().plan(facts(5), guarantee)
         assert plan.steps.off >= SMALLEST_SCALE
         for name, scale in plan.scales.items():
-            units = ball_rounds.UNITS if "lengths" in name else plan.lattice.radius
+            units = UNITS if "lengths" in name else plan.lattice.radius
             assert max(scale * units, SMALLEST_SCALE) * 40 < 2**63
     plan = RoundsPure().plan(facts(5), PureDP(1.0))
     assert plan.steps.off >= SMALLEST_LAPLACE
     for name, scale in plan.scales.items():
-        units = ball_rounds.UNITS if "lengths" in name else plan.lattice.radius
+        units = UNITS if "lengths" in name else plan.lattice.radius
         assert SMALLEST_LAPLACE < scale * units < 2**63 / 256
 
 

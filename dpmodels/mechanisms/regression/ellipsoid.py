@@ -51,6 +51,7 @@ from dpmodels.mechanisms.add_noise import (
     lattice_for,
     noise_of,
     noised_moments,
+    row_units,
 )
 from dpmodels.mechanisms.noisy_count import gaussian_count
 from dpmodels.mechanisms.protocol import Facts, Plan
@@ -84,8 +85,6 @@ SHARES = {
 # Choices: radii of rows are told apart by 19 %, those of columns by 41 %; bounds may be thousands
 # of times too wide.
 BY_LENGTH, OCTAVES = 4, 15
-# Units of a row in a count: its noise has more than 2**20 steps from a multiplier of 1/16 up.
-UNITS = 2**24
 # A choice: rough moments are of rows up to so many times as long as the root of their mean square.
 ROUGH = 1.6
 # A choice: of all rows, what the noise in a number of rows by column may be for "auto". Measured on
@@ -294,5 +293,6 @@ def _fractions(octave: int) -> Floats:
 
 def _noisy(exact: NDArray[Any], radii: Floats, sd: float, entropy: Entropy) -> Cells:
     """Add noise to numbers of rows."""
-    found = add_noise(exact.ravel() * UNITS, max(sd * UNITS, SMALLEST_SCALE), entropy) / UNITS
+    units = row_units(sd)
+    found = add_noise(exact.ravel() * units, max(sd * units, SMALLEST_SCALE), entropy) / units
     return Cells(radii, found.reshape(exact.shape), sd)

@@ -13,7 +13,8 @@ Sensitivity
     bend the logistic loss, so with a ridge of the noise's own size the curvature costs pure noise
     nothing and Gaussian noise 16 % of its scale. Two rows replaced are one taken off and one
     added; a Gaussian release is twice as far from the second neighbour, as Gaussian differential
-    privacy composes along chains of neighbours.
+    privacy composes along chains of neighbours. Given what is released before, the centre of the
+    ridge and the rows that count are fixed: a row still is one summand, 0 where it is left out.
 Noise
     b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every coordinate, in the term
     ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
@@ -50,7 +51,7 @@ from typing import ClassVar
 
 from dpmodels.arguments import between, truth
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, Law, laplace_multipliers
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, laplace_multipliers
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -61,7 +62,7 @@ from dpmodels.mechanisms.coefficients import (
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scale
 from dpmodels.mechanisms.minimise import Mask, furthest, mask, masked, minimise, tolerance
-from dpmodels.mechanisms.most_rows import SHARES, most_rows, most_scales, most_shares
+from dpmodels.mechanisms.most_rows import SHARES, most_rows, most_scales, most_shares, steepest
 from dpmodels.mechanisms.objective_noise import (
     LEAST_RIDGE,
     RIDGE,
@@ -185,7 +186,8 @@ class Objective:
             tilt = normals(facts.columns, entropy) * scales["tilt"]
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
-        shortest, ridge = tolerance(scales["tilt"]), scales["ridge"]
+        ridge = scales["ridge"]
+        shortest = tolerance(scales["tilt"], ridge * steepest(facts))
         loss = bounded_loss(facts, self.card.name)
         point = minimise(near, loss, ridge, tilt - ridge * most.start, shortest)
         own = Mask(scales["step"], scales["mask"])
@@ -230,7 +232,8 @@ class Objective:
         if isinstance(guarantee, ApproxDP) and loss.bell and facts.predictors.terms:
             left = PureDP((1 - MOST_SHARE) * guarantee.eps)
             shares = most_shares(facts, GAUSSIAN)
-            whole = gaussian_multiplier(ApproxDP(MOST_SHARE * guarantee.eps, guarantee.delta))
+            before = ApproxDP(MOST_SHARE * guarantee.eps, guarantee.delta)
+            whole = gaussian_multiplier(before) * ROUND_UP
             most = _named(shares, split_gaussian(whole, list(shares.values())))
         shares = self._shares(facts, LAPLACE)
         shares = {name: own for name, own in shares.items() if name not in most}
@@ -256,7 +259,7 @@ class Objective:
 
     def _gaussian(self, facts: RegressionFacts, guarantee: ApproxDP | ZCDP) -> RegressionPlan:
         shares = self._shares(facts, GAUSSIAN)
-        whole = gaussian_multiplier(guarantee)
+        whole = gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = _named(shares, split_gaussian(whole, list(shares.values())))
         # Two neighbours of a row more or fewer lie between two that differ in a row.
         each = multipliers["tilt"] * (1 + facts.adjacency.n_public) * (1 + 1e-9)
@@ -287,5 +290,6 @@ def _masking(
     facts: RegressionFacts, tilt: float, ridge: float, multiplier: float, law: Law
 ) -> dict[str, float]:
     """Return step and scale of the noise that hides the minimiser's error."""
-    own = mask(furthest(tilt, ridge), facts.columns, multiplier, law)
+    distance = furthest(tilt, ridge, ridge * steepest(facts))
+    own = mask(distance, facts.columns, multiplier, law)
     return {"step": own.step, "mask": own.scale}
