@@ -1,0 +1,81 @@
+"""Two tables answered alike: what of each round differs, and whether anything else does."""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from dpmodels.mechanisms import add_noise, ball_rounds, clipping_shells, most_rows
+from dpmodels.mechanisms.regression import ellipsoid, gradients
+from dpmodels.privacy import LaplaceEvent
+from dpmodels.statistics import Statistic
+
+ROOMS = (add_noise, ball_rounds, clipping_shells, most_rows, ellipsoid, gradients)
+
+
+def honest(rng, exact, scale):
+    return exact.astype(float) + scale * rng.normal(size=exact.size)
+
+
+def wild(rng, exact, scale):
+    """Answers that no table would get, of any size."""
+    sizes = 10.0 ** rng.uniform(-3, 17, 2)
+    several = (
+        exact.astype(float) * rng.uniform(0.5, 2),
+        sizes[0] * np.abs(rng.normal(size=exact.size)),
+        sizes[1] * rng.normal(size=exact.size),
+        sizes[0] * (np.arange(exact.size) == rng.integers(max(exact.size, 1))),
+    )
+    return several[rng.integers(4)]
+
+
+@contextmanager
+def answered(answer):
+    """Let all noise be added by a function; nothing is added in a sampler's place."""
+    own = [room.add_noise for room in ROOMS]
+    for room in ROOMS:
+        room.add_noise = answer
+    try:
+        yield
+    finally:
+        for room, before in zip(ROOMS, own, strict=True):
+            room.add_noise = before
+
+
+def replayed(one, other, rng, answers):
+    """Release from two tables with the same answers; give both releases and both tables' rounds.
+
+    A round is what a statistic hands over at once: integers in units of their noise.
+    """
+    told, found, turn = [], [], [0]
+    crossed = Statistic.cross
+
+    def counted(statistic):
+        turn[0] += 1
+        return crossed(statistic)
+
+    def added(exact, scale, entropy, law=add_noise.GAUSSIAN):
+        rounds, at = found[-1]
+        if at == len(told):
+            told.append(np.asarray(answers(rng, exact, scale), dtype=float))
+        found[-1] = rounds, at + 1
+        rounds.setdefault(turn[0], []).append((exact / scale).astype(float))
+        return told[at]
+
+    releases = []
+    Statistic.cross = counted
+    try:
+        for release in (one, other):
+            found.append(({}, 0))
+            turn[0] = 0
+            with answered(added):
+                releases.append(release())
+    finally:
+        Statistic.cross = crossed
+    return releases, [[np.concatenate(own) for own in rounds.values()] for rounds, _ in found]
+
+
+def prices(events, rounds):
+    """How far two tables' rounds are apart, each in units of what its event allows."""
+    for event, one, other in zip(events, *rounds, strict=True):
+        norm = 1 if isinstance(event, LaplaceEvent) else 2
+        yield float(np.linalg.norm(one - other, norm)) * event.multiplier
