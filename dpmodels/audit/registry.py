@@ -104,7 +104,7 @@ REGISTRY: Final = (
     _pca("iterative", PURE, TURNED_OF_MANY, 300, 8_000),
     _pca("coinpress", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _pca("rounds", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
-    _pca("rounds_pure", PURE, TURNED_OF_MANY, 64, 2_500),
+    _of(dp_pca, "~ a", "rounds_pure", ABOUT_ZERO, GONE, 200, 20_000),
     _pca("adaptive", GAUSSIAN, TURNED_OF_MANY, 64, 4_000),
     _pca("adaptive_pure", PURE, TURNED_OF_MANY, 300, 8_000),
     _pca("ppca", FIRST, TURNED_OF_EIGHT, 1_000, 60_000),
