@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dpmodels.inference.least_squares import LeastSquares
@@ -31,6 +32,9 @@ MANY = 24
 # coefficients are known but that they are about as large as that, in units of the ball; and the
 # share of its squared length along such ways from which on a coefficient is lost.
 LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
+# A choice by simulation, between intervals in wide bounds and none in good ones: curvature of less
+# than so many edges may be noise alone. That of three columns of noise exceeds it once in twelve.
+TOLD = 1.0
 # A choice by simulation: root mean square error of the linear predictor beyond which its weights
 # in the curvature are too far from those at the truth.
 FAR = 0.6
@@ -47,7 +51,8 @@ class Sandwich:
     squared gradients in the sandwich's filling; the rest is the curvature, which they equal where
     the model is right. `noise_law` and `full_law` are of Newton's step from `point` along `axes`,
     for the rows' own and for the population's; `lost`, shape (columns, ways), are ways along which
-    noise swamps the curvature, and `far` is the root mean square error of the linear predictor over
+    noise swamps the curvature; `swamped`, shape (columns,), are those that curvature which noise
+    alone may make has a part in. `far` is the root mean square error of the linear predictor over
     the rows, as far as it is known.
     """
 
@@ -60,6 +65,7 @@ class Sandwich:
     noise_law: LeastSquares
     full_law: LeastSquares
     lost: Floats
+    swamped: NDArray[np.bool_]
     far: float
 
     @property
@@ -125,6 +131,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     known = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not known.any():
         return None
+    faint = vectors[:, values <= TOLD * edge]
     lost, ways, values = vectors[:, ~known], vectors[:, known], values[known]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     robust = max(0.0, 1 - edge / float(values[0]))
@@ -151,6 +158,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
         noise_law=noise_law,
         full_law=_law(release, axes, np.maximum(spread, 0.0) + unknown),
         lost=lost,
+        swamped=(faint**2).sum(axis=1) > MOSTLY,
         far=math.sqrt(float(values @ (error**2).sum(axis=1)) / float(values.sum())),
     )
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable, shorten
 from dpmodels.inference.sandwich import FAR, Sandwich, least_noise, sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
@@ -63,6 +63,18 @@ class GLMResult(Result):
         """Ends of intervals, which are searched for once."""
         return {}
 
+    @cached_property
+    def _open(self) -> list[str]:
+        """Numbers whose curvature may be noise alone.
+
+        Those of levels are of ordinary size where no row shows them. That of a number is as
+        large, in units of its range, as the range is wide, and moves all others by what is not
+        known of it.
+        """
+        names = self.call.names
+        swamped = [] if self.sandwich is None else np.flatnonzero(self.sandwich.swamped).tolist()
+        return [names[i] for i in swamped if names[i] != "Intercept" and _is_number(names[i])]
+
     def _ends(self, level: float, *, full: bool = True) -> Floats:
         """Return ends for the population or for the rows' own, shape (coefficients, 2).
 
@@ -72,7 +84,7 @@ class GLMResult(Result):
         if key in self._found:
             return self._found[key]
         ends = np.full((len(self.call.names), 2), np.nan)
-        if own is not None and own.far <= FAR:
+        if own is not None and own.far <= FAR and not self._open:
             for at, way in enumerate(self.held.matrix):
                 if full or math.isfinite(self._ends(level)[at, 0]):
                     low, high = own.interval(way, level, full=full)
@@ -266,6 +278,12 @@ class GLMResult(Result):
                 "not identified at this budget: the noise in the linear predictor is so large that "
                 "its errors do not add up; a larger budget, more rows or fewer terms are needed"
             )
+        if self._open:
+            return (
+                "not identified at this budget: noise swamps the curvature of "
+                f"{shorten(', '.join(self._open))}, whose part in the other coefficients is not "
+                "known; narrower bounds, a larger budget, more rows or fewer terms are needed"
+            )
         if self.release.curvature is not None:
             return (
                 "not identified at this budget: the curvature bought for it does not stand clear "
@@ -298,3 +316,8 @@ class GLMResult(Result):
     def _interval(self, ends: Floats) -> pd.DataFrame:
         names = pd.Index(self.call.names, name="term")
         return pd.DataFrame(ends, index=names, columns=["lower", "upper"])
+
+
+def _is_number(name: str) -> bool:
+    """Whether a coefficient is of a number, or of one within levels, by its name."""
+    return any("[" not in part for part in name.split(":"))

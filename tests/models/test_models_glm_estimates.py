@@ -175,6 +175,19 @@ def test_a_level_without_rows_is_one_coefficient_not_identified():
     assert (outer[:, 1] >= inner[:, 1]).all()
 
 
+def test_a_number_lost_in_wide_bounds_leaves_no_coefficient_identified():
+    """What moves with it would move the others, the constant first, by what is not known of it."""
+    rng = np.random.default_rng(1)
+    a = rng.uniform(0, 1, 6000)
+    data = {"a": a, "s": rng.choice(["f", "m"], 6000)}
+    data["y"] = np.where(rng.random(6000) < expit(3 * a - 3), "yes", "no")
+    book = dp.codebook(a=(0, 100), s=["f", "m"], y=["no", "yes"])
+    with dp.simulation(seed=1):
+        found = dp_glm("y ~ a + s", data, codebook=book, eps=1.0, delta=1e-6)
+    assert not found.identified.any()
+    assert "the curvature of a, whose part in the other coefficients is not known" in found.why_not
+
+
 def test_what_is_printed_without_standard_errors_says_what_noise_there_is_at_least():
     with dp.simulation(seed=1):
         found = fit(eps=0.05, delta=1e-6)
