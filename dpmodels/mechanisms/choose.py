@@ -122,7 +122,7 @@ def auto_moments(
     if name not in known:
         return plain, "it reads the rows once, and has the least to lose where they are short."
     seen = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
-    told = f"numbers of rows by length with a noise sd of {seen:.2g}"
+    told = f"numbers of rows by length with a noise sd of {float(f'{seen:.2g}'):,.10g}"
     if rows is None:
         return name, f"it finds the centre and the radius of the rows first, by {told}."
     if rows < (ENOUGH_PURE if pure else ENOUGH) * seen:

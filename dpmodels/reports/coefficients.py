@@ -143,7 +143,8 @@ def _error_notes(own: Sandwich, lost: int) -> list[str]:
     if not own.noise_law.clear:
         notes.append(
             f"The curvature is {own.noise_law.equations.strength:.1f} times its noise along its "
-            "weakest direction: intervals and tests by score inversion, not coef +- 1.96 std err."
+            "weakest direction: intervals and z by score inversion, not coef ± 1.96 std err and "
+            "coef / std err."
         )
     notes.append(
         "std err: sampling and privacy noise; noise: privacy noise alone. What is known to be "
@@ -151,7 +152,7 @@ def _error_notes(own: Sandwich, lost: int) -> list[str]:
         "on these rows: noise_int()."
     )
     notes.append(
-        f"Sandwich: {own.robust:.0%} of its filling are squared gradients, the rest the "
-        "curvature, which they equal where the model is right."
+        f"Sandwich: {own.robust:.0%} of its meat is squared gradients (robust), the rest "
+        "curvature, which is the same where the model is right."
     )
     return notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.reports.header import closing, complete_text, described_header, pvalue
+from dpmodels.reports.header import LOST, closing, complete_text, described_header, pvalue
 from dpmodels.results.base import report_of
 from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
@@ -40,7 +40,7 @@ def _counts_report(
         title=title,
         facts=(
             *described_header(fit.call, fit.release, complete_text(fit.ncomplete, sd)),
-            ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {_within(fit)}"),
+            ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
         notes=(*notes, *_lost(fit), _reading(fit), *closing(fit.call, fit.release)),
@@ -48,16 +48,16 @@ def _counts_report(
     )
 
 
-def _within(fit: TableResult) -> str:
-    """Print half the length of the noise interval of a count, the same for all."""
+def _half(fit: TableResult) -> float:
+    """Return half the length of the noise interval of a count, the same for all."""
     middle = max(float(fit.released.to_numpy().flat[0]), 0.0)
-    return signif(float(fit.noise_int().to_numpy()[0, 1]) - middle, 2)
+    return float(fit.noise_int().to_numpy()[0, 1]) - middle
 
 
 def _lost(fit: TableResult) -> tuple[str, ...]:
     """Say which counts are no evidence of rows, where there are some."""
     none = bool((fit.noise_int()["lower"] == 0).any())
-    return (f"Counts up to {_within(fit)} may be noise alone.",) * none
+    return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * none
 
 
 def _reading(fit: TableResult) -> str:
@@ -121,7 +121,7 @@ def _test(fit: TableResult) -> tuple[Section, ...]:
     if len(factors) < 2:
         return ()
     test = fit.chi2_test()
-    cells = (signif(test.statistic), str(test.df), pvalue(test.pvalue))
+    cells = (signif(test.statistic), LOST if test.reason else str(test.df), pvalue(test.pvalue))
     row = Row("chi-square, noise counted in", cells)
     title = "Independence" if len(factors) == 2 else "Mutual independence"
     return (Section(title, ("statistic", "df", "p-value"), (row,)),)
@@ -186,5 +186,8 @@ def _hist_notes(fit: HistResult) -> list[str]:
         notes.append(f"{count(hidden)} more bins: see counts, tidy() and plot().")
     if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
         notes.append("Bars: rows by unit, since the bins differ in width.")
-    notes.append("Rows outside the breaks count as incomplete.")
+    notes.append(
+        "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
+        "reach the bounds; rows outside the breaks count as incomplete."
+    )
     return notes

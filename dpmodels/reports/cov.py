@@ -35,7 +35,7 @@ def cov_report(fit: CovResult) -> Report:
         sections=(
             _variables(fit),
             _triangle(fit, titles[0], fit.cov.to_numpy(), fit.noise_sd.to_numpy()),
-            _triangle(fit, titles[1], fit.cor.to_numpy(), _cor_noise(fit)),
+            _triangle(fit, titles[1], _told(fit), _cor_noise(fit)),
         ),
         notes=(*_notes(fit), *closing(fit.call, fit.release, SEE, fit.nobs)),
         stamp=fit.stamp,
@@ -91,6 +91,14 @@ def _triangle(fit: CovResult, title: str, matrix: Floats, noise: Floats) -> Sect
     return Section(title, tuple(map(str, range(1, size + 1))), tuple(rows))
 
 
+def _told(fit: CovResult) -> Floats:
+    """Return correlations, nan beside the diagonal where a column's own variance is not known."""
+    cor = fit.cor.to_numpy().copy()
+    weak = fit.weak.to_numpy()
+    cor[(weak[:, None] | weak) & ~np.eye(len(cor), dtype=bool)] = np.nan
+    return cor
+
+
 def _cor_noise(fit: CovResult) -> Floats:
     """Return what leaves a correlation at most three decimals, and a diagonal of 1 exact."""
     noise: Floats = np.fmax(fit.cor_noise_sd.to_numpy(), 0.01)
@@ -115,8 +123,8 @@ def _weak_note(fit: CovResult) -> tuple[str, ...]:
         return ()
     which = fit.weak_variables if weak <= SHOWN_COLUMNS else f"{weak} columns"
     return (
-        f"* Variance below four times its noise: {which}. Correlations are divided by "
-        "the root of that bound instead of a standard deviation: they are understated.",
+        f"* Variance below four times its noise: {which}. Correlations with them are not told; "
+        "cor has them understated, divided by the root of that bound.",
     )
 
 

@@ -27,6 +27,7 @@ from dpmodels.reports.header import (
     pvalue,
     range_note,
 )
+from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
 from dpmodels.results.groups import GroupedResult, MeanResult, VarResult
@@ -110,7 +111,7 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
         (
             _rows(row),
             printed(row["estimate"], row["noise_sd"]),
-            signif(row["sd"], 3),
+            _spread(row),
             *_ends(row),
         )
         for row in lines
@@ -122,6 +123,12 @@ def printed(value: float, *sds: float) -> str:
     if not np.isfinite(value):
         return LOST
     return signif_uncertain(value, max(*sds, hundredth(abs(value))))
+
+
+def _spread(row: dict[object, float]) -> str:
+    """Print a standard deviation to the digits that the noise of the variance leaves."""
+    noise = root_sd(np.array([row["sd"]]), np.array([row["noise_sd"]]))
+    return printed(row["sd"], 10 * hundredth(row["sd"]), float(noise[0]))
 
 
 def _rows(row: dict[object, float]) -> str:
@@ -158,13 +165,13 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
     held = fit.release.held
     if held is None:
         unfound = fit.release.card.name == "rounds"
-        note = f"{facts.measured}: no range much shorter was told of; the declared one is used."
+        note = f"{facts.measured}: no range much shorter than the declared one was found."
         return (note, *range_note(facts)) if unfound else range_note(facts)
     share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
     return (
-        f"Of {facts.measured} held within {held.lower:,.10g} to {held.upper:,.10g}, a range found "
-        f"first. At most {100 * share:.2g}% of the rows (at 95%, by noisy numbers of rows) were "
-        "outside, and count as its ends: intervals are for that.",
+        f"{facts.measured}: held within {held.lower:,.10g} to {held.upper:,.10g}, a range found "
+        f"first. At most {100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside and "
+        "count as its ends: estimates and intervals are those of rows so held.",
     )
 
 
@@ -181,7 +188,8 @@ def ttest_report(fit: TTestResult) -> Report:
 
 
 def _test(fit: TTestResult) -> Section:
-    name = f"{fit.term} = {fit.mu:g}?"
+    levels = fit._facts.labels if fit._facts.factors else (fit._facts.measured,)
+    name = f"{' - '.join(f'mean({level})' for level in levels)} = {fit.mu:g}?"
     heads = ("Estimate", "noise sd", "Std. err.", "t", "p-value", "95% conf. int.")
     if not np.isfinite(fit.params):
         return Section("Test", heads, (Row(name, (LOST,) * len(heads)),))

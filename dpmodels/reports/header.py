@@ -61,9 +61,10 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     why = "from the codebook"
     ball = getattr(release, "ball", None)
     if ball is not None:
-        share = f"{100 * max(ball.shortened, 0.0):.1f} % ± {100 * ball.shortened_sd:.1f} %"
+        share, sd = 100 * max(ball.shortened, 0.0), 100 * ball.shortened_sd
+        places = 1 if sd >= 0.05 else 2
         what = "shortened" if isinstance(release, MomentsRelease) else "left out"
-        return f"{signif(ball.radius, 3)} ({share} {what})"
+        return f"{signif(ball.radius, 3)} ({share:.{places}f} ± {sd:.{places}f} % {what})"
     if isinstance(call, MomentsCall) and call.unit_rows:
         why = "each row by its own"
     elif call.row_norm < call.worst_case:
@@ -152,14 +153,16 @@ def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
     return (f"{there - shown} more {what}: see {where}.",) * (there > shown)
 
 
-def range_note(facts: TableCall) -> tuple[str, ...]:
-    """Say what was done with values outside the declared range, unless they are 0 or 1."""
-    if (facts.lower, facts.upper) == (0.0, 1.0):
-        return ()
-    return (
-        f"{facts.measured}: values outside {facts.lower:,.10g} to {facts.upper:,.10g} were clipped "
-        "to it; no interval knows of that.",
-    )
+def range_note(*tables: TableCall) -> tuple[str, ...]:
+    """Say what was done with values outside declared ranges, but of those from 0 to 1."""
+    ranges = [
+        f"{own.lower:,.10g} to {own.upper:,.10g} ({own.measured})"
+        for own in tables
+        if (own.lower, own.upper) != (0.0, 1.0)
+    ]
+    listed = "; ".join(ranges)
+    note = f"Values outside {listed} were clipped to it; no interval knows of that."
+    return (note,) * bool(ranges)
 
 
 def pvalue(value: float) -> str:

@@ -47,14 +47,19 @@ def overview_report(fit: OverviewResult) -> Report:
 
 
 def _mean_rows(name: str, own: MeanResult) -> list[Row]:
-    """Mean and standard deviation to the digits that noise leaves, and complete rows."""
-    means, noise = own.params.tolist(), own.bse_noise.tolist()
+    """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
+    pairs = list(zip(own.params.tolist(), own.bse_noise.tolist(), strict=True))
     cells = tuple(
         f"{printed(mean, sd)} ({spread})" if np.isfinite(mean) else LOST
-        for mean, sd, spread in zip(means, noise, _spreads(own), strict=True)
+        for (mean, sd), spread in zip(pairs, _spreads(own), strict=True)
     )
     rows = tuple(map(count, own.counts.clip(lower=0.0, upper=own.release.rows).tolist()))
-    return [Row(f"{name}, mean (sd)", cells), Row(f"{name}, rows", rows)]
+    errors = tuple(signif(sd, 2) if np.isfinite(mean) else LOST for mean, sd in pairs)
+    return [
+        Row(f"{name}, mean (sd)", cells),
+        Row(f"{name}, noise sd of mean", errors),
+        Row(f"{name}, rows", rows),
+    ]
 
 
 def _spreads(own: MeanResult) -> list[str]:
@@ -97,10 +102,13 @@ def _counted(counts: Integers, shares: Floats, errors: Floats) -> tuple[str, ...
 def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
     notes = ["Complete rows of each variable by itself; percentages within the group."]
     if lost:
-        notes.append(f"{LOST}: lost in the noise at this budget.")
+        notes.append(
+            f"{LOST}: lost in the noise at this budget. Where bounds are wide, dp_mean and dp_var "
+            "of one number can find a shorter range."
+        )
     notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
         "each: noise_int(), conf_int()."
     )
-    return [*notes, *(note for table in fit.call.tables for note in range_note(table))]
+    return [*notes, *range_note(*fit.call.tables)]

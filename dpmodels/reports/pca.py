@@ -164,7 +164,7 @@ def _notes(fit: PCAResult, shown: int) -> tuple[str, ...]:
     unread = np.flatnonzero((fit.spectrum.distinct & ~fit.spectrum.readable)[:shown])
     if unread.size:
         listed = ", ".join(component_names(shown)[i] for i in unread)
-        notes.append(f"Loadings not shown, of which noise leaves too little: {listed}.")
+        notes.append(f"Loadings not shown, as noise leaves too little of them: {listed}.")
     notes += _signs(fit, shown)
     if fit.spectrum.readable[:shown].any():
         there = len(fit.call.names)

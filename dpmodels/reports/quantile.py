@@ -109,7 +109,7 @@ def _notes(fit: QuantileResult) -> list[str]:
     notes += more(SHOWN_GROUPS, facts.cells, "groups", "tidy()")
     if fit.level is not None:
         notes.append(
-            "Conf. interval: noise and sampling, for the population; its ends are those of the "
-            "cells that the noise leaves, rounded outwards."
+            "Conf. interval: noise and sampling, for the population; its ends are ends of public "
+            "cells, rounded outwards, and cover more often where many rows share a value."
         )
     return [*notes, *range_note(facts)]

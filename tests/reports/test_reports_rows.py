@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dpmodels as dp
+from dpmodels.report import signif
 from dpmodels.reports.header import complete_rows, complete_text
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
@@ -52,3 +53,44 @@ def test_pooled_levels_are_named():
     assert np.isfinite(test.pvalue)
     named = ", ".join("abcd"[i] for i in test.pooled[1])
     assert f"Test: levels {named} of g pooled, too few rows for the noise." in flat(fit)
+
+
+def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
+    rng = np.random.default_rng(1)
+    rows = {"x": rng.uniform(0, 1, 2_000), "z": rng.uniform(0, 1, 2_000)}
+    book = dp.codebook(x=(0, 1_000), z=(0, 500))
+    with dp.simulation(seed=1):
+        fit = dp.dp_summary("~ x + z", rows, codebook=book, eps=0.5)
+    shown = flat(fit)
+    sd = fit["x"].bse_noise.item()
+    assert re.search(rf"x, noise sd of mean {signif(sd, 2)} ", shown)
+    assert "Values outside 0 to 1,000 (x); 0 to 500 (z) were clipped to it" in shown
+
+
+def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
+    rows = {"x": np.linspace(0, 20, 2_000)}
+    with dp.simulation(seed=1):
+        fit = dp.dp_var("~ x", rows, codebook=dp.codebook(x=(0, 1_000)), eps=0.5)
+    noise = fit.bse_noise.item() / max(2 * fit.sd.item(), np.sqrt(fit.bse_noise.item()))
+    assert noise > 10
+    shown = re.search(r"\(all\) \S+ \S+ (\S+)", flat(fit))[1]
+    assert float(shown) == int(float(shown))
+
+
+def test_a_histogram_says_where_values_beyond_the_bounds_are():
+    rows = {"x": np.linspace(0, 2, 2_000)}
+    with dp.simulation(seed=1):
+        fit = dp.dp_hist("~ x", rows, codebook=BOOK, eps=5.0, breaks=2)
+    assert fit.counts.to_numpy()[-1] > 1_400
+    assert "Values beyond the declared bounds were clipped to them, into the end bins" in flat(fit)
+
+
+def test_correlations_with_a_column_lost_in_noise_are_not_printed():
+    rng = np.random.default_rng(1)
+    rows = {"x": rng.uniform(0, 1, 2_000), "z": rng.uniform(0, 1, 2_000)}
+    book = dp.codebook(x=(0, 1), z=(0, 10_000))
+    with dp.simulation(seed=1):
+        fit = dp.dp_cov("~ x + z", rows, codebook=book, eps=0.5, delta=1e-6)
+    assert fit.weak_variables == "z"
+    assert re.search(r"Correlations .* 2\. z \* - 1\.000", flat(fit))
+    assert "Correlations with them are not told" in flat(fit)

@@ -268,7 +268,7 @@ def test_of_an_estimate_nothing_is_said_that_belongs_to_another(make):
     for absent in ("Debiased", "95% noise interval", "Expected cos2", "noise floor (standard"):
         assert absent not in text(fit)
     assert "no known law" in flat(fit)
-    assert "That there are 3 components above the noise" in flat(fit)
+    assert "3 components are above the noise of the unbiased release" in flat(fit)
     assert row(fit, "Importance of components")[:5] == ["PC1", "PC2", "PC3", "PC4", "*"]
     with pytest.raises(NotAvailable, match="gauss"):
         fit.conf_int()
@@ -293,5 +293,5 @@ def test_components_more_noise_than_signal_have_no_loadings(make):
     fit = make((0.9, 0.062, 0.0, 0.0, 0.0, -0.01), noise=0.0105)
     assert fit.spectrum.distinct.tolist()[:2] == [True, True]
     assert not fit.spectrum.readable[1]
-    assert "Loadings not shown, of which noise leaves too little: PC2." in flat(fit)
+    assert "Loadings not shown, as noise leaves too little of them: PC2." in flat(fit)
     assert len(row(fit, "noise sd of a loading")) == 1
