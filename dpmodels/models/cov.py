@@ -69,6 +69,14 @@ def dp_cov(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Notes
+    -----
+    ``"auto"`` finds a centre and a radius of most rows first, where there are
+    enough, and holds the rows within it: the table says what share was longer.
+    :meth:`CovResult.conf_int` is for the population, covers 95 % or more
+    whatever the rows are within their bounds, and allows for rows so held.
+    Correlations with columns lost in noise are not printed.
+
     References
     ----------
     .. [1] Dong, W., Liang, Y. and Yi, K. (2022). "Differentially private

@@ -113,8 +113,9 @@ def dp_glm(
     all where the model holds for all.
 
     Standard errors are offered coefficient by coefficient, see
-    :class:`dpmodels.results.glm.GLMResult`. Rare outcomes and small budgets
-    may leave none: then the table says what noise there is at the least.
+    :class:`dpmodels.results.glm.GLMResult`. Rare outcomes, small budgets, and a
+    number whose bounds are so wide that noise swamps it, may leave none: then
+    the table says what noise there is at the least.
 
     Several sites under ``"pooled"``: the sums that ``"gradients"`` adds noise to
     are exact, bit for bit those of one table. Those that ``"objective"`` and

@@ -54,7 +54,8 @@ def dp_hist(
     breaks : int or sequence of float
         A number of equal bins over the declared range, 2 or more, or the ends
         of the bins: rising, three or more, within the declared range. Rows
-        outside them count as incomplete.
+        outside them count as incomplete; values outside the declared range
+        are clipped to it first, into the end bins where breaks reach it.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
     adjacency, ledger

@@ -114,7 +114,7 @@ def dp_quantile(
     Examples
     --------
     >>> import dpmodels as dp
-    >>> cb = dp.codebook(age=(0, 100), sex=["F", "M"])
+    >>> cb = dp.codebook(age=dp.Numeric(0, 100, step=1), sex=["F", "M"])
     >>> rows = {"age": list(range(100)) * 10, "sex": ["F", "M"] * 500}
     >>> fit = dp_quantile("age ~ sex", rows, codebook=cb, eps=1.0, probs=[0.25, 0.5])
     >>> fit.params.shape, fit.conf_int().shape

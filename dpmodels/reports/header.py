@@ -160,8 +160,8 @@ def range_note(*tables: TableCall) -> tuple[str, ...]:
         for own in tables
         if (own.lower, own.upper) != (0.0, 1.0)
     ]
-    listed = "; ".join(ranges)
-    note = f"Values outside {listed} were clipped to it; no interval knows of that."
+    listed = ", ".join(ranges)
+    note = f"Values outside {listed} were clipped to its ends; no interval knows of that."
     return (note,) * bool(ranges)
 
 

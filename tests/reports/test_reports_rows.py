@@ -64,7 +64,7 @@ def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
     shown = flat(fit)
     sd = fit["x"].bse_noise.item()
     assert re.search(rf"x, noise sd of mean {signif(sd, 2)} ", shown)
-    assert "Values outside 0 to 1,000 (x); 0 to 500 (z) were clipped to it" in shown
+    assert "Values outside 0 to 1,000 (x), 0 to 500 (z) were clipped" in shown
 
 
 def test_a_standard_deviation_has_no_more_digits_than_its_noise_leaves():
