@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
+from dpmodels.errors import shorten
 from dpmodels.report import (
     Report,
     Row,
@@ -37,6 +38,8 @@ from dpmodels.results.ttest import TTestResult
 LEVEL = 0.95
 # Fewer rows leave a skewed mean's law away from the normal one.
 FEW = 100
+# Rows for each squared skewness from which on a mean's law is near the normal one: Cochran's rule.
+COCHRAN = 25
 
 
 @report_of.register
@@ -157,7 +160,28 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
             f"Groups of fewer than {FEW} rows: conf. intervals hold where rows are not very "
             "skewed, as Student's do."
         )
+    if isinstance(fit, MeanResult):
+        notes += _skewed_note(fit, facts)
     return [*notes, *_range_notes(fit, facts)]
+
+
+def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
+    """Say of which means the sampling law is not told to be near the normal one.
+
+    A number from 0 on of mean m and standard deviation s has a skewness of s/m - m/s or more, by
+    ``E[X³] E[X] >= E[X²]²``.
+    """
+    table = fit.tidy()
+    spread, rows = table["sd"], table["count"]
+    inside = (table["estimate"] - facts.lower).clip(upper=facts.upper - table["estimate"])
+    shape = spread / inside
+    sampled = table["std_error"] ** 2 > 2 * table["noise_sd"] ** 2
+    poor = sampled & (shape > 1) & (rows < COCHRAN * (shape - 1 / shape) ** 2)
+    names = [label for label, own in zip(facts.labels, poor, strict=True) if own]
+    return [
+        "So skewed for their number of rows that conf. intervals may cover less than 95 %: "
+        f"{shorten(', '.join(names))}."
+    ] * bool(names)
 
 
 def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:

@@ -94,3 +94,16 @@ def test_correlations_with_a_column_lost_in_noise_are_not_printed():
     assert fit.weak_variables == "z"
     assert re.search(r"Correlations .* 2\. z \* - 1\.000", flat(fit))
     assert "Correlations with them are not told" in flat(fit)
+
+
+def test_means_of_few_skewed_rows_are_said_to_be_so():
+    rng = np.random.default_rng(1)
+    size = np.array([4_000, 400])
+    many = rng.exponential(0.01, size[0])
+    rare = np.where(rng.random(size[1]) < 0.02, 1.0, 0.0) * rng.uniform(0.2, 1, size[1])
+    rows = {"x": np.concatenate([many, rare]), "sex": np.repeat(["F", "M"], size)}
+    with dp.simulation(seed=1):
+        fit = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=20.0, mechanism="geometric")
+        lost = dp.dp_mean("x ~ sex", rows, codebook=BOOK, eps=0.1, mechanism="geometric")
+    assert "that conf. intervals may cover less than 95 %: M." in flat(fit)
+    assert "So skewed" not in flat(lost)
