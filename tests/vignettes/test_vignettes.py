@@ -23,6 +23,7 @@ def test_there_are_vignettes():
         "08-the-retraction",
         "09-bigger-than-memory",
         "10-many-sites",
+        "11-survey-tables",
     ]
 
 
