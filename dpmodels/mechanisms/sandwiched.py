@@ -30,7 +30,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +51,8 @@ from dpmodels.mechanisms.protocol import CovarianceMechanism, Facts, Plan
 from dpmodels.mechanisms.regression.ellipsoid import rows_within
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
-from dpmodels.postprocess.solve import NormalEquations, least_squares, normal_equations
+from dpmodels.postprocess.few_rows import Layout
+from dpmodels.postprocess.solve import NormalEquations, estimate, released_equations
 from dpmodels.privacy import (
     ZCDP,
     Event,
@@ -87,6 +88,8 @@ class Sandwiched:
         What releases the moments, with noise of a known law.
     intercept : bool
         Whether the model has a constant.
+    layout : Layout or None
+        What is public of the products of columns, which the equations are held to.
     share : float
         The part of the budget that buys the squares of the scores.
 
@@ -98,6 +101,7 @@ class Sandwiched:
 
     base: CovarianceMechanism
     intercept: bool = True
+    layout: Layout | None = field(default=None, repr=False, compare=False)
     share: float = 0.05
 
     passes: ClassVar[str] = "many"
@@ -185,21 +189,15 @@ class Sandwiched:
 
     def _solved(self, release: MomentsRelease, public: Scaling) -> tuple[NormalEquations, Floats]:
         """Return the equations as released, and the estimate that a result shows."""
-        ball = release.ball
+        ball, row_norm = release.ball, _radius(release, public)
         centre = public.centre if ball is None else ball.centre
-        shift = None if self.intercept else centre / public.scale
-
-        def ask(second: Floats) -> NormalEquations:
-            assert release.total is not None
-            return normal_equations(
-                *(release.count, release.total, second, release.noise),
-                row_norm=_radius(release, public),
-                shift=shift,
-                axes=None if ball is None else ball.axes,
-            )
-
-        own, estimate = ask(release.second), release.estimate
-        return own, least_squares(own if estimate is None else ask(estimate))
+        own = released_equations(
+            release,
+            row_norm=row_norm,
+            shift=None if self.intercept else centre / public.scale,
+            layout=self.layout,
+        )
+        return own, estimate(own, release, row_norm)
 
 
 def _radius(release: MomentsRelease, public: Scaling) -> float:
@@ -218,7 +216,7 @@ def _held(passes: Passes, ball: Ball | None) -> tuple[Passes, Floats]:
 
 
 def _covariances(own: NormalEquations, theta: Floats) -> tuple[Floats, Floats]:
-    """Return that of the noise in a score at an estimate, and of sampling if variances were equal.
+    """Return that of noise and added rows in a score, and of sampling if variances were equal.
 
     Their sum is Ω.
     """
@@ -226,7 +224,7 @@ def _covariances(own: NormalEquations, theta: Floats) -> tuple[Floats, Floats]:
     gram = (axes * np.maximum(values, 0.0)) @ axes.T
     freedom = max(float(own.moments[0, 0]) - len(theta), 1.0)
     variance = max(own.squares_left(theta)[0], 0.0) / freedom
-    return own.noise_in_score(theta), np.asarray(variance * gram)
+    return own.noise_in_score(theta) + own.pull, np.asarray(variance * gram)
 
 
 def _farthest(score: Score) -> float:

@@ -24,6 +24,7 @@ from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
+from dpmodels.results.lm_layout import layout
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
 
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
@@ -160,11 +161,12 @@ def lm_way(question: Question) -> Way[LMResult]:
     columns = len(own.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
 
+    setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
+
     def made(release: MomentsRelease, ledger: str, reason: str) -> LMResult:
-        asked = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
         coder = row_coder(both.terms) if both.terms.names else None
         model = LinearModel(both.intercept, weights)
-        call = moments_call(own, asked, release, ledger, reason)
+        call = moments_call(own, setting, release, ledger, reason)
         return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
@@ -194,7 +196,8 @@ def lm_way(question: Question) -> Way[LMResult]:
             return strategy, reason
         for rows in private:
             _require_again(rows)
-        return Sandwiched(strategy, both.intercept), reason
+        known = layout(moments_call(own, setting), weights)
+        return Sandwiched(strategy, both.intercept, known), reason
 
     return Way(question, own, facts, chosen, made, "moments")
 

@@ -77,9 +77,16 @@ def checked_rule(denoise: object) -> str | None:
 
 
 def moments_call(
-    own: PrivateDesign, asked: Mapping[str, Any], release: Release, ledger: str, reason: str
+    own: PrivateDesign,
+    asked: Mapping[str, Any],
+    release: Release | None = None,
+    ledger: str = "",
+    reason: str = "",
 ) -> MomentsCall:
-    """Return the public facts of a release of moments; `asked` fills what a design does not say."""
+    """Return the public facts of a release of moments; `asked` fills what a design does not say.
+
+    Without the release they are those before it.
+    """
     ball = release.ball if isinstance(release, MomentsRelease) else None
     public, scaling = own.public, own.scaling
     call = MomentsCall(

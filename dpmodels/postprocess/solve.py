@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmodels.postprocess.bound import BoundNoise, bind
 from dpmodels.postprocess.few_rows import Added, Layout, added
-from dpmodels.released import MomentNoise
+from dpmodels.released import MomentNoise, MomentsRelease
 from dpmodels.typing import Floats
 
 # A choice: the least eigenvalue that is divided by, in edges of its noise.
@@ -295,6 +295,33 @@ def normal_equations(
         squares = np.sqrt(np.maximum(own.shared(about, about, about), 0.0))
         more = added(moments, own.score_noise(np.eye(size)[0]), squares, layout)
     return replace(own, more=more)
+
+
+def released_equations(
+    release: MomentsRelease, *, row_norm: float, shift: Floats | None, layout: Layout | None
+) -> NormalEquations:
+    """Ask released moments for a regression; words are those of :func:`normal_equations`.
+
+    Rows that were held in another ball keep to nothing that is public of their products.
+    """
+    assert release.total is not None
+    ball = release.ball
+    return normal_equations(
+        *(release.count, release.total, release.second, release.noise),
+        row_norm=row_norm,
+        shift=shift,
+        axes=None if ball is None else ball.axes,
+        layout=layout if ball is None else None,
+    )
+
+
+def estimate(own: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
+    """Solve equations with what the mechanism put on the moments, if anything."""
+    if release.estimate is None:
+        return least_squares(own)
+    moved = own.moments.copy()
+    moved[1:, 1:] += (release.estimate - release.second) * row_norm**2
+    return least_squares(replace(own, moments=moved))
 
 
 def even(axes: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
-from dpmodels.postprocess.solve import NormalEquations, even, least_squares, normal_equations
+from dpmodels.postprocess.solve import NormalEquations, estimate, even, released_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm_layout import layout
@@ -58,27 +58,17 @@ class LinearFit:
     def equations(self) -> NormalEquations:
         """The equations as released, with noise of known law, held to what is public of columns."""
         release, call = self.release, self.call
-        assert release.total is not None
-        return normal_equations(
-            release.count,
-            release.total,
-            release.second,
-            release.noise,
+        return released_equations(
+            release,
             row_norm=call.row_norm,
             shift=None if self.model.intercept else call.origin / call.divisor,
-            axes=None if release.ball is None else release.ball.axes,
             layout=None if release.ball is not None else layout(call, self.model.weights),
         )
 
     @cached_property
     def theta(self) -> Floats:
         """The estimate in scaled units, with what the mechanism put on the moments, if anything."""
-        own, release = self.equations, self.release
-        if release.estimate is None:
-            return least_squares(own)
-        moved = own.moments.copy()
-        moved[1:, 1:] += (release.estimate - release.second) * self.call.row_norm**2
-        return least_squares(replace(own, moments=moved))
+        return estimate(self.equations, self.release, self.call.row_norm)
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
