@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpmodels.arguments import word
@@ -27,6 +28,8 @@ from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.lm_layout import layout
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
 
+# A choice: what shortening rows may do to the coefficients where errors depend on the terms.
+UNEVEN = 1.0
 LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ROUNDS = (
@@ -196,6 +199,8 @@ def lm_way(question: Question) -> Way[LMResult]:
             return strategy, reason
         for rows in private:
             _require_again(rows)
+        if isinstance(strategy, Ellipsoid):
+            strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         known = layout(moments_call(own, setting), weights)
         return Sandwiched(strategy, both.intercept, known), reason
 

@@ -22,9 +22,6 @@ SHORTENED = 0.1
 THINNEST = 1e-6
 # A choice: tails fall off at least as this power of the length, or no variance could be told.
 SLOWEST = 3.0
-# A choice: of what is cut off rows, the share that moves the coefficients in one direction.
-# Measured on wages, incomes and simulated shapes; 0 where errors do not depend on the terms.
-ALIKE = 0.25
 
 
 @dataclass(frozen=True)
@@ -106,13 +103,30 @@ def shape(
     values, vectors = np.linalg.eigh(correlation)
     edge = 2 * noise.off * math.sqrt(size) / count / float(np.mean(own**2))
     values = np.maximum(values, max(edge, THINNEST))
-    root = (vectors * np.sqrt(values)) @ vectors.T
+    root = _response_apart((vectors * values) @ vectors.T)
     longer = np.sqrt(np.maximum(found.reach / found.safe, 1.0))
     return Shape(
         centre + shift * found.told,
         (vectors * values) @ vectors.T * np.outer(found.safe, found.safe),
         found.safe[:, None] * root * (longer / np.exp(np.log(longer).mean())),
     )
+
+
+def _response_apart(correlation: Floats) -> Floats:
+    """Return a root of a correlation matrix whose last column is of the response alone.
+
+    The length of a row is then that of its terms and of its residual, each for itself: where
+    residuals are symmetric, shortening by it leaves the line where it is, also where their spread
+    depends on the terms.
+    """
+    values, vectors = np.linalg.eigh(correlation[:-1, :-1])
+    roots = np.sqrt(np.maximum(values, THINNEST))
+    along = (correlation[-1, :-1] @ vectors / roots) @ vectors.T
+    rest = max(float(correlation[-1, -1] - along @ along), THINNEST)
+    root = np.zeros_like(correlation)
+    root[:-1, :-1] = (vectors * roots) @ vectors.T
+    root[-1] = np.append(along, math.sqrt(rest))
+    return root
 
 
 def tail(seen: Cells) -> Floats:
@@ -147,17 +161,18 @@ class Radius(NamedTuple):
     error: float
 
 
-def radius(seen: Cells, columns: int, off: float) -> Radius | None:
+def radius(seen: Cells, columns: int, off: float, alike: float) -> Radius | None:
     """Return where noise and what is cut off the squares of the rows are least.
 
-    `off` is the noise of an entry in the unit ball; what is cut off lies in any of the columns'
-    directions. None where no row is told of.
+    `off` is the noise of an entry in the unit ball; of what is cut off, which lies in any of the
+    columns' directions, the share `alike` moves the coefficients in one. None where no row is told
+    of.
     """
     if not seen.told.any():
         return None
     squares = seen.radii**2
     cut = np.maximum(squares - squares[:, None], 0.0) @ tail(seen)
-    errors = np.hypot(off * squares, ALIKE / math.sqrt(columns) * cut)
+    errors = np.hypot(off * squares, alike / math.sqrt(columns) * cut)
     best = int(np.argmin(errors))
     return Radius(float(seen.radii[best]), float(errors[best]))
 

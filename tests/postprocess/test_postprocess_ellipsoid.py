@@ -90,11 +90,11 @@ def test_the_radius_is_wider_where_noise_is_smaller_or_tails_are_heavier():
     light = np.linalg.norm(rng.normal(size=(6, 20_000)), axis=0)
     heavy = light * np.sqrt(4 / rng.chisquare(4, 20_000))
     found = [
-        radius(counted(sizes, sd), 6, off).length
+        radius(counted(sizes, sd), 6, off, 0.25).length
         for sizes, sd, off in ((light, 34, 60.0), (light, 34, 6.0), (heavy, 34, 6.0))
     ]
     assert found[0] < found[1] < found[2]
-    assert radius(Cells(RADII, np.zeros(len(RADII)), 34.0), 6, 6.0) is None
+    assert radius(Cells(RADII, np.zeros(len(RADII)), 34.0), 6, 6.0, 0.25) is None
 
 
 def test_noise_moves_coefficients_as_foretold():

@@ -40,6 +40,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmodels.arguments import between
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
@@ -114,6 +115,18 @@ class Ellipsoid:
 
     Made for terms that are alike and for bounds that are too wide. Reads the rows seven times.
 
+    Parameters
+    ----------
+    alike : float
+        Of what is cut off long rows, the share that is taken to move the coefficients in one
+        direction, above 0: 0 is true where residuals are symmetric, 1 where all long rows lean
+        to one side. With more the radius is wider.
+
+    Raises
+    ------
+    ArgumentError
+        If `alike` lies outside its range.
+
     Examples
     --------
     >>> from dpmodels.mechanisms import Facts
@@ -132,6 +145,11 @@ class Ellipsoid:
         source="moments along released axes in an ellipsoid of released radius; this package",
     )
     passes: ClassVar[str] = "many"
+
+    alike: float = 0.25
+
+    def __post_init__(self) -> None:
+        between("alike", self.alike, 0.001, 1000.0, ", such as 0.25")
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Divide a budget between the rounds and calibrate their noise.
@@ -167,7 +185,7 @@ class Ellipsoid:
         if not isinstance(statistic, Passes):
             raise ArgumentError("statistic= is one of moments; expected what measure() returned")
         public = statistic.scaling
-        found, ball = _found(statistic, plan, entropy), None
+        found, ball = _found(statistic, plan, entropy, self.alike), None
         if found is None:
             exact, rows = statistic.measured(moments).cross()
         else:
@@ -193,7 +211,7 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     return passes.rescaled(own), np.asarray(onto * (outer / ball.radius))
 
 
-def _found(passes: Passes, plan: Plan, entropy: Entropy) -> Found | None:
+def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found | None:
     """Learn where the rows are; None where the codebook's ball is predicted to do as well."""
     public, size = passes.scaling, plan.facts.columns
     centre, spread, held = np.zeros(size), np.ones(size), passes
@@ -206,7 +224,7 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy) -> Found | None:
     own = _shape(held, centre, found, plan, entropy)
     seen = _lengths(passes, own, plan, entropy)
     noise = noise_of(plan).off
-    best = radius(seen, size, noise)
+    best = radius(seen, size, noise, alike)
     if best is None:
         return None
     within = best.error * sensitivity_to_noise(own.covariance, own.axes)
