@@ -20,6 +20,7 @@ from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import Sandwiched
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
+from dpmodels.postprocess.few_rows import Layout
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
 from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
@@ -122,8 +123,8 @@ def dp_lm(
     the noise in a number of rows by column is below half a percent of the rows;
     else ``"moments"``. Where rows outside the ellipsoid were shortened, the
     table says how many, and coefficients and intervals are of the rows so held:
-    nearly the same line where errors are symmetric and do not depend on the
-    terms, and another where those of long rows lean to one side.
+    nearly the same line where errors are symmetric, and another where those of
+    long rows lean to one side. With ``vcov="HC"`` fewer rows are shortened.
 
     Intervals of a pure guarantee take sums of Laplace noise as if they were
     normal of the same variance: those of 95 % cover 93.8 % at the least.
@@ -197,14 +198,21 @@ def lm_way(question: Question) -> Way[LMResult]:
             )
         if vcov == "iid":
             return strategy, reason
-        for rows in private:
-            _require_again(rows)
-        if isinstance(strategy, Ellipsoid):
-            strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         known = layout(moments_call(own, setting), weights)
-        return Sandwiched(strategy, both.intercept, known), reason
+        return _sandwiched(strategy, both.intercept, known, private), reason
 
     return Way(question, own, facts, chosen, made, "moments")
+
+
+def _sandwiched(
+    strategy: Any, intercept: bool, known: Layout | None, private: Sequence[PrivateDesign]
+) -> Sandwiched:
+    """Buy squares of scores too, of rows that can be read again."""
+    for rows in private:
+        _require_again(rows)
+    if isinstance(strategy, Ellipsoid):
+        strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
+    return Sandwiched(strategy, intercept, known)
 
 
 def _require_again(rows: PrivateDesign) -> None:

@@ -9,6 +9,7 @@ from models_samples import Mine
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, NotAvailable
 from dpmodels.mechanisms import Rounds
+from dpmodels.mechanisms.sandwiched import Sandwiched
 
 BOOK = dp.codebook(y=(-9, 9), x=(0, 4), z=(-2, 2), w=(0, 2))
 APPROX = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}
@@ -42,6 +43,58 @@ def test_a_huge_budget_gives_statsmodels_hc1(formula, adjacency, weights):
     if formula != "y ~ 1":
         plain = dp.dp_lm(formula, ROWS, weights=weights, **{**HUGE, "vcov": "iid"})
         assert abs(np.log(plain.bse / fit.bse)).max() > 0.04
+
+
+LEVELS = dp.codebook(y=(-9, 9), x=(0, 4), g=["a", "b", "c", "d", "e"])
+
+
+def with_levels(count, seed=1):
+    """A level in a hundredth of the rows, and none of `e`; the errors of `c` are larger."""
+    rng = np.random.default_rng(seed)
+    rows = rows_of(count, seed)
+    rows["g"] = rng.choice(list("abcd"), count, p=[0.5, 0.3, 0.19, 0.01])
+    rows["y"] = (rows.y + (rows.g == "c") * rng.normal(size=count) + (rows.g == "d")).clip(-9, 9)
+    return rows
+
+
+def test_a_factor_with_an_empty_and_a_rare_level_has_hc1():
+    rows = with_levels(4_000)
+    fit = dp.dp_lm("y ~ g + x", rows, **{**HUGE, "codebook": LEVELS})
+    own = sm.OLS.from_formula("y ~ g + x", rows).fit(cov_type="HC1")
+    assert fit.identified.drop(own.params.index).tolist() == [False]
+    # A row of the rare level is long beside its forty: the bought squares have noise of theirs.
+    assert fit.bse[own.bse.index].to_numpy() == pytest.approx(own.bse.to_numpy(), rel=0.05)
+    assert fit.params[own.params.index].to_numpy() == pytest.approx(own.params.to_numpy(), abs=1e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["moments", "adassp"])
+def test_squares_are_bought_at_the_coefficients_that_are_shown(mechanism, monkeypatch):
+    asked, own = [], Sandwiched._solved
+
+    def kept(*words):
+        asked.append(own(*words))
+        return asked[-1]
+
+    monkeypatch.setattr(Sandwiched, "_solved", kept)
+    words = {**APPROX, "codebook": LEVELS, "vcov": "HC", "mechanism": mechanism}
+    fit = dp.dp_lm("y ~ g + x", with_levels(2_000), **words)
+    ((equations, theta),) = asked
+    assert theta == pytest.approx(fit.linear.theta)
+    assert equations.gram == pytest.approx(fit.linear.equations.gram)
+    assert equations.bound is not None
+
+
+def test_rows_are_held_in_a_wider_ellipsoid_where_errors_may_depend_on_terms():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=20_000).clip(-4, 4)
+    y = (x + (0.3 + np.abs(x)) * rng.normal(size=20_000)).clip(-9, 9)
+    rows = {"x": x, "y": y}
+    words = {"codebook": dp.codebook(x=(-40, 40), y=(-90, 90)), "eps": 1.0, "delta": 1e-6}
+    radii = []
+    for vcov in ("iid", "HC"):
+        with dp.simulation(seed=1):
+            radii.append(dp.dp_lm("y ~ x", rows, vcov=vcov, **words).release.ball.radius)
+    assert radii[1] > 1.1 * radii[0]
 
 
 def test_tests_and_means_follow_it():

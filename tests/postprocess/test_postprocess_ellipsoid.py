@@ -59,6 +59,29 @@ def test_axes_make_the_spread_of_the_rows_equal():
     assert ratio[2] / ratio[0] == pytest.approx(4)
 
 
+def test_shortening_leaves_the_line_where_symmetric_errors_grow_with_a_term():
+    """Each residual stands beside its mirror image, so that only the shortening moves the line."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(5_000, 2)) @ np.array([[1, 0.6], [0, 0.8]])
+    error = (0.2 + np.abs(x[:, 0])) * np.abs(rng.normal(size=5_000))
+    line = np.array([0.7, -0.4])
+    x, error = np.vstack([x, x]), np.concatenate([error, -error])
+    rows = np.column_stack([x, x @ line + error])
+    rows -= rows.mean(axis=0)
+    spread = rows.std(axis=0)
+    correlation = np.corrcoef(rows.T)
+    told = Spreads(spread, spread, np.abs(rows).max(axis=0))
+    # The line that the axes know of is that of least squares.
+    plain = np.linalg.lstsq(rows[:, :2], rows[:, 2], rcond=None)[0]
+    own = shape(1e4, np.zeros(3), correlation, QUIET, told, np.zeros(3))
+    turned = rows @ np.linalg.inv(own.axes).T
+    held = rows / np.maximum(np.linalg.norm(turned, axis=1) / 1.5, 1.0)[:, None]
+    found = np.linalg.lstsq(held[:, :2], held[:, 2], rcond=None)[0]
+    assert np.mean(np.linalg.norm(turned, axis=1) > 1.5) > 0.1
+    # In standard errors of 0.02; by a symmetric root it is off by more.
+    assert found == pytest.approx(plain, abs=0.002)
+
+
 def test_axes_lost_in_noise_stay_invertible():
     rng = np.random.default_rng(2)
     told = Spreads(np.ones(4), np.ones(4), np.full(4, 3.0))
