@@ -91,6 +91,9 @@ ROUGH = 1.6
 # A choice: of all rows, what the noise in a number of rows by column may be for "auto". Measured on
 # counts, dummies and zero-inflated incomes: with more, what is rare is taken for what is not there.
 UNTOLD = 0.005
+# A choice: a column that is told to spread no farther, in smallest radii, is taken not to vary, as
+# the dummy of a level without rows: axes would be of noise alone.
+FLAT = 4.0
 # A choice: rows are shortened only where that is predicted to leave so much of the error.
 GAIN = 0.6
 
@@ -221,6 +224,8 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found 
         found = _columns(passes, centre, count, f"columns {turn}", plan, entropy)
         spread = found.told
         held = passes.rescaled(_scaling(public, centre, spread, ROUGH * math.sqrt(size)))
+    if (found.told <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any():
+        return None
     own = _shape(held, centre, found, plan, entropy)
     seen = _lengths(passes, own, plan, entropy)
     noise = noise_of(plan).off
@@ -236,6 +241,11 @@ def _scaling(public: Scaling, centre: Floats, spread: Floats, row_norm: float) -
     """Return the scaling of rows about a centre in units of spreads, both in scaled units."""
     middle, unit = public.centre + public.scale * centre, public.scale * spread
     return replace(public, centre=middle, scale=unit, row_norm=row_norm)
+
+
+def _farthest(public: Scaling, centre: Floats) -> float:
+    """Return what no row is farther from a centre than."""
+    return public.row_norm + float(np.linalg.norm(centre))
 
 
 def _mean(passes: Passes, name: str, plan: Plan, entropy: Entropy) -> tuple[Floats, float]:
@@ -259,7 +269,7 @@ def _columns(
 ) -> Spreads:
     """Return how far rows are from a centre, column by column."""
     public = passes.scaling
-    farthest = public.row_norm + float(np.linalg.norm(centre))
+    farthest = _farthest(public, centre)
     held = passes.rescaled(_scaling(public, centre, np.ones_like(centre), farthest))
     halvings = 2 * OCTAVES
     exact, _ = held.measured(column_counts, halvings).cross()
@@ -289,8 +299,7 @@ def _shape(held: Passes, centre: Floats, found: Spreads, plan: Plan, entropy: En
 def _lengths(passes: Passes, own: Shape, plan: Plan, entropy: Entropy) -> Cells:
     """Return noisy numbers of rows by their length along axes."""
     public, spread = passes.scaling, np.linalg.norm(own.axes, axis=1)
-    away = public.row_norm + float(np.linalg.norm(own.centre))
-    outer, onto = away / float(spread.min()), _onto(own, spread)
+    outer, onto = _farthest(public, own.centre) / float(spread.min()), _onto(own, spread)
     farthest = outer * float(np.linalg.norm(onto, 2))
     held = passes.rescaled(_scaling(public, own.centre, spread, outer))
     fractions = _fractions(BY_LENGTH)
