@@ -32,9 +32,9 @@ MANY = 24
 # coefficients are known but that they are about as large as that, in units of the ball; and the
 # share of its squared length along such ways from which on a coefficient is lost.
 LOST, SIZE, MOSTLY = 0.5, 2.0, 0.02
-# A choice by simulation, between intervals in wide bounds and none in good ones: curvature of less
-# than so many edges may be noise alone. That of three columns of noise exceeds it once in twelve.
-TOLD = 1.0
+# A choice, between intervals in wide bounds and none in good ones: curvature of less than so many
+# sds of an entry's noise may be noise alone, which exceeds it once in 160 in one column.
+TOLD = 2.5
 # A choice by simulation: root mean square error of the linear predictor beyond which its weights
 # in the curvature are too far from those at the truth.
 FAR = 0.6
@@ -131,7 +131,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     known = values > max(LOST * edge, RESOLVED * float(values[-1]))
     if not known.any():
         return None
-    faint = vectors[:, values <= TOLD * edge]
+    told = max(TOLD * bought.bread_noise.diagonal, LOST * edge)
+    faint = vectors[:, values <= told]
     lost, ways, values = vectors[:, ~known], vectors[:, known], values[known]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     robust = max(0.0, 1 - edge / float(values[0]))
