@@ -142,7 +142,9 @@ class PrivateDesign:
                     {name: own[at : at + turn] for name, own in columns.items()}
                     for at in range(0, rows, turn)
                 ]
-                for results in mapped(lambda part: self._apply(function, part, lattice), parts):
+                # A thread takes longer to start than one part.
+                turns = mapped if len(parts) > 1 else map
+                for results in turns(lambda part: self._apply(function, part, lattice), parts):
                     yield from results
 
     def _apply(
