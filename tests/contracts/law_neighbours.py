@@ -80,14 +80,20 @@ def _regression(case: Case) -> Tried:
 def _of_gradients(case: Case, left: Crossing, right: Crossing) -> float:
     """At parameters that split the rows, and at others."""
     plan, columns = left.plan, left.plan.facts.columns
-    lattice, found = Lattice(20, columns), []
-    for steep, size in product(np.eye(columns), (0.0, 1.0, -1e5, 1e5)):
-        one, other = (
-            own.statistic.gradient(steep * size, lattice).cross()[0].astype(float)
-            for own in (left, right)
-        )
-        found.append(np.linalg.norm(one - other))
-    return max(found) / lattice.radius / plan.scales["noise"] * plan.events[1].multiplier
+    one, other = (_gradients(own.statistic, columns) for own in (left, right))
+    farthest = float(np.linalg.norm(one - other, axis=1).max())
+    return farthest / plan.scales["noise"] * plan.events[1].multiplier
+
+
+@lru_cache(maxsize=256)
+def _gradients(statistic: Any, columns: int) -> np.ndarray:
+    """Gradients at all of the parameters, one a line."""
+    lattice, sizes = Lattice(20, columns), (0.0, 1.0, -1e5, 1e5)
+    sums = [
+        statistic.gradient(steep * size, lattice).cross()[0].astype(float)
+        for steep, size in product(np.eye(columns), sizes)
+    ]
+    return np.array(sums) / lattice.radius
 
 
 def _coefficients(case: Case) -> Tried:

@@ -117,7 +117,7 @@ FAULTS = (
     Fault(noisy.the_laplace_noise_is_gaussian, FOLLOWS, mechanism="laplace"),
     Fault(noisy.the_noise_is_halved, FOLLOWS, mechanism="iterative"),
     Fault(noisy.the_noise_is_used_again, FOLLOWS, mechanism="separate"),
-    Fault(noisy.an_increment_has_no_noise, FOLLOWS, mechanism="shells"),
+    Fault(noisy.an_increment_has_no_noise, FOLLOWS, "replace", mechanism="shells"),
     Fault(noisy.delta_is_spent_twice, plan.the_events_cost_what_was_asked, mechanism="separate"),
     Fault(noisy.eps_is_spent_twice, plan.the_events_cost_what_was_asked, mechanism="separate_pure"),
     Fault(
