@@ -91,7 +91,8 @@ def _discrete_laplace(draws: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _discrete_gaussian(draws: np.ndarray, scale: float) -> np.ndarray:
-    places = np.arange(-math.ceil(40 * scale), math.ceil(40 * scale) + 1)
+    # Outside lies a mass below 1e-31.
+    places = np.arange(-math.ceil(12 * scale), math.ceil(12 * scale) + 1)
     mass = np.exp(-0.5 * (places / scale) ** 2)
     mass /= mass.sum()
     at = draws - places[0]
