@@ -105,7 +105,7 @@ def test_the_reason_is_a_sentence_of_public_numbers(guarantee, rows):
         assert f"n = {rows:,}" in reason
         assert reason.endswith(".")
         assert len(reason) < 170
-        assert re.search(r"noise sd of [\d.e+]+\.", reason)
+        assert re.search(r"noise sd of [\d.,e+]+\.", reason)
 
 
 def test_it_reads_again_what_can_be_read_again():

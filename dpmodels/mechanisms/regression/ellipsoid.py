@@ -224,13 +224,12 @@ def _found(passes: Passes, plan: Plan, entropy: Entropy, alike: float) -> Found 
         found = _columns(passes, centre, count, f"columns {turn}", plan, entropy)
         spread = found.told
         held = passes.rescaled(_scaling(public, centre, spread, ROUGH * math.sqrt(size)))
-    if (found.told <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any():
-        return None
+    flat = (found.told <= FLAT * _fractions(2)[0] * _farthest(public, centre)).any()
     own = _shape(held, centre, found, plan, entropy)
     seen = _lengths(passes, own, plan, entropy)
     noise = noise_of(plan).off
     best = radius(seen, size, noise, alike)
-    if best is None:
+    if flat or best is None:
         return None
     within = best.error * sensitivity_to_noise(own.covariance, own.axes)
     whole = noise * public.row_norm**2 * sensitivity_to_noise(own.covariance, np.eye(size))
