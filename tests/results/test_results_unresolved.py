@@ -78,7 +78,10 @@ def test_equal_columns_leave_the_rest_as_it_is(twins, sd):
             assert sums["estimate"].iloc[0] == pytest.approx(plain.params["x"], rel=1e-3)
             found = np.array([own.bse["Intercept"], sums["std_error"].iloc[0]])
             known = np.isfinite(found)
-            assert found[known] == pytest.approx(plain.bse.to_numpy()[known], rel=1e-2)
+            longer = found[known] / plain.bse.to_numpy()[known]
+            # What is hidden may have slopes of a thousand: noise times that adds to the errors.
+            assert (longer > 0.99).all()
+            assert (longer < (1.01 if sd < 1e-3 else 1.25)).all()
 
 
 @pytest.mark.dear
