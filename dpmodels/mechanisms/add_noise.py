@@ -148,6 +148,15 @@ def row_units(scale: float) -> int:
     return max(int(min(UNITS, MOST_STEPS / scale)), 1)
 
 
+def noised_rows(
+    exact: NDArray[Any], scale: float, entropy: Entropy, law: Law = GAUSSIAN
+) -> tuple[Floats, float]:
+    """Return noisy numbers of rows, and the scale of their noise, in rows; least of many steps."""
+    units = row_units(scale)
+    drawn = max(scale, law.smallest / units)
+    return add_noise(exact * units, drawn * units, entropy, law) / units, drawn
+
+
 def noised_symmetric(
     exact: NDArray[Any], diagonal: float, off: float, entropy: Entropy, law: Law = GAUSSIAN
 ) -> Floats:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dpmodels.design import Scaling
-from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, add_noise, row_units
+from dpmodels.mechanisms.add_noise import GAUSSIAN, ROUND_UP, Law, noised_rows
 from dpmodels.mechanisms.noisy_count import CountNoise
+from dpmodels.mechanisms.noisy_mean import noisy_mean
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.mechanisms.row_lengths import FRACTIONS, Lengths, faintest
 from dpmodels.noise import Entropy
 from dpmodels.released import Ball
 from dpmodels.statistics import Passes
-from dpmodels.statistics.norms import norm_counts, row_sums
+from dpmodels.statistics.norms import norm_counts
 from dpmodels.typing import Floats
 
 MOMENTS = "moments"
@@ -68,9 +69,23 @@ def shares(
     return {**parts, MOMENTS: 1 - math.fsum(parts.values())}
 
 
-def sum_scales(turn: int, noise: CountNoise) -> dict[str, float]:
-    """Return the scales of the noise in the number of rows of a turn and in their sum."""
-    return {f"rows {turn}": noise.rows * ROUND_UP, f"sum {turn}": noise.total * ROUND_UP}
+def turn_scales(
+    multipliers: Mapping[str, float], moved: float, noise: Callable[[float], CountNoise]
+) -> dict[str, float]:
+    """Return the scales of the noise in each turn's number of rows, their sum and their lengths.
+
+    One row moves numbers of rows by length by `moved`; `noise` is that of number and sum for a
+    multiplier.
+    """
+    scales = dict[str, float]()
+    for name, own in multipliers.items():
+        what, _, turn = name.partition(" ")
+        if what == "lengths":
+            scales[name] = own * moved * ROUND_UP
+        elif what == "sum":
+            rows, total = noise(own)
+            scales |= {f"rows {turn}": rows * ROUND_UP, name: total * ROUND_UP}
+    return scales
 
 
 def found(statistic: Passes, plan: Plan, entropy: Entropy, law: Law = GAUSSIAN) -> Found:
@@ -134,18 +149,8 @@ def moments_error(seen: Lengths, plan: Plan, part: float, law: Law = GAUSSIAN) -
 
 def _about_the_mean(passes: Passes, turn: int, plan: Plan, entropy: Entropy, law: Law) -> Passes:
     """Move the centre to the noisy mean of the rows in their ball, shrunk by what is noise."""
-    exact, _ = passes.measured(row_sums).cross()
-    lattice, scale = plan.lattice, plan.scales[f"sum {turn}"]
-    steps = [
-        max(own * lattice.radius, law.smallest) for own in (plan.scales[f"rows {turn}"], scale)
-    ]
-    count = max(float(add_noise(exact[:1], steps[0], entropy, law)[0]) / lattice.radius, 1.0)
-    mean = add_noise(exact[1:], steps[1], entropy, law) / lattice.steps / count
-    # James and Stein's estimate: where the mean is lost in noise, the centre stays.
-    square = float(mean @ mean)
-    lost = lattice.columns * (law.sd * scale / count) ** 2
-    mean = mean * max(1 - lost / square, 0.0) if square > 0 else mean
-    mean = mean / max(1.0, float(np.linalg.norm(mean)))
+    noise = CountNoise(plan.scales[f"rows {turn}"], plan.scales[f"sum {turn}"])
+    mean, _ = noisy_mean(passes, plan.lattice, noise, entropy, law)
     held = passes.scaling
     return passes.rescaled(replace(held, centre=held.centre + mean * held.row_norm * held.scale))
 
@@ -158,10 +163,7 @@ def _lengths(
     away = np.linalg.norm((passes.scaling.centre - public.centre) / public.scale)
     farthest = public.row_norm + float(away)
     exact, _ = _within(passes, farthest).measured(norm_counts, limits).cross()
-    planned = plan.scales[f"lengths {turn}"]
-    units = row_units(planned)
-    scale = max(planned, law.smallest / units)
-    counts = add_noise(exact * units, scale * units, entropy, law) / units
+    counts, scale = noised_rows(exact, plan.scales[f"lengths {turn}"], entropy, law)
     return Lengths(FRACTIONS * farthest, counts, law.sd * scale, faintest(law, scale))
 
 

@@ -25,12 +25,12 @@ from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
     LAPLACE,
     ROUND_UP,
-    SMALLEST_LAPLACE,
-    SMALLEST_SCALE,
+    UNITS,
     Law,
     add_noise,
 )
 from dpmodels.mechanisms.coefficients import RegressionFacts
+from dpmodels.mechanisms.noisy_mean import shrunk
 from dpmodels.noise import Entropy
 from dpmodels.released import Ball
 from dpmodels.statistics.gradient import Gradients
@@ -39,8 +39,6 @@ from dpmodels.typing import Floats
 
 # Of the budget: choices.
 SHARES = {"outcomes": 0.03, "sum": 0.03, "lengths": 0.04}
-# Units of a row in a count, as there are in a length of the lattice: noise has 2**20 steps or more.
-UNITS = 2**24
 # Rows: noise of so many is of no use.
 LARGEST = 2.0**30
 # A choice: radii are told apart by 19 %, and bounds may be a hundred times too wide.
@@ -163,13 +161,6 @@ def near_rows(
     return Near(own.within(centre, radius), ball)
 
 
-def shrunk(mean: Floats, sd: float) -> Floats:
-    """Return James and Stein's estimate, in the ball: lost in noise, the mean is the old centre."""
-    square = float(mean @ mean)
-    held = mean * max(1 - len(mean) * sd**2 / square, 0.0) if square > 0 else mean
-    return held / max(1.0, float(np.linalg.norm(held)))
-
-
 class Lengths(NamedTuple):
     """Released numbers of rows by their distance from a centre, and the noise of each."""
 
@@ -215,8 +206,7 @@ class Lengths(NamedTuple):
 
 def _noisy(exact: NDArray[Any], scale: float, entropy: Entropy, law: Law) -> Floats:
     """Release integers of which a row is :data:`UNITS`."""
-    smallest = SMALLEST_LAPLACE if law is LAPLACE else SMALLEST_SCALE
-    return add_noise(exact, max(scale * UNITS, smallest), entropy, law) / UNITS
+    return add_noise(exact, max(scale * UNITS, law.smallest), entropy, law) / UNITS
 
 
 def _radii(farthest: float) -> Floats:

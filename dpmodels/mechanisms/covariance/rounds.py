@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from dpmodels.design import PrivateDesign
@@ -46,7 +47,7 @@ from dpmodels.mechanisms.add_noise import (
     hand_over,
     noised_moments,
 )
-from dpmodels.mechanisms.ball_rounds import MOMENTS, Found, found, shares, sum_scales
+from dpmodels.mechanisms.ball_rounds import MOMENTS, Found, found, shares, turn_scales
 from dpmodels.mechanisms.clipping_shells import accumulated, shell_noise, shells
 from dpmodels.mechanisms.increments_gain import increments_gain
 from dpmodels.mechanisms.noisy_count import gaussian_count
@@ -103,13 +104,8 @@ class Rounds:
         wanted = shares(facts, TURNS, LEAST)
         whole = gaussian_multiplier(guarantee) * ROUND_UP
         multipliers = dict(zip(wanted, split_gaussian(whole, list(wanted.values())), strict=True))
-        last, scales = multipliers[MOMENTS], dict[str, float]()
-        for name, own in multipliers.items():
-            if name.startswith("lengths"):
-                moved = math.sqrt(2) if facts.adjacency.n_public else 1.0
-                scales[name] = own * moved * ROUND_UP
-            elif name.startswith("sum"):
-                scales |= sum_scales(int(name.split()[1]), gaussian_count(facts, own))
+        last, moved = multipliers[MOMENTS], math.sqrt(2) if facts.adjacency.n_public else 1.0
+        scales = turn_scales(multipliers, moved, partial(gaussian_count, facts))
         lattice, steps = gaussian_scales(facts, last)
         if not facts.centred:
             coarse, increments, own_scales = shell_noise(facts, last)

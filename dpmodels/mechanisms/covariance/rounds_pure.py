@@ -31,13 +31,12 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     LAPLACE,
-    ROUND_UP,
     hand_over,
     laplace_multipliers,
     laplace_scales,
     noised_moments,
 )
-from dpmodels.mechanisms.ball_rounds import MOMENTS, found, shares, sum_scales
+from dpmodels.mechanisms.ball_rounds import MOMENTS, found, shares, turn_scales
 from dpmodels.mechanisms.noisy_count import laplace_count
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
@@ -83,12 +82,8 @@ class RoundsPure:
         wanted = shares(facts, TURNS, LEAST)
         each = laplace_multipliers(guarantee, list(wanted.values()))
         multipliers = dict(zip(wanted, each, strict=True))
-        scales = dict[str, float]()
-        for name, own in multipliers.items():
-            if name.startswith("lengths"):
-                scales[name] = own * (2.0 if facts.adjacency.n_public else 1.0) * ROUND_UP
-            elif name.startswith("sum"):
-                scales |= sum_scales(int(name.split()[1]), laplace_count(facts, 1 / own))
+        moved = 2.0 if facts.adjacency.n_public else 1.0
+        scales = turn_scales(multipliers, moved, lambda own: laplace_count(facts, 1 / own))
         lattice, steps = laplace_scales(facts, multipliers[MOMENTS])
         events = tuple(LaplaceEvent(own) for own in multipliers.values())
         return Plan(guarantee, events, lattice, facts, steps, scales)

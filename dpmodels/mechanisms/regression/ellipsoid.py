@@ -46,15 +46,15 @@ from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
     ROUND_UP,
     SMALLEST_SCALE,
-    add_noise,
     gaussian_scales,
     hand_over,
     lattice_for,
     noise_of,
     noised_moments,
-    row_units,
+    noised_rows,
 )
-from dpmodels.mechanisms.noisy_count import gaussian_count
+from dpmodels.mechanisms.noisy_count import CountNoise, gaussian_count
+from dpmodels.mechanisms.noisy_mean import noisy_mean
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.ellipsoid import (
@@ -69,7 +69,6 @@ from dpmodels.postprocess.ellipsoid import (
 from dpmodels.privacy import GaussianEvent, Guarantee, gaussian_multiplier, split_gaussian
 from dpmodels.released import Ball, Card, MomentNoise, MomentsRelease
 from dpmodels.statistics import Passes, Statistic, moments
-from dpmodels.statistics.norms import row_sums
 from dpmodels.statistics.spreads import column_counts, turned_counts
 from dpmodels.typing import Floats
 
@@ -208,7 +207,7 @@ def rows_within(passes: Passes, ball: Ball) -> tuple[Passes, Floats]:
     """
     assert ball.axes is not None
     public, spread = passes.scaling, np.linalg.norm(ball.axes, axis=1)
-    onto = np.linalg.inv(ball.axes / spread[:, None])
+    onto = _onto(ball.axes, spread)
     outer = ball.radius * float(np.linalg.norm(ball.axes / spread[:, None], 2)) * ROUND_UP
     own = replace(public, centre=ball.centre, scale=public.scale * spread, row_norm=outer)
     return passes.rescaled(own), np.asarray(onto * (outer / ball.radius))
@@ -248,19 +247,10 @@ def _farthest(public: Scaling, centre: Floats) -> float:
 
 
 def _mean(passes: Passes, name: str, plan: Plan, entropy: Entropy) -> tuple[Floats, float]:
-    """Return the noisy mean of the rows in their ball, shrunk by what is noise, and their number.
-
-    By James and Stein's estimate: where the mean is lost in noise, the centre stays.
-    """
-    exact, _ = passes.measured(row_sums).cross()
-    lattice, scale, noise = plan.lattice, plan.scales[name], gaussian_count(plan.facts, 1.0)
-    own = scale * lattice.radius
-    steps = [max(own * share, SMALLEST_SCALE) for share in (noise.rows / noise.total, 1.0)]
-    count = max(float(add_noise(exact[:1], steps[0], entropy)[0]) / lattice.radius, 1.0)
-    mean = add_noise(exact[1:], steps[1], entropy) / lattice.steps / count
-    square, lost = float(mean @ mean), lattice.columns * (scale / count) ** 2
-    mean = mean * max(1 - lost / square, 0.0) if square > 0 else mean
-    return np.asarray(mean / max(1.0, float(np.linalg.norm(mean)))), count
+    """Return the noisy mean of the rows in their ball, and their number."""
+    scale, unit = plan.scales[name], gaussian_count(plan.facts, 1.0)
+    noise = CountNoise(scale * (unit.rows / unit.total), scale)
+    return noisy_mean(passes, plan.lattice, noise, entropy)
 
 
 def _columns(
@@ -298,7 +288,7 @@ def _shape(held: Passes, centre: Floats, found: Spreads, plan: Plan, entropy: En
 def _lengths(passes: Passes, own: Shape, plan: Plan, entropy: Entropy) -> Cells:
     """Return noisy numbers of rows by their length along axes."""
     public, spread = passes.scaling, np.linalg.norm(own.axes, axis=1)
-    outer, onto = _farthest(public, own.centre) / float(spread.min()), _onto(own, spread)
+    outer, onto = _farthest(public, own.centre) / float(spread.min()), _onto(own.axes, spread)
     farthest = outer * float(np.linalg.norm(onto, 2))
     held = passes.rescaled(_scaling(public, own.centre, spread, outer))
     fractions = _fractions(BY_LENGTH)
@@ -307,9 +297,9 @@ def _lengths(passes: Passes, own: Shape, plan: Plan, entropy: Entropy) -> Cells:
     return _noisy(exact, fractions * farthest, plan.scales["lengths"], entropy)
 
 
-def _onto(own: Shape, spread: Floats) -> Floats:
+def _onto(axes: Floats, spread: Floats) -> Floats:
     """Return the matrix that takes rows in units of spreads to their coordinates along axes."""
-    return np.asarray(np.linalg.inv(own.axes / spread[:, None]))
+    return np.asarray(np.linalg.inv(axes / spread[:, None]))
 
 
 def _fractions(octave: int) -> Floats:
@@ -319,6 +309,5 @@ def _fractions(octave: int) -> Floats:
 
 def _noisy(exact: NDArray[Any], radii: Floats, sd: float, entropy: Entropy) -> Cells:
     """Add noise to numbers of rows."""
-    units = row_units(sd)
-    found = add_noise(exact.ravel() * units, max(sd * units, SMALLEST_SCALE), entropy) / units
+    found, _ = noised_rows(exact.ravel(), sd, entropy)
     return Cells(radii, found.reshape(exact.shape), sd)

@@ -57,7 +57,8 @@ from dpmodels.mechanisms.coefficients import (
     passes,
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scale
-from dpmodels.mechanisms.most_rows import Near, most_scales, near_rows, shrunk
+from dpmodels.mechanisms.most_rows import Near, most_scales, near_rows
+from dpmodels.mechanisms.noisy_mean import shrunk
 from dpmodels.mechanisms.protocol import Facts, Plan
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice, choose_lattice
