@@ -2,9 +2,7 @@ from . import errors as errors
 from . import mechanisms as mechanisms
 from . import sites as sites
 from .audit.door import audit as audit
-from .codebook import Categorical as Categorical
 from .codebook import Codebook as Codebook
-from .codebook import Numeric as Numeric
 from .codebook import codebook as codebook
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
@@ -32,3 +30,5 @@ from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
 from .reports.ledger import ledger_report as ledger_report
 from .sites.key_file import site_key as site_key
+from .variables import Categorical as Categorical
+from .variables import Numeric as Numeric

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.codebook import Categorical, Codebook, Numeric
+from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.labels import plain
+from dpmodels.variables import Categorical, Numeric
 
 BOOK = dp.codebook(
     age=dp.Numeric(0, 100, label="age at interview", unit="years"),

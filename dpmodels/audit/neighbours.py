@@ -17,10 +17,11 @@ from typing import Any, Final
 import numpy as np
 
 from dpmodels.audit.pair import Pair
-from dpmodels.codebook import Categorical, Codebook, Numeric, Variable
+from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy.budget import AdjacencyName
 from dpmodels.privacy.budget import adjacency as relation
+from dpmodels.variables import Categorical, Numeric, Variable
 
 Row = dict[str, Any]
 

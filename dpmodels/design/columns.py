@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.codebook import Categorical, Codebook, Numeric
+from dpmodels.codebook import Codebook
 from dpmodels.formula import Design
 from dpmodels.frames import open_rows, require_declared, to_codes, to_float
 from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric
 
 # 64 MB of float64: a choice, beside which what a chunk costs by itself is small.
 READ_CELLS = 2**23

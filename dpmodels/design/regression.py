@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpmodels.arguments import word
-from dpmodels.codebook import Codebook, Numeric
+from dpmodels.codebook import Codebook
 from dpmodels.design.private import PrivateDesign
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import ArgumentError, CodebookError, said
@@ -21,6 +21,7 @@ from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.typing import Floats
+from dpmodels.variables import Numeric
 
 
 class WeightedDesign(PrivateDesign):

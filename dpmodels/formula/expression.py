@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import patsy
 
-from dpmodels.codebook import Categorical, Numeric
-from dpmodels.codebook import Variable as Declared
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
 from dpmodels.formula.parse import folded, names_in, quoted_name, syntax, text_of
@@ -32,6 +30,8 @@ from dpmodels.formula.values import (
     number,
 )
 from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric
+from dpmodels.variables import Variable as Declared
 
 Book = Mapping[str, Declared]
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dpmodels.codebook import Categorical, Variable
 from dpmodels.errors import FrameError, shorten
 from dpmodels.frames.arrow_cells import is_bytes, is_number, is_text
 from dpmodels.frames.convert import LevelCodes
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
+from dpmodels.variables import Categorical, Variable
 
 _NEITHER: Final = "mMV"
 

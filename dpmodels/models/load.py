@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpmodels.codebook import Numeric
 from dpmodels.design import row_coder
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.formula import Design, design
@@ -37,6 +36,7 @@ from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
+from dpmodels.variables import Numeric
 
 # Ranges are worked out by functions that may differ in their last bits between machines.
 _NEAR = 1e-9

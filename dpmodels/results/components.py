@@ -11,12 +11,13 @@ import pandas as pd
 import xarray as xr
 
 from dpmodels.arguments import word
-from dpmodels.codebook import Codebook, Numeric
+from dpmodels.codebook import Codebook
 from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.postprocess.support import longest_in_box, support
 from dpmodels.results.call import MomentsCall
 from dpmodels.typing import Coder, Floats
+from dpmodels.variables import Numeric
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9

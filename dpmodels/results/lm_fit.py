@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from patsy import DesignInfo, PatsyError
 from scipy.special import chdtrc, ndtr, ndtri
 
-from dpmodels.codebook import Numeric
 from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
@@ -23,6 +22,7 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm_layout import layout
 from dpmodels.typing import Floats
+from dpmodels.variables import Numeric
 
 # How columns are called in tables.
 CONSTANT = "Intercept"

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from dpmodels.codebook import Codebook, Numeric
+from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted
+from dpmodels.variables import Numeric
 
 
 @pytest.mark.parametrize("far", [1.7e308, -1.7e308, np.inf, -np.inf])

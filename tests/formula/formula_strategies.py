@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import dpmodels as dp
-from dpmodels.codebook import Categorical, Numeric
+from dpmodels.variables import Categorical, Numeric
 
 NUMBERS = ("x", "y", "income", "height in cm", "class", "a.b", "größe")
 CATEGORIES = ("g", "sex", "region of birth", "lambda", "Sum")
