@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import shorten
@@ -21,6 +21,7 @@ from dpmodels.privacy import (
     Guarantee,
     PureDP,
     adjacency,
+    protecting,
     resolve_budget,
 )
 
@@ -32,6 +33,7 @@ STATED: Final[Mapping[str, Shape]] = {
     "words": dict[str, str | int | float | bool | tuple[float, ...] | None],
     "guarantee": tuple[str, dict[str, float]],
     "adjacency": adjacency,
+    "subset": str | None,
 }
 
 
@@ -53,6 +55,7 @@ class Question:
     guarantee: Guarantee
     adjacency: Adjacency
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
+    subset: str | None = None  # A condition on the rows that count
 
     def plain(self) -> dict[str, Any]:
         """Return plain values, as holders state them to each other."""
@@ -62,7 +65,8 @@ class Question:
             "codebook": Codebook(self.codebook).to_dict(),
             "words": dict(self.words),
             "guarantee": [type(self.guarantee).__name__, asdict(self.guarantee)],
-            "adjacency": self.adjacency.name,
+            "adjacency": self.adjacency.text,
+            "subset": self.subset,
         }
 
     @classmethod
@@ -76,7 +80,8 @@ class Question:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
         declared = Codebook(self.codebook if codebook is None else codebook).to_dict()
         own = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
-        return About(f"dp_{self.verb}", self.formula, mechanism, own)
+        unit = self.adjacency.unit.removeprefix("one ")
+        return About(f"dp_{self.verb}", self.formula, mechanism, own, unit)
 
 
 def asked(
@@ -86,12 +91,17 @@ def asked(
     eps: float | None,
     delta: float,
     budget: Guarantee | None,
-    neighbours: AdjacencyName | Adjacency,
+    neighbours: AdjacencyName | Adjacency | None,
+    *,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     **words: Any,
 ) -> Question:
     """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
     guarantee = resolve_budget(eps, delta, budget)
-    return Question(verb, formula, codebook, guarantee, adjacency(neighbours), words)
+    relation = protecting("replace" if neighbours is None else neighbours, rows, person)
+    return Question(verb, formula, codebook, guarantee, relation, words, subset)
 
 
 def canonical(plain: object) -> bytes:

@@ -77,6 +77,8 @@ class Released:
         True inside ``dp.simulation``: then nothing here is private.
     shared : Shared or None
         How sites made it; None where the rows were in one place.
+    subset : str or None
+        The condition on the rows that counted; None where all did.
     """
 
     rows: int | None
@@ -86,9 +88,10 @@ class Released:
     events: tuple[Event, ...]
     simulated: bool
     shared: Shared | None = None
+    subset: str | None = None
 
     # Fields that the first version had not: no digest is of them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset()
+    later: ClassVar[frozenset[str]] = frozenset({"subset"})
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class MomentsRelease(Released):
         Squares of the scores of least squares of the last column, where they were bought.
     """
 
-    later = frozenset({"ball", "meat"})
+    later = Released.later | {"ball", "meat"}
 
     count: Quantity
     total: Annotated[Bounded, "variable"] | None
@@ -242,7 +245,7 @@ class CoefficientsRelease(Released):
         units then.
     """
 
-    later = frozenset({"shared", "ball"})
+    later = Released.later | {"shared", "ball"}
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -293,7 +296,7 @@ class CountsRelease(Released):
         What range the measured number was held in, if not in the declared one.
     """
 
-    later = frozenset({"held"})
+    later = Released.later | {"held"}
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
@@ -322,7 +325,7 @@ class QuantilesRelease(Released):
         Standard deviation of the noise in the rank of each quantile, in rows.
     """
 
-    later = frozenset({"shared"})
+    later = Released.later | {"shared"}
 
     values: Annotated[BoundedOrNan, "group", "prob", "place"]
     drawn: Annotated[BoundedOrNan, "group", "prob"]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NoReturn, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import converted, declared_facts, read_rows
+from dpmodels.design.columns import declared_facts
+from dpmodels.design.places import multiplied, placed
+from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Placed, Tally
-from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
+from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.typing import Floats
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
 BLOCK_ROWS = 8192
@@ -23,15 +29,12 @@ Answer = TypeVar("Answer")
 class PrivateCells:
     """Rows to be counted; shows public facts only."""
 
-    __slots__ = ("_source", "codebook", "formula", "tallies")
+    __slots__ = ("_rows", "formula", "tallies")
 
-    def __init__(
-        self, formula: str, codebook: Codebook, tallies: tuple[Tally, ...], source: RowSource
-    ) -> None:
+    def __init__(self, formula: str, tallies: tuple[Tally, ...], rows: Rows) -> None:
         self.formula = formula
-        self.codebook = codebook
         self.tallies = tallies
-        self._source = source
+        self._rows = rows
 
     def __repr__(self) -> str:
         return f"<PrivateCells {self.formula!r}, rows not shown>"
@@ -40,14 +43,27 @@ class PrivateCells:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     @property
+    def codebook(self) -> Codebook:
+        """The declarations that are used."""
+        return self._rows.terms.codebook
+
+    @property
     def scattered(self) -> DaskRows | None:
         """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._source if isinstance(self._source, DaskRows) else None
+        return self._rows.scattered
+
+    def of(self, rows: Rows) -> PrivateCells:
+        """Return other rows on the same way."""
+        return PrivateCells(self.formula, self.tallies, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(PrivateCells, self.formula, self.codebook, self.tallies)
+        return partial(_bound, self.formula, self.tallies, self._rows.terms)
+
+    def among(self, terms: Callable[[Terms], Terms]) -> PrivateCells:
+        """Return the tables of no rows, with other terms for those that are bound to them."""
+        return self.of(rows_of(terms(self._rows.terms)))
 
     def bind(self, data: object) -> PrivateCells:
         """Return a user's rows bound alike, of which none is read.
@@ -57,19 +73,17 @@ class PrivateCells:
         FrameError
             From the data and their column names.
         """
-        source = open_rows(data)
-        require_declared(source, self.codebook)
-        return self.recipe(source)
+        return self.of(self._rows.bound(data))
 
     @property
     def nrows(self) -> int | None:
         """Number of rows, None where only reading them would tell; it may be private."""
-        return self._source.nrows
+        return self._rows.nrows
 
     @property
     def rereadable(self) -> bool:
         """Whether the rows can be read here several times."""
-        return self.scattered is None and self._source.rereadable
+        return self._rows.rereadable
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
@@ -86,17 +100,18 @@ class PrivateCells:
             replace(own, measured=own.measured and replace(own.measured, lower=lower, upper=upper))
             for own in self.tallies
         )
-        return PrivateCells(self.formula, self.codebook, tallies, self._source)
+        return PrivateCells(self.formula, tallies, self._rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return tuple(self.codebook)
+        return self._rows.terms.variables
 
     @property
     def facts(self) -> dict[str, str]:
         """What is public of the rows and their tables, as texts that can be compared."""
-        return {**declared_facts(self.formula, self.codebook), **_table_facts(self.tallies)}
+        declared = declared_facts(self.formula, self.codebook)
+        return {**declared, **_table_facts(self.tallies), **self._rows.terms.facts}
 
     def blocks(
         self, function: Callable[[tuple[Placed, ...]], Answer], *, count_public: bool
@@ -107,18 +122,20 @@ class PrivateCells:
         how many rows it saw come back. `count_public` says whether progress may show how many
         there are.
         """
-        wanted = self.variables
-        chunks = progress(
-            self._source.chunks(wanted, read_rows(len(wanted))),
-            total=self._source.nrows if count_public else None,
-            label="reading rows",
-        )
-        for chunk in chunks:
-            columns = converted(self.codebook, chunk)
-            for at in range(0, len(next(iter(columns.values()))), BLOCK_ROWS):
-                part = {name: own[at : at + BLOCK_ROWS] for name, own in columns.items()}
-                rows = len(next(iter(part.values())))
-                yield function(tuple(tally.place(part) for tally in self.tallies)), rows
+        for part in self._rows.parts(count_public=count_public):
+            for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
+                columns = {name: column[own] for name, column in part.columns.items()}
+                counted = None if part.counted is None else part.counted[own]
+                found = tuple(_placed(tally, columns, counted) for tally in self.tallies)
+                yield multiplied(function(found), times), times * size
+
+
+def _placed(
+    tally: Tally, columns: Mapping[str, Floats], counted: NDArray[np.bool_] | None
+) -> Placed:
+    """Place rows, those that do not count as incomplete ones."""
+    own = tally.place(columns)
+    return own if counted is None else replace(own, cells=np.where(counted, own.cells, -1))
 
 
 def private_cells(
@@ -133,7 +150,13 @@ def private_cells(
 
 def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) -> PrivateCells:
     """Return the tables of no rows, to which those of any holder are bound."""
-    return PrivateCells(formula, codebook, tallies, no_rows(codebook))
+    return PrivateCells(formula, tallies, rows_of(Terms(codebook)))
+
+
+def _bound(
+    formula: str, tallies: tuple[Tally, ...], terms: Terms, source: RowSource
+) -> PrivateCells:
+    return PrivateCells(formula, tallies, Rows(source, terms))
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:

@@ -12,11 +12,13 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import converted, declared_facts, read_rows
+from dpmodels.design.columns import declared_facts
+from dpmodels.design.places import multiplied, placed
+from dpmodels.design.rows import Part, Rows, Terms, rows_of
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
-from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
+from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
@@ -32,12 +34,12 @@ Answer = TypeVar("Answer")
 class PrivateDesign:
     """Rows on their way to a statistic; shows public facts only."""
 
-    __slots__ = ("_source", "public", "scaling")
+    __slots__ = ("_rows", "public", "scaling")
 
-    def __init__(self, public: Design, scaling: Scaling, source: RowSource) -> None:
+    def __init__(self, public: Design, scaling: Scaling, rows: Rows) -> None:
         self.public = public
         self.scaling = scaling
-        self._source = source
+        self._rows = rows
 
     def __repr__(self) -> str:
         return f"<PrivateDesign {self.public.formula!r}, rows not shown>"
@@ -48,23 +50,32 @@ class PrivateDesign:
     @property
     def facts(self) -> dict[str, str]:
         """What is public of the rows on the lattice, as texts that can be compared."""
-        declared = declared_facts(self.public.formula, self.public.codebook)
-        return {**declared, **self.scaling.facts(self.public.names)}
+        declared = declared_facts(self.public.formula, self.codebook)
+        scaled = self.scaling.facts(self.public.names)
+        return {**declared, **scaled, **self._rows.terms.facts}
 
     @property
     def codebook(self) -> Codebook:
         """The declarations that are used."""
-        return self.public.codebook
+        return self._rows.terms.codebook
 
     @property
     def scattered(self) -> DaskRows | None:
         """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._source if isinstance(self._source, DaskRows) else None
+        return self._rows.scattered
+
+    def of(self, rows: Rows) -> PrivateDesign:
+        """Return other rows on the same way."""
+        return PrivateDesign(self.public, self.scaling, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(PrivateDesign, self.public, self.scaling)
+        return partial(_bound, self.public, self.scaling, self._rows.terms)
+
+    def among(self, terms: Callable[[Terms], Terms]) -> PrivateDesign:
+        """Return the design of no rows, with other terms for those that are bound to it."""
+        return self.of(rows_of(terms(self._rows.terms)))
 
     def bind(self, data: object) -> PrivateDesign:
         """Return a user's rows bound alike, of which none is read.
@@ -74,28 +85,26 @@ class PrivateDesign:
         FrameError
             From the data and their column names.
         """
-        source = open_rows(data)
-        require_declared(source, self.public.codebook)
-        return self.recipe(source)
+        return self.of(self._rows.bound(data))
 
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, brought into the ball by released values instead."""
-        return PrivateDesign(self.public, scaling, self._source)
+        return PrivateDesign(self.public, scaling, self._rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
-        return self.public.variables
+        return self._rows.terms.variables
 
     @property
     def nrows(self) -> int | None:
         """Number of rows, None where only reading them would tell; it may be private."""
-        return self._source.nrows
+        return self._rows.nrows
 
     @property
     def rereadable(self) -> bool:
         """Whether the rows can be read several times."""
-        return self._source.rereadable
+        return self._rows.rereadable
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.
@@ -127,35 +136,27 @@ class PrivateDesign:
         alone. What it returned and how many rows it saw come back in any order; `count_public`
         says whether progress may show how many there are.
         """
-        wanted = self.variables
-        chunks = progress(
-            self._source.chunks(wanted, read_rows(len(wanted))),
-            total=self._source.nrows if count_public else None,
-            label="reading rows",
-        )
         with _threads() as mapped:
-            for chunk in chunks:
-                columns = converted(self.public.codebook, chunk)
-                rows = len(next(iter(columns.values())))
+            for part in self._rows.parts(count_public=count_public):
                 turn = BLOCKS_A_TURN * lattice.block_rows
-                parts = [
-                    {name: own[at : at + turn] for name, own in columns.items()}
-                    for at in range(0, rows, turn)
-                ]
+                cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
                 # A thread takes longer to start than one part.
-                turns = mapped if len(parts) > 1 else map
-                for results in turns(lambda part: self._apply(function, part, lattice), parts):
+                turns = mapped if len(cuts) > 1 else map
+                for results in turns(lambda own: self._apply(function, own, lattice), cuts):
                     yield from results
 
     def _apply(
-        self, function: Callable[[Floats], Answer], columns: Mapping[str, Floats], lattice: Lattice
+        self, function: Callable[[Floats], Answer], part: Part, lattice: Lattice
     ) -> list[tuple[Answer, int]]:
-        count = len(next(iter(columns.values())))
-        augmented = np.empty((len(self.public.names) + 1, count))
-        self.public.evaluate(columns, augmented[1:])
-        self._place(augmented, columns, lattice)
-        blocks = np.split(augmented, range(lattice.block_rows, count, lattice.block_rows), axis=1)
-        return [(function(block), block.shape[1]) for block in blocks]
+        augmented = np.empty((len(self.public.names) + 1, part.rows))
+        self.public.evaluate(part.columns, augmented[1:])
+        if part.counted is not None:
+            augmented[1:, ~part.counted] = np.nan
+        self._place(augmented, part.columns, lattice)
+        return [
+            (multiplied(function(augmented[:, own]), times), times * size)
+            for own, size, times in placed(part.places, part.rows, lattice.block_rows)
+        ]
 
     def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
         """Bring coded rows to the lattice, in place, and say in line 0 which are complete."""
@@ -198,7 +199,11 @@ def unbound_design(
     """Return the design of no rows, to which those of any holder are bound."""
     public = design(formula, codebook)
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
-    return PrivateDesign(public, scaled, no_rows(public.variables))
+    return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
+
+
+def _bound(public: Design, scaling: Scaling, terms: Terms, source: RowSource) -> PrivateDesign:
+    return PrivateDesign(public, scaling, Rows(source, terms))
 
 
 @contextmanager

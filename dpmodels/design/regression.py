@@ -13,12 +13,13 @@ import numpy as np
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.design.private import PrivateDesign
+from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import ArgumentError, CodebookError, said
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
-from dpmodels.frames import RowSource, no_rows
+from dpmodels.frames import RowSource
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
@@ -35,18 +36,21 @@ class WeightedDesign(PrivateDesign):
     __slots__ = ("_declared", "_weight")
 
     def __init__(
-        self, public: Design, scaling: Scaling, source: RowSource, weight: str, declared: Numeric
+        self, public: Design, scaling: Scaling, rows: Rows, weight: str, declared: Numeric
     ) -> None:
-        super().__init__(public, scaling, source)
+        super().__init__(public, scaling, rows)
         self._weight = weight
         self._declared = declared
+
+    def of(self, rows: Rows) -> PrivateDesign:
+        """Return other rows on the same way, their weight included."""
+        return WeightedDesign(self.public, self.scaling, rows, self._weight, self._declared)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike, their weight included."""
-        return partial(
-            WeightedDesign, self.public, self.scaling, weight=self._weight, declared=self._declared
-        )
+        own = (self.public, self.scaling, self._rows.terms, self._weight, self._declared)
+        return partial(_bound, *own)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -133,9 +137,20 @@ def joint_design(
     scaled = _joint_scaling(both, scale, row_norm, center, emphasis)
     public = both.joint
     if weights is None or declared is None:
-        return PrivateDesign(public, scaled, no_rows(public.variables))
+        return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
     public = replace(public, codebook=public.codebook | {weights: declared})
-    return WeightedDesign(public, scaled, no_rows(public.variables), weights, declared)
+    return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
+
+
+def _bound(
+    public: Design,
+    scaling: Scaling,
+    terms: Terms,
+    weight: str,
+    declared: Numeric,
+    source: RowSource,
+) -> PrivateDesign:
+    return WeightedDesign(public, scaling, Rows(source, terms), weight, declared)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
 from dpmodels.models.crossing import Way, cross
@@ -21,7 +22,7 @@ def dp_cov(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
@@ -30,7 +31,10 @@ def dp_cov(
     row_norm: float | str | None = None,
     mechanism: str | CovarianceMechanism = "auto",
     denoise: str | None = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> CovResult:
     """Release a covariance matrix, and with it the correlations.
@@ -55,7 +59,7 @@ def dp_cov(
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues, free of charge.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -92,10 +96,17 @@ def dp_cov(
     ('variable', 'variable_')
     """
     _check(scale, mechanism)
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"center": center, "scale": scale, "row_norm": row_norm, "denoise": denoise}
-    question = asked("cov", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(cov_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {
+        "center": center,
+        "scale": scale,
+        "row_norm": row_norm,
+        "denoise": denoise,
+    }
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("cov", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(cov_way(question), held, mechanism, ledger)
 
 
 def cov_way(question: Question) -> Way[CovResult]:

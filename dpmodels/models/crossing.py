@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
-from dpmodels.privacy import Charge, Ledger, charge, check_ledger
+from dpmodels.formula.subset import subset
+from dpmodels.privacy import Charge, Ledger, charge, check_ledger, group_events, planned_for_group
 from dpmodels.question import Question
 from dpmodels.sites import Parties, parties
 
@@ -32,6 +35,12 @@ class Way(Generic[Made]):
     lawful: bool = False  # Whether the result needs noise of a known law
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
 
+    def __post_init__(self) -> None:
+        own = self.question
+        chosen = subset(own.subset, own.codebook)
+        among = self.private.among(partial(asked_of, neighbours=own.adjacency, subset=chosen))
+        object.__setattr__(self, "private", among)
+
 
 class Planned(NamedTuple):
     """A strategy, the plan it made of public facts, and why it."""
@@ -53,9 +62,15 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     """Take the rows of all holders across, and record what came out."""
     held = parties(data)
     (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
-    release = held.release(strategy, statistics, plan)
+    release = of_question(held.release(strategy, statistics, plan), way.question)
     charged.released(lambda: digest(release))
     return way.result(release, charged.told, reason)
+
+
+def of_question(release: Any, question: Question) -> Any:
+    """Return a release with what is guaranteed to whom, and what that costs."""
+    events = group_events(release.events, question.adjacency.places)
+    return replace(release, guarantee=question.guarantee, events=events, subset=question.subset)
 
 
 def measured(
@@ -73,7 +88,7 @@ def measured(
     witness.planned(own.strategy, private, own.plan)
     charged = charge(
         ledger,
-        own.plan.events,
+        group_events(own.plan.events, question.adjacency.places),
         adjacency=question.adjacency,
         about=question.about(own.strategy.card.name, way.private.codebook),
         claims=claims,
@@ -91,6 +106,11 @@ def planned(way: Way[Any], held: Parties, mechanism: object, private: Sequence[A
     if way.passes or getattr(strategy, "passes", "one") == "many":
         for own in private:
             own.require_passes()
-    plan = strategy.plan(way.facts, question.guarantee)
+    plan: Any = planned_for_group(
+        partial(strategy.plan, way.facts),
+        lambda one: one.events,
+        question.guarantee,
+        question.adjacency.places,
+    )
     held.check(strategy, plan)
     return Planned(strategy, plan, why or reason)

@@ -64,7 +64,8 @@ def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
     number = tally.measured
     if number is None or (number.lower, number.upper) == (0.0, 1.0):
         return None
-    return together(own.nrows if own.rereadable else None for own in private)
+    counts = (own.nrows if own.rereadable else None for own in private)
+    return together(counts, facts.adjacency.places)
 
 
 def described_call(

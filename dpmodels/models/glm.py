@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any, Literal
 
 from dpmodels.arguments import real
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
@@ -35,7 +36,7 @@ def dp_glm(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     family: str = "binomial",
     eps: float | None = None,
     delta: float = 0.0,
@@ -45,7 +46,10 @@ def dp_glm(
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> GLMResult:
     """Fit a private logistic or Poisson regression.
@@ -86,7 +90,7 @@ def dp_glm(
         are longer.
     mechanism : str or instance
         ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -141,11 +145,13 @@ def dp_glm(
     >>> list(fit.params.index), fit.predict({"age": [40]}).shape
     (['Intercept', 'age'], (1,))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"family": family, "inference": inference, "clip": clip}
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"family": family, "inference": inference, "clip": clip}
     words |= {"scale": scale, "row_norm": row_norm}
-    question = asked("glm", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(glm_way(question), rows, mechanism, ledger)
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("glm", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(glm_way(question), held, mechanism, ledger)
 
 
 def glm_way(question: Question) -> Way[GLMResult]:

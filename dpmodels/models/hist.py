@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 
 from dpmodels.arguments import finite
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.functions import FUNCTIONS
 from dpmodels.formula.sides import Sides, one_measured, sides
@@ -32,13 +33,16 @@ def dp_hist(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     breaks: int | Iterable[float] = 10,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> HistResult:
     """Release a histogram, by groups or not.
@@ -58,7 +62,7 @@ def dp_hist(
         are clipped to it first, into the end bins where breaks reach it.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -88,9 +92,11 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("hist", formula, codebook, eps, delta, budget, adjacency, breaks=breaks)
-    return cross(hist_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
+    question = asked("hist", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(hist_way(question), held, mechanism, ledger)
 
 
 def hist_way(question: Question) -> Way[HistResult]:

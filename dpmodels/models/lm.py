@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from dpmodels.arguments import word
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import ArgumentError, FrameError
@@ -45,7 +45,7 @@ def dp_lm(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
@@ -53,7 +53,10 @@ def dp_lm(
     row_norm: float | None = None,
     vcov: str = "iid",
     mechanism: str | CovarianceMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> LMResult:
     """Fit a private linear regression by least squares.
@@ -89,7 +92,7 @@ def dp_lm(
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
         ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for
         bounds that are too wide and terms that are alike).
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -147,10 +150,12 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
-    question = asked("lm", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(lm_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("lm", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(lm_way(question), held, mechanism, ledger)
 
 
 def lm_way(question: Question) -> Way[LMResult]:
@@ -174,7 +179,8 @@ def lm_way(question: Question) -> Way[LMResult]:
         return LMResult(call, release, model, coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
-        rows = together(one.nrows for one in private) if question.adjacency.n_public else None
+        own, counts = question.adjacency, (one.nrows for one in private)
+        rows = together(counts, own.places) if own.n_public else None
         # A row of a rare level is far from the others: an ellipsoid would shorten it.
         levels = max(cells(both.terms.blocks).sizes, default=0)
         plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
@@ -22,12 +23,15 @@ def dp_mean(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> MeanResult:
     """Release the mean of a variable, by groups or not.
@@ -49,7 +53,7 @@ def dp_mean(
         the rows are in first, for 15 % of the budget, and reads them twice:
         for bounds that are too wide, and the default where a public number of
         rows tells of a range.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -87,9 +91,11 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("mean", formula, codebook, eps, delta, budget, adjacency)
-    return cross(mean_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("mean", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(mean_way(question), held, mechanism, ledger)
 
 
 def mean_way(question: Question) -> Way[MeanResult]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import COVARIANCE
@@ -24,13 +25,16 @@ def dp_moments(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     row_norm: float | None = None,
     denoise: str | None = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
@@ -55,7 +59,7 @@ def dp_moments(
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of matrices, free of charge.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -89,10 +93,12 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"row_norm": row_norm, "denoise": denoise}
-    question = asked("moments", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(moments_way(question), rows, "gauss", ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"row_norm": row_norm, "denoise": denoise}
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("moments", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(moments_way(question), held, "gauss", ledger)
 
 
 def moments_way(question: Question) -> Way[MomentsResult]:

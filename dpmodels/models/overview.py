@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
@@ -25,12 +26,15 @@ def dp_summary(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> OverviewResult:
     """Release means, standard deviations and counts of several variables at once.
@@ -48,7 +52,7 @@ def dp_summary(
         The guarantee, for all variables together.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -78,9 +82,11 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("summary", formula, codebook, eps, delta, budget, adjacency)
-    return cross(summary_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("summary", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(summary_way(question), held, mechanism, ledger)
 
 
 def summary_way(question: Question) -> Way[OverviewResult]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
 from dpmodels.models.crossing import Way, cross
@@ -26,7 +27,7 @@ def dp_pca(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
@@ -37,7 +38,10 @@ def dp_pca(
     mechanism: str | CovarianceMechanism | SubspaceMechanism = "auto",
     denoise: str | None = "auto",
     eigenvals: str | None = None,
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> PCAResult | SubspaceResult:
     """Fit private principal components.
@@ -89,8 +93,20 @@ def dp_pca(
         Whether mechanisms that release directions alone spend a share of the
         budget on the variances along them.
     adjacency : {"replace", "add-remove"}
-        Neighbours differ by one changed row (the number of rows is public) or
-        by one row more or fewer (it is private).
+        Neighbours differ by one changed row (the number of rows is public), the
+        default, or by one row more or fewer (it is private).
+    person : str, optional
+        The column that says whose a row is: neighbours differ in one person
+        with all rows, and instead of the rows the number of persons is public
+        or private. A row of nobody, its person missing, does not count.
+    rows : int or "mean", optional
+        How many rows of a person count, drawn by a key of this release, or
+        ``"mean"``, the default, for all of them, in all with the weight of one.
+        Without ``person`` any so many rows are protected together.
+    subset : str, optional
+        A condition on a row, such as ``"age >= 25"``: only rows count of which it
+        is true. How many these are is private, other than after filtering by
+        hand.
     ledger : Ledger, optional
         Charged before a row is read; refuses what it cannot afford.
 
@@ -131,11 +147,13 @@ def dp_pca(
     >>> fit.loadings.sizes
     Frozen({'variable': 3, 'component': 3})
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"ncomp": ncomp, "center": center, "scale": scale, "row_norm": row_norm}
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"ncomp": ncomp, "center": center, "scale": scale, "row_norm": row_norm}
     words |= {"denoise": denoise, "eigenvals": eigenvals}
-    question = asked("pca", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(pca_way(question), rows, mechanism, ledger)
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("pca", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(pca_way(question), held, mechanism, ledger)
 
 
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:

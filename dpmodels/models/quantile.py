@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from numbers import Real as Number
+from typing import Any, Literal
 
 from dpmodels.arguments import finite
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
@@ -40,14 +41,17 @@ def dp_quantile(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     probs: float | Iterable[float] = (0.25, 0.5, 0.75),
     level: float | None = 0.95,
     mechanism: str | QuantileMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> QuantileResult:
     """Release quantiles of a variable, by groups or not.
@@ -73,7 +77,7 @@ def dp_quantile(
         Counts of cells that are cut finer where the quantiles are, or the
         exponential mechanism, which gives no intervals; the latter by default
         for up to three quantiles with ``level=None``.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -120,10 +124,12 @@ def dp_quantile(
     >>> fit.params.shape, fit.conf_int().shape
     ((2, 2), (4, 2))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"probs": probs, "level": level}
-    question = asked("quantile", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(quantile_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"probs": probs, "level": level}
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("quantile", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(quantile_way(question), held, mechanism, ledger)
 
 
 def quantile_way(question: Question) -> Way[QuantileResult]:

@@ -47,7 +47,8 @@ def scaled_way(
     options = {"denoise": denoise, "eigenvals": words.get("eigenvals")}
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> tuple[Any, str]:
-        rows = together(one.nrows for one in private) if relation.n_public else None
+        counts = (one.nrows for one in private)
+        rows = together(counts, relation.places) if relation.n_public else None
         once = not all(one.rereadable for one in private)
         able = known - MANY_PASSES if once else known
         automatic = partial(auto_moments, facts, question.guarantee, rows, able)

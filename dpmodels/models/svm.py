@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
@@ -24,7 +25,7 @@ def dp_svm(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
@@ -33,7 +34,10 @@ def dp_svm(
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> SVMResult:
     """Fit a private linear support vector machine with Huber's rounded hinge loss.
@@ -62,7 +66,7 @@ def dp_svm(
         The longest scaled row to keep whole.
     mechanism : {"auto", "objective", "output"} or instance
         Where the noise enters.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -98,10 +102,12 @@ def dp_svm(
     >>> fit.predict({"x": [-0.9, 0.9]})
     array(['a', 'b'], dtype=object)
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    words = {"width": width, "ridge": ridge, "scale": scale, "row_norm": row_norm}
-    question = asked("svm", formula, codebook, eps, delta, budget, adjacency, **words)
-    return cross(svm_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"width": width, "ridge": ridge, "scale": scale, "row_norm": row_norm}
+    words |= {"person": person, "rows": rows, "subset": subset}
+    question = asked("svm", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(svm_way(question), held, mechanism, ledger)
 
 
 def svm_way(question: Question) -> Way[SVMResult]:

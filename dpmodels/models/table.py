@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
@@ -23,12 +24,15 @@ def dp_table(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> TableResult:
     """Release a table of counts, with margins and a test of independence.
@@ -44,7 +48,7 @@ def dp_table(
         As for :func:`dp_pca`.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -80,9 +84,11 @@ def dp_table(
     >>> fit.counts.sizes, fit.margins("sex").sizes
     (Frozen({'sex': 2, 'region': 3}), Frozen({'sex': 2}))
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("table", formula, codebook, eps, delta, budget, adjacency)
-    return cross(table_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("table", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(table_way(question), held, mechanism, ledger)
 
 
 def table_way(question: Question) -> Way[TableResult]:

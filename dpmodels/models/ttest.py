@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any, Literal
 
 from dpmodels.arguments import finite
-from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
@@ -25,13 +26,16 @@ def dp_ttest(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mu: float = 0.0,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> TTestResult:
     """Test the difference of two means, or one mean, with the noise counted in.
@@ -51,7 +55,7 @@ def dp_ttest(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it; ``"rounds"`` as for :func:`dp_mean`.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -85,9 +89,11 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("ttest", formula, codebook, eps, delta, budget, adjacency, mu=mu)
-    return cross(ttest_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "mu": mu}
+    question = asked("ttest", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(ttest_way(question), held, mechanism, ledger)
 
 
 def ttest_way(question: Question) -> Way[TTestResult]:

@@ -9,6 +9,7 @@ from dpmodels.privacy.budget import (
     Guarantee,
     PureDP,
     adjacency,
+    protecting,
     resolve_budget,
 )
 from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
@@ -28,6 +29,7 @@ from dpmodels.privacy.events import (
     LaplaceEvent,
     PureEvent,
 )
+from dpmodels.privacy.groups import group_events, planned_for_group
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.spent import Spent
@@ -57,6 +59,9 @@ __all__ = [
     "gaussian_delta",
     "gaussian_eps",
     "gaussian_multiplier",
+    "group_events",
+    "planned_for_group",
+    "protecting",
     "pure_to_zcdp",
     "resolve_budget",
     "split_gaussian",

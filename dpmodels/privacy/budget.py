@@ -10,11 +10,14 @@ A bare float never stands for a budget.
    Foundations and Trends in Theoretical Computer Science 9(3-4), 211-407. Section 2.3.
 """
 
+from __future__ import annotations
+
+import json
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal, cast
 
-from dpmodels.arguments import real
+from dpmodels.arguments import real, whole
 from dpmodels.errors import ArgumentError, BudgetError, said
 
 _WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
@@ -180,10 +183,10 @@ def resolve_budget(
 
 AdjacencyName = Literal["replace", "add-remove"]
 
-_DESCRIPTIONS: Final = {
-    "replace": "replace one row, n public",
-    "add-remove": "add or remove one row",
-}
+# Places of a person whose rows all count, evenly: a choice that 2, 3, 4, 5, 6, 10 and 12 divide.
+EVEN_PLACES: Final = 60
+# A choice: sums over so many rows of a person, and their squares, are finite and exact.
+MOST_ROWS: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,46 +196,137 @@ class Adjacency:
     Parameters
     ----------
     name : {"replace", "add-remove"}
-        ``"replace"``: one row is changed to any other, the number of rows is public.
-        ``"add-remove"``: one row more or fewer, the number of rows is private and has to be bought.
+        ``"replace"``: one row or person is changed to any other, their number is public.
+        ``"add-remove"``: one more or fewer, the number is private and has to be bought.
+    rows : int or "mean", optional
+        How many rows differ at most, one if left out. Of a person: how many count, or ``"mean"``
+        for all of them, each person with the weight of one row.
+    person : str, optional
+        The column that says whose a row is; without it any `rows` rows are protected together.
 
     Raises
     ------
     ArgumentError
-        If the name is neither of the two.
+        If the name is neither of the two, `rows` is no whole number from 1 and not ``"mean"``, or
+        ``"mean"`` is said of no person.
 
     Examples
     --------
     >>> Adjacency("replace").describe()
     'replace one row, n public'
+    >>> Adjacency("replace", 4, "id").describe()
+    'replace one person (at most 4 rows), number of persons public'
     >>> Adjacency("add-remove").n_public
     False
     """
 
     name: AdjacencyName
+    rows: int | Literal["mean"] | None = None
+    person: str | None = None
+
+    # Fields that the first version had not: no digest is of them where they are None.
+    later: ClassVar[frozenset[str]] = frozenset({"rows", "person"})
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or self.name not in _DESCRIPTIONS:
+        if not isinstance(self.name, str) or self.name not in _NAMES:
             raise ArgumentError(
                 f"adjacency={said(self.name)} is not known: write adjacency='replace' (one row is "
                 "changed, n is public) or adjacency='add-remove' (one row more or fewer, n is "
                 "private)."
             )
+        if self.person is not None and not (isinstance(self.person, str) and self.person):
+            raise ArgumentError(
+                f"person={said(self.person)}: expected the name of the column that says whose a "
+                'row is, such as person="id"'
+            )
+        if isinstance(self.rows, str) and self.rows == "mean":
+            if self.person is None:
+                raise ArgumentError(
+                    'rows="mean" averages over the rows of a person: write person="id" with the '
+                    "name of the column that says whose a row is, or rows=4 for any four rows"
+                )
+        elif self.rows is not None:
+            write = '; write rows=4 for at most four rows of a person, or rows="mean" for all'
+            own = whole("rows", self.rows, 1, MOST_ROWS, write)
+            object.__setattr__(self, "rows", None if (own, self.person) == (1, None) else own)
+        elif self.person is not None:
+            object.__setattr__(self, "rows", "mean")
 
     @property
     def n_public(self) -> bool:
-        """Whether the number of rows is a public fact."""
+        """Whether the number of rows, or of persons, is a public fact."""
         return self.name == "replace"
+
+    @property
+    def places(self) -> int:
+        """How many rows of a table two neighbours differ in at most."""
+        if isinstance(self.rows, str):
+            return EVEN_PLACES
+        return self.rows or 1
+
+    @property
+    def unit(self) -> str:
+        """What is protected, in a few words."""
+        if isinstance(self.rows, str):
+            return "one person (all rows, in all the weight of one)"
+        if self.person is not None:
+            return f"one person (at most {self.rows} row{'s' * (self.places > 1)})"
+        return "one row" if self.rows is None else f"any {self.rows} rows"
 
     def describe(self) -> str:
         """Return the relation in a few words, as reports print it."""
-        return _DESCRIPTIONS[self.name]
+        if not self.n_public:
+            return f"add or remove {self.unit}"
+        public = "n" if self.person is None else "number of persons"
+        return f"replace {self.unit}, {public} public"
+
+    @property
+    def text(self) -> str:
+        """The relation in one text, which :func:`adjacency` reads."""
+        if self.rows is None:
+            return self.name
+        return json.dumps([self.name, self.rows, self.person])
+
+    def protects(self, other: Adjacency) -> bool:
+        """Tell whether neighbours of one row, or person, are those of the other's."""
+        apart = self.person is None and self.rows != other.rows
+        return (self.name, self.person) == (other.name, other.person) and not apart
 
 
-def adjacency(name: AdjacencyName | Adjacency) -> Adjacency:
+_NAMES: Final = ("replace", "add-remove")
+
+
+def adjacency(name: str | Adjacency) -> Adjacency:
     """Return the neighbouring relation a verb's word `adjacency` stands for.
 
-    >>> adjacency("replace")
-    Adjacency(name='replace')
+    >>> adjacency("replace").describe()
+    'replace one row, n public'
     """
-    return name if isinstance(name, Adjacency) else Adjacency(name)
+    if isinstance(name, Adjacency):
+        return name
+    if isinstance(name, str) and name.startswith("["):
+        try:
+            match json.loads(name):
+                case [str(relation), int() | "mean" as rows, str() | None as person]:
+                    return Adjacency(cast("AdjacencyName", relation), rows, person)
+        except (ValueError, RecursionError):
+            pass
+    return Adjacency(cast("AdjacencyName", name))
+
+
+def protecting(name: str | Adjacency, rows: object, person: object) -> Adjacency:
+    """Return the relation of the words `adjacency`, `rows` and `person`.
+
+    A person whose `rows` are not said has them all, by ``"mean"``.
+
+    >>> protecting("replace", 4, "id").unit
+    'one person (at most 4 rows)'
+    """
+    own = adjacency(name)
+    if rows is None and person is None:
+        return own
+    if own.rows is not None:
+        raise ArgumentError(
+            f"adjacency= says already what is protected, {own.unit}: leave out person= and rows="
+        )
+    return Adjacency(own.name, cast("int", rows), cast("str", person))

@@ -196,7 +196,7 @@ class Filter:
         rest = ApproxDP(max(own.eps - totals.most, 1e-100), own.delta * (1 - _ASIDE))
         if totals.gaussian:
             return gaussian_multiplier(rest) ** -2 * (1 + TOLERANCE)
-        return _largest_rho(rest) * (1 + _RHO)
+        return largest_rho(rest) * (1 + _RHO)
 
     def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
         """Return the eps of the share and of the others by rule (b)."""
@@ -258,7 +258,7 @@ def _step_room(own: ApproxDP, step: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _largest_rho(guarantee: ApproxDP) -> float:
+def largest_rho(guarantee: ApproxDP) -> float:
     """Return the largest rho that is converted into no more than the guarantee."""
     eps, delta = guarantee.eps, guarantee.delta
     # Gaussian noise of the same rho is (eps, delta)-private only where this one may be.

@@ -224,7 +224,7 @@ def opening(own: Filter, relation: Adjacency) -> Line:
         "guarantee": [kind, asdict(own.guarantee)],
         "pure": own.pure,
         "rule": own.kind,
-        "adjacency": relation.name,
+        "adjacency": relation.text,
     }
     return chained("", {**body, **signed(0, Totals())})
 

@@ -42,12 +42,25 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
 
 def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
     """Refuse a release that assumes other neighbours than the ledger."""
-    if asked != own:
+    if asked.protects(own):
+        return
+    if asked.name != own.name:
         raise LedgerError(
             f"The release assumes adjacency={asked.name!r} ({asked.describe()}), this ledger "
             f"adjacency={own.name!r} ({own.describe()}): write adjacency={own.name!r} in the "
             f"call, or charge a ledger opened with adjacency={asked.name!r}."
         )
+    raise LedgerError(
+        f"The release protects {asked.unit}, this ledger {own.unit}: write {_words(own)} in the "
+        f"call, or charge a ledger opened with {_words(asked)}."
+    )
+
+
+def _words(relation: Adjacency) -> str:
+    """Return what to write for a relation."""
+    said = {"person": relation.person, "rows": relation.rows}
+    words = ", ".join(f"{word}={own!r}" for word, own in said.items() if own is not None)
+    return words or "neither person= nor rows="
 
 
 def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None:

@@ -109,10 +109,16 @@ def parties(data: object) -> Parties:
     return data if isinstance(data, Parties) else Parties(("",), (data,))
 
 
-def together(counts: Iterable[int | None]) -> int | None:
-    """Return the number of rows of all, None where one is not known."""
+def together(counts: Iterable[int | None], places: int = 1) -> int | None:
+    """Return the number of rows of all, None where one is not known.
+
+    Where neighbours differ in several, their `places`, it is what the noise is that of: so many
+    rows of which neighbours differ in one.
+    """
     known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
+    if None in known:
+        return None
+    return sum(count for count in known if count is not None) // places
 
 
 def gathered(

@@ -15,6 +15,7 @@ import pytest
 from contract_cases import BOOK, FORMULA, Case, Table, table
 
 import dpmodels.design.private
+import dpmodels.design.rows
 import dpmodels.noise.lattice
 from dpmodels.design import private_design
 from dpmodels.noise.lattice import Lattice
@@ -96,7 +97,7 @@ def chunks_and_threads_are_irrelevant(case: Measured) -> None:
     pooled = _exact(case, data)
     for read, block, carry, threads in ((1, 8192, 512, 1), (10, 3, 1, 2), (97, 7, 4, 5)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dpmodels.design.private, "read_rows", lambda _, n=read: n)
+            patch.setattr(dpmodels.design.rows, "read_rows", lambda _, n=read: n)
             patch.setattr(dpmodels.noise.lattice.Lattice, "block_rows", block)
             patch.setattr(MOMENTS, "BLOCKS_PER_CARRY", carry)
             patch.setattr(dpmodels.design.private.os, "cpu_count", lambda n=threads: n)

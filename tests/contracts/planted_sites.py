@@ -99,7 +99,7 @@ def rows_are_read_where_sites_are_bound(patch: pytest.MonkeyPatch) -> None:
         bound = own(self, binding)
         for one in bound:
             if isinstance(one, PrivateDesign):
-                next(one._source.chunks(one.public.variables, 1))
+                next(one._rows._source.chunks(one.public.variables, 1))
         return bound
 
     patch.setattr(Parties, "bind", eager)

@@ -23,6 +23,7 @@ TERMS = {
     "words": {},
     "guarantee": ["ApproxDP", {"eps": 1.0, "delta": 1e-6}],
     "adjacency": "replace",
+    "subset": None,
     "protocol": {"name": "secure_sum"},
     "session": "s",
 }

@@ -1,0 +1,89 @@
+"""What a release costs a group of rows, such as all rows of a person, and the least noise for it.
+
+*Theorem.* Let a release of noise ``m`` times the sensitivity of one row, which changes at most
+`rows` rows one after the other. The values it adds noise to then move by at most `rows` times that
+sensitivity, so that the noise is ``m / rows`` times how far the group moves them: Gaussian noise
+stays Gaussian noise, Laplace noise stays Laplace noise. A privacy loss that lies in an interval of
+length ``eps`` for one row lies in one of length ``rows * eps`` for the group, as losses of steps
+add, and an ``eps``-private release is ``rows * eps``-private for it.
+
+So no release has to know of groups: what is asked for the group is turned into what is asked for
+one row, the mechanism is planned for that, and its events are priced for the group. Of a guarantee
+``(eps, delta)`` it is the noise that is scaled and not eps that is divided: as the multiplier of
+Gaussian noise is ``rows`` times as large, nothing is lost.
+
+Source: Dwork, C. and Roth, A. (2014), "The Algorithmic Foundations of Differential Privacy",
+Theorem 2.2, for eps; Bun, M. and Steinke, T. (2016), "Concentrated Differential Privacy",
+Proposition 1.9, for rho; Dong, J., Roth, A. and Su, W. J. (2022), "Gaussian Differential Privacy",
+Theorem 6, for Gaussian noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from dpmodels.privacy.budget import ZCDP, Guarantee, PureDP
+from dpmodels.privacy.calibrate import gaussian_multiplier
+from dpmodels.privacy.events import (
+    Event,
+    GaussianEvent,
+    LaplaceEvent,
+)
+from dpmodels.privacy.filters import largest_rho
+
+Planned = TypeVar("Planned")
+
+# Room for the rounding of a few products.
+_ROOM: Final = 1 - 1e-12
+
+
+def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
+    """Return what releases cost a group of so many rows, rounded up.
+
+    >>> [event.describe() for event in group_events([GaussianEvent(20.0)], 4)]
+    ['Gaussian, multiplier 5']
+    """
+    return tuple(events) if rows == 1 else tuple(_of_group(event, rows) for event in events)
+
+
+def _of_group(event: Event, rows: int) -> Event:
+    if isinstance(event, GaussianEvent | LaplaceEvent):
+        least = math.nextafter(event.multiplier / rows, 0.0)
+        return type(event)(least, event.count)
+    most = math.nextafter(event.eps * rows, math.inf)
+    return type(event)(most, event.count)
+
+
+def planned_for_group(
+    plan: Callable[[Guarantee], Planned],
+    events: Callable[[Planned], Iterable[Event]],
+    guarantee: Guarantee,
+    rows: int,
+) -> Planned:
+    """Plan a release whose guarantee holds for a group of so many rows.
+
+    Parameters
+    ----------
+    plan : callable
+        From what is guaranteed to one row to a plan.
+    events : callable
+        From a plan to its events, in units of the sensitivity of one row.
+    guarantee : Guarantee
+        What is asked for the group.
+    rows : int
+        How many rows a group has at most.
+    """
+    if rows == 1:
+        return plan(guarantee)
+    if isinstance(guarantee, PureDP):
+        return plan(PureDP(guarantee.eps / rows * _ROOM))
+    if isinstance(guarantee, ZCDP):
+        return plan(ZCDP(guarantee.rho / rows**2 * _ROOM))
+    kinds = {type(event) for event in events(plan(guarantee))}
+    if GaussianEvent not in kinds:
+        return plan(PureDP(guarantee.eps / rows * _ROOM))
+    if kinds == {GaussianEvent}:
+        return plan(ZCDP(0.5 / (rows * gaussian_multiplier(guarantee)) ** 2 * _ROOM))
+    return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
