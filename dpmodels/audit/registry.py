@@ -56,10 +56,11 @@ class Audited(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The verb, the mechanism, what else is bought and what it spends: one for each line."""
+        """The verb, the mechanism, what else is bought, for whom, and what it spends."""
         words = self.verb.keywords
         spent = "eps, delta" if "delta" in words else "eps"
-        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""))
+        whose = f"of persons, {words['rows']}" if "person" in words else ""
+        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""), whose)
         return f"{' '.join(filter(None, bought))} ({spent})"
 
     @property

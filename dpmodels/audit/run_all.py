@@ -9,6 +9,7 @@ from typing import Final
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS, Exhibit
 from dpmodels.audit.joint import JOINT, JointAudited
 from dpmodels.audit.outcome import AuditTable, Outcome
+from dpmodels.audit.persons import PERSONS
 from dpmodels.audit.registry import REGISTRY, Audited
 from dpmodels.audit.verb import audit
 
@@ -19,7 +20,7 @@ EXHIBIT: Final = 0.95
 
 
 def run_all(
-    lines: Sequence[Audited | JointAudited] = (*REGISTRY, *JOINT), *, full: bool = False
+    lines: Sequence[Audited | JointAudited] = (*REGISTRY, *PERSONS, *JOINT), *, full: bool = False
 ) -> AuditTable:
     """Audit mechanisms, verbs and protocols between sites, all by default.
 

@@ -24,7 +24,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from dpmodels.privacy.budget import ZCDP, Guarantee, PureDP
+from dpmodels.errors import BudgetError
+from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.events import (
     Event,
@@ -84,6 +85,15 @@ def planned_for_group(
     kinds = {type(event) for event in events(plan(guarantee))}
     if GaussianEvent not in kinds:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
-    if kinds == {GaussianEvent}:
-        return plan(ZCDP(0.5 / (rows * gaussian_multiplier(guarantee)) ** 2 * _ROOM))
-    return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
+    gaussian = 0.5 / gaussian_multiplier(guarantee) ** 2
+    rho = gaussian if kinds == {GaussianEvent} else largest_rho(guarantee)
+    try:
+        return plan(ZCDP(rho / rows**2 * _ROOM))
+    except BudgetError:
+        return plan(_divided(guarantee, rows))
+
+
+def _divided(guarantee: ApproxDP, rows: int) -> ApproxDP:
+    """Return what one row needs where noise is a published function of eps and delta."""
+    eps = guarantee.eps / rows * _ROOM
+    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * _ROOM)

@@ -5,6 +5,7 @@ import law_cards
 import law_ledger
 import law_neighbours
 import law_noise
+import law_persons
 import law_plan
 import law_repeat
 import law_sensitivity
@@ -112,6 +113,7 @@ ON_CASES: dict[Law, Where] = {
 ON_PLANS: dict[Law, Where] = {
     law_plan.plan_is_a_pure_function_of_public_facts: everywhere,
     law_plan.the_events_cost_what_was_asked: everywhere,
+    law_persons.a_persons_release_costs_what_was_asked: everywhere,
 }
 ON_FEWER: dict[Law, Where] = {
     law_repeat.a_simulation_repeats_and_is_stamped: everywhere,
@@ -121,6 +123,7 @@ ON_FEWER: dict[Law, Where] = {
     law_sensitivity.neighbours_are_within_the_declared_sensitivity: one_vector,
     law_sensitivity.no_direction_is_drawn_closer_than_paid_for: directions,
     law_neighbours.neighbours_are_no_farther_than_declared: measured,
+    law_persons.persons_are_no_farther_than_declared: lambda one: measured(one) or one_vector(one),
     law_plan.plan_refuses_what_it_cannot_give: everywhere,
 }
 ON_OTHERS: dict[Law, Where] = {

@@ -9,6 +9,7 @@ stand among the mechanisms.
 from dpmodels.audit.exhibits import (
     exponential,
     gaussian,
+    persons,
     second_moment,
     steps_from_spectrum,
     sums,
@@ -25,6 +26,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **exponential.EXHIBITS,
     **steps_from_spectrum.EXHIBITS,
     **tight_filter.EXHIBITS,
+    **persons.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -34,4 +36,5 @@ CORRECT: dict[str, Exhibit] = {
     **exponential.CORRECT,
     **steps_from_spectrum.CORRECT,
     **tight_filter.CORRECT,
+    **persons.CORRECT,
 }

@@ -1,0 +1,163 @@
+"""Rows of persons and of subsets make the statistic of the table they stand for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpmodels as dp
+from dpmodels.design import private_design
+from dpmodels.design.cells import private_cells
+from dpmodels.design.places import multiplied, placed
+from dpmodels.design.rows import asked_of
+from dpmodels.errors import FrameError, PrivacyError
+from dpmodels.formula.sides import sides
+from dpmodels.formula.subset import subset
+from dpmodels.formula.tally import Tally
+from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import Adjacency
+from dpmodels.statistics import moments
+from dpmodels.statistics.counts import counts
+
+BOOK = dp.codebook(x=(-1, 1), g=["a", "b"])
+LATTICE = Lattice(20, 1)
+# Nobody has more rows to choose from than places that they share evenly.
+TABLE = pd.DataFrame(
+    {
+        "id": ["p", "q", None, "p", "r", "q", "p", "s"],
+        "x": [0.5, -0.25, 0.9, 0.125, np.nan, 1.0, -0.5, 0.75],
+        "g": list("abababab"),
+    }
+)
+EVEN = {"p": 20, "q": 30, "r": 60, "s": 60}
+
+
+def among(rows, adjacency="replace", condition=None):
+    return lambda terms: asked_of(terms, Adjacency(adjacency, rows, "id"), subset(condition, BOOK))
+
+
+def of_design(data, rows=None, **words):
+    own = private_design("~ x", data, BOOK)
+    if rows is not None:
+        own = own.among(among(rows, **words)).bind(data)
+    return moments(own, LATTICE, count_public=True).cross()
+
+
+def of_cells(data, rows=None, **words):
+    both = sides("x ~ g", BOOK)
+    tally = Tally((both.right[0],), both.left[0], 2)
+    own = private_cells(both.text, data, both.codebook, (tally,))
+    if rows is not None:
+        own = own.among(among(rows, **words)).bind(data)
+    return counts(own, 2**20, count_public=True).cross()
+
+
+def expanded(rows):
+    """Each row as often as it takes a place, and a row without numbers for every other place."""
+    own = TABLE.dropna(subset="id")
+    times = own["id"].map(EVEN) if rows == "mean" else np.ones(len(own), dtype=int)
+    table = own.loc[own.index.repeat(times)]
+    size = 4 * (60 if rows == "mean" else rows)
+    empty = pd.DataFrame({"x": [np.nan], "g": [None]}, index=[0] * (size - len(table)))
+    return pd.concat([table, empty], ignore_index=True)[["x", "g"]]
+
+
+@pytest.mark.parametrize("rows", ["mean", 3, 5])
+@pytest.mark.parametrize("measured", [of_design, of_cells])
+def test_a_person_is_so_many_places_of_a_table(measured, rows):
+    exact, seen = measured(TABLE, rows)
+    expected, size = measured(expanded(rows))
+    assert (exact == expected).all()
+    assert seen == size == 4 * (60 if rows == "mean" else rows)
+
+
+@pytest.mark.parametrize("measured", [of_design, of_cells])
+def test_of_a_private_number_of_persons_no_empty_place_is_told(measured):
+    _, seen = measured(TABLE, 5, adjacency="add-remove")
+    assert seen == 7
+
+
+@pytest.mark.parametrize("measured", [of_design, of_cells])
+def test_a_row_of_nobody_moves_nothing(measured):
+    moved = TABLE.assign(x=TABLE["x"].where(TABLE["id"].notna(), -1.0))
+    assert (measured(moved, 3)[0] == measured(TABLE, 3)[0]).all()
+
+
+@pytest.mark.parametrize("measured", [of_design, of_cells])
+def test_rows_outside_a_subset_are_incomplete(measured):
+    inside = TABLE.assign(x=TABLE["x"].where(TABLE["x"] > 0.0))
+    assert (measured(TABLE, 3, condition="x > 0")[0] == measured(inside, 3)[0]).all()
+
+
+def test_a_person_gives_places_to_rows_of_the_subset_alone():
+    exact, _ = of_design(TABLE, "mean", condition="x > 0.6")
+    expected, _ = of_design({"x": [1.0] * 60 + [0.75] * 60})
+    assert (exact == expected).all()
+
+
+@given(st.lists(st.integers(0, 3), max_size=60), st.sampled_from([1, 2, 5, "mean"]))
+def test_no_person_has_more_places_than_declared(persons, rows):
+    data = {
+        "id": [str(one) for one in persons],
+        "x": np.ones(len(persons)),
+        "g": ["a"] * len(persons),
+    }
+    own = private_design("~ x", data, BOOK).among(among(rows)).bind(data)
+    taken = np.zeros(4)
+    parts = list(own._rows.parts(count_public=True))
+    at = 0
+    for part in parts[:-1]:
+        whose = np.array(persons[at : at + part.rows])
+        taken += np.bincount(whose, part.places, 4)
+        at += part.rows
+    most = 60 if rows == "mean" else rows
+    there = np.bincount(persons, minlength=4) if persons else np.zeros(4)
+    expected = np.where(there > 0, most, 0) if rows == "mean" else np.minimum(there, most)
+    assert (taken == expected).all()
+    assert taken.sum() + parts[-1].places.sum() == most * len(set(persons))
+
+
+def test_rows_that_are_read_once_give_the_first_of_each_person():
+    def tables():
+        yield TABLE[:4]
+        yield TABLE[4:]
+
+    own = private_design("~ x", tables(), BOOK).among(among(1)).bind(tables())
+    exact, seen = moments(own, LATTICE, count_public=True).cross()
+    expected, _ = of_design({"x": [0.5, -0.25, 0.75]})
+    assert (exact == expected).all()
+    assert seen == 4
+
+
+def test_rows_that_are_read_once_have_no_mean():
+    with pytest.raises(FrameError, match="rows=4 for a person's first four"):
+        private_design("~ x", iter([TABLE]), BOOK).among(among("mean")).bind(iter([TABLE]))
+
+
+def test_the_person_is_a_column():
+    with pytest.raises(FrameError, match="id"):
+        private_design("~ x", TABLE, BOOK).among(among(3)).bind(TABLE.drop(columns="id"))
+
+
+def test_rows_show_nothing():
+    own = private_design("~ x", TABLE, BOOK)._rows
+    assert repr(own) == "<Rows, not shown>"
+    with pytest.raises(PrivacyError):
+        own.__reduce__()
+
+
+@given(st.lists(st.integers(0, 200), max_size=30), st.sampled_from([1, 2, 8, 64]))
+def test_a_row_counts_as_often_as_it_takes_a_place(places, block):
+    counted = np.zeros(len(places), dtype=int)
+    for own, size, times in placed(np.array(places, dtype=np.int64), len(places), block):
+        assert size * times <= block
+        counted[own] += times
+    assert counted.tolist() == places
+
+
+def test_an_answer_counts_as_often_as_its_rows():
+    one = np.array([1, 2])
+    assert multiplied(one, 1) is one
+    assert multiplied({"a": (one, 3.0)}, 2)["a"][1] == 6.0
+    assert multiplied((one, None), 3)[0].tolist() == [3, 6]

@@ -1,0 +1,146 @@
+"""What is asked for a group of rows is kept for it, and not a bit more noise is bought."""
+
+import math
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, LedgerError
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    BoundedRangeEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    PureDP,
+    PureEvent,
+    adjacency,
+    gaussian_eps,
+    gaussian_multiplier,
+    group_events,
+    planned_for_group,
+    protecting,
+    total_eps,
+    total_rho,
+)
+
+ROWS = 5
+
+
+def gaussian(guarantee):
+    return (GaussianEvent(gaussian_multiplier(guarantee)),)
+
+
+def laplace(guarantee):
+    return (LaplaceEvent(1 / guarantee.eps),)
+
+
+def mixed(guarantee):
+    """A search of half of the budget, then Gaussian noise, as sparse vectors come."""
+    if isinstance(guarantee, ApproxDP):
+        return BoundedRangeEvent(guarantee.eps / 2), *gaussian(ApproxDP(guarantee.eps / 2, 1e-6))
+    return PureEvent(math.sqrt(guarantee.rho)), *gaussian(ZCDP(guarantee.rho / 2))
+
+
+def priced(plan, guarantee, rows=ROWS):
+    return group_events(planned_for_group(plan, lambda own: own, guarantee, rows), rows)
+
+
+def test_of_a_pure_guarantee_nothing_is_lost():
+    (event,) = priced(laplace, PureDP(1.0))
+    assert 1 - 1e-11 < 1 / event.multiplier <= 1.0
+
+
+def test_of_zcdp_nothing_is_lost():
+    spent = total_rho(priced(gaussian, ZCDP(0.5)))
+    assert 0.5 * (1 - 1e-11) < spent <= 0.5
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 8.0])
+def test_of_eps_and_delta_the_noise_is_scaled_and_eps_is_not_divided(eps):
+    asked = ApproxDP(eps, 1e-6)
+    (event,) = priced(gaussian, asked)
+    assert eps * (1 - 1e-6) < gaussian_eps(1e-6, event.multiplier) <= eps
+    plan = planned_for_group(gaussian, lambda own: own, asked, ROWS)
+    divided = gaussian_multiplier(ApproxDP(eps / ROWS, 1e-6 / ROWS * math.exp(-eps)))
+    assert plan[0].multiplier == pytest.approx(ROWS * gaussian_multiplier(asked), rel=1e-9)
+    assert plan[0].multiplier < divided
+
+
+@pytest.mark.parametrize("rows", [2, 60, 1000])
+def test_mixtures_keep_what_was_asked(rows):
+    asked = ApproxDP(1.0, 1e-6)
+    assert total_eps(priced(mixed, asked, rows), 1e-6) <= 1.0
+    assert total_rho(priced(mixed, ZCDP(0.1), rows)) <= 0.1
+
+
+def test_a_published_scale_is_asked_for_one_row():
+    def published(guarantee):
+        if isinstance(guarantee, ZCDP):
+            raise BudgetError("a function of eps and delta: write eps=1.0")
+        return gaussian(guarantee)
+
+    assert total_eps(priced(published, ApproxDP(1.0, 1e-6)), 1e-6) <= 1.0
+
+
+def test_one_row_is_asked_what_was_asked():
+    asked = []
+    planned_for_group(lambda own: asked.append(own) or (), lambda own: own, ApproxDP(1, 1e-6), 1)
+    assert asked == [ApproxDP(1, 1e-6)]
+
+
+@pytest.mark.parametrize(
+    ("relation", "text"),
+    [
+        (Adjacency("replace"), "replace"),
+        (Adjacency("replace", 1), "replace"),
+        (Adjacency("add-remove", 5), '["add-remove", 5, null]'),
+        (Adjacency("replace", "mean", "id"), '["replace", "mean", "id"]'),
+        (Adjacency("replace", None, 'a "b"'), '["replace", "mean", "a \\"b\\""]'),
+    ],
+)
+def test_a_relation_is_one_text(relation, text):
+    assert relation.text == text
+    assert adjacency(text) == relation
+
+
+@pytest.mark.parametrize("text", ['["replace"]', '["replace", 0, "id"]', "[" * 9, '["x", 1, null]'])
+def test_no_other_text_is_one(text):
+    with pytest.raises(ArgumentError):
+        adjacency(text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "person", "unit", "places"),
+    [
+        (None, None, "one row", 1),
+        (5, None, "any 5 rows", 5),
+        (4, "id", "one person (at most 4 rows)", 4),
+        (1, "id", "one person (at most 1 row)", 1),
+        (None, "id", "one person (all rows, in all the weight of one)", 60),
+    ],
+)
+def test_what_is_protected_is_said(rows, person, unit, places):
+    own = protecting("replace", rows, person)
+    assert (own.unit, own.places) == (unit, places)
+    assert unit in own.describe()
+
+
+def test_what_is_protected_is_said_once():
+    with pytest.raises(ArgumentError, match="leave out person="):
+        protecting(Adjacency("replace", 3), 4, "id")
+
+
+def test_a_ledger_is_of_one_unit():
+    persons = dp.Ledger(1.0, adjacency=Adjacency("replace", 4, "id"))
+    event = PureEvent(0.1)
+    with pytest.raises(LedgerError, match="protects one row, this ledger one person"):
+        persons.charge([event], adjacency="replace")
+    persons.charge([event], adjacency=Adjacency("replace", "mean", "id"))
+    with pytest.raises(LedgerError, match="person='house'"):
+        persons.charge([event], adjacency=Adjacency("replace", 4, "house"))
+    with pytest.raises(LedgerError, match="rows=3"):
+        dp.Ledger(1.0, adjacency=Adjacency("replace", 5)).charge(
+            [event], adjacency=Adjacency("replace", 3)
+        )
