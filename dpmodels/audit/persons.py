@@ -25,8 +25,8 @@ def of_person(pair: Pair, rows: int) -> Pair:
     """
     common = min(_size(side) for side in (pair.rows, pair.neighbour))
     kept = common - 1 if pair.adjacency == "replace" else common
-    tables = (_repeated(side, kept, rows) for side in (pair.rows, pair.neighbour))
-    return Pair(*tables, pair.adjacency, f"{pair.name}, a person's")
+    one, other = (_repeated(side, kept, rows) for side in (pair.rows, pair.neighbour))
+    return Pair(one, other, pair.adjacency, f"{pair.name}, a person's")
 
 
 def of_persons(line: Audited, rows: Any) -> Audited:

@@ -72,7 +72,7 @@ def _total(rows: Floats) -> Floats:
 
 
 def _by_cell(rows: Floats) -> Floats:
-    return np.bincount(rows[:, 1].astype(int), rows[:, 2], CELLS)
+    return np.asarray(np.bincount(rows[:, 1].astype(int), rows[:, 2], CELLS), dtype=np.float64)
 
 
 def _held_by_cell(rows: Floats) -> Floats:
