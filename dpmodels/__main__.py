@@ -230,7 +230,7 @@ _PROTOCOL_WORDS: dict[str, tuple[Callable[[str], object], str]] = {
 
 
 def _main_job(words: argparse.Namespace) -> int:
-    from dpmodels.datasets import load_randhie, randhie_codebook
+    from dpmodels.datasets import MOST_YEARS, load_randhie, randhie_codebook
 
     fit = dp.dp_pca(
         "~ mdvis + lncoins + idp + lpi + fmde + physlm + disea + hlthg + hlthf + hlthp",
@@ -238,6 +238,7 @@ def _main_job(words: argparse.Namespace) -> int:
         codebook=randhie_codebook(),
         eps=1.0,
         delta=1e-6,
+        rows=MOST_YEARS,
         ncomp=6,
     )
     print(fit.summary())

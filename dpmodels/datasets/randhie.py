@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import Final
 
 import pandas as pd
 
 from dpmodels.codebook import Codebook
+
+# Rows of a person: the experiment enrolled families for three or five years, a row for each. The
+# table does not say whose a row is.
+MOST_YEARS: Final = 5
 
 
 def load_randhie() -> pd.DataFrame:

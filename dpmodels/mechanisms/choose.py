@@ -41,7 +41,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
-from dpmodels.privacy import Guarantee, PureDP
+from dpmodels.privacy import Adjacency, Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
 
@@ -122,12 +122,27 @@ def auto_moments(
     if name not in known:
         return plain, "it reads the rows once, and has the least to lose where they are short."
     seen = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
-    told = f"numbers of rows by length with a noise sd of {float(f'{seen:.2g}'):,.10g}"
+    shown = seen * _of_one(facts.adjacency)
+    told = f"numbers of rows by length with a noise sd of {float(f'{shown:.2g}'):,.10g}"
     if rows is None:
         return name, f"it finds the centre and the radius of the rows first, by {told}."
+    many = _many(rows, facts.adjacency)
     if rows < (ENOUGH_PURE if pure else ENOUGH) * seen:
-        return plain, f"n = {rows:,} is too few to find a radius of the rows by {told}."
-    return name, f"at n = {rows:,} it can find the centre and the radius of the rows, by {told}."
+        return plain, f"{many} is too few to find a radius of the rows by {told}."
+    return name, f"at {many} it can find the centre and the radius of the rows, by {told}."
+
+
+def _many(rows: int, neighbours: Adjacency) -> str:
+    """Say how many rows there are, or persons, or as many as may be one person's."""
+    if neighbours.person is not None:
+        return f"n = {rows:,} persons"
+    of = f" times {neighbours.places} rows" if neighbours.places > 1 else ""
+    return f"n = {rows:,}{of}"
+
+
+def _of_one(neighbours: Adjacency) -> int:
+    """Return how many rows stand for one in what is printed of a noise for one row."""
+    return 1 if neighbours.rows == "mean" else neighbours.places
 
 
 def noise_of_lengths(strategy: Rounds | RoundsPure, facts: Facts, guarantee: Guarantee) -> float:
@@ -146,8 +161,8 @@ def _directions(facts: Facts, eps: float, rows: int, plain: str) -> tuple[str, s
     name, other = ("ppca", plain) if 1 - own > BETTER * (1 - matrix) else (plain, "ppca")
     lost = {"ppca": own, plain: matrix}
     return name, (
-        f"at n = {rows:,} it is predicted to lose {_percent(lost[name])} of the captured energy, "
-        f"{other} {_percent(lost[other])}."
+        f"at {_many(rows, facts.adjacency)} it is predicted to lose {_percent(lost[name])} of the "
+        f"captured energy, {other} {_percent(lost[other])}."
     )
 
 
@@ -161,9 +176,10 @@ def auto_counts(
     """
     if rows is not None and pays(facts, guarantee, rows):
         return "rounds", (
-            f"for {100 * RANGE_SHARE:.0f}% of the budget {rows:,} rows tell what range they are "
-            "in, and noise is in proportion to that."
+            f"for {100 * RANGE_SHARE:.0f}% of the budget {_many(rows, facts.adjacency)} tells what "
+            "range rows are in, and noise is in proportion to that."
         )
+    one = _of_one(facts.adjacency)
     strategies: tuple[CountMechanism, ...] = (Geometric(), Gaussian())
     if isinstance(guarantee, PureDP):
         best, reason = strategies[0], "it needs no delta."
@@ -173,8 +189,8 @@ def auto_counts(
         noise, place = min(noises), noises.index(min(noises))
         best, other = strategies[place], strategies[1 - place].card.name
         reason = (
-            f"its noise has an sd of {noise:.2g} rows; that of {other} would have "
-            f"{noises[1 - place]:.2g}."
+            f"its noise has an sd of {one * noise:.2g} rows; that of {other} would have "
+            f"{one * noises[1 - place]:.2g}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     apart = noise / math.sqrt(2)
@@ -182,8 +198,8 @@ def auto_counts(
     if apart <= paired:
         return best.card.name, reason
     return "paired", (
-        f"its noise in the sum has an sd of {paired:.2g} ranges; that of {best.card.name} would "
-        f"have {apart:.2g}."
+        f"its noise in the sum has an sd of {one * paired:.2g} ranges; that of {best.card.name} "
+        f"would have {one * apart:.2g}."
     )
 
 

@@ -271,7 +271,7 @@ class Adjacency:
             return "one person (all rows, in all the weight of one)"
         if self.person is not None:
             return f"one person (at most {self.rows} row{'s' * (self.places > 1)})"
-        return "one row" if self.rows is None else f"any {self.rows} rows"
+        return "one row" if self.rows is None else f"any {self.rows} rows (one person's)"
 
     def describe(self) -> str:
         """Return the relation in a few words, as reports print it."""
