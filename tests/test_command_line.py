@@ -188,9 +188,11 @@ def test_audit_refuses_before_it_runs(capsys):
 def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
     few = {"exact_count": EXHIBITS["exact_count"]}
     monkeypatch.setattr("dpmodels.audit.run_all.EXHIBITS", few)
-    assert main(["audit", "--exhibits"]) == 0
-    few["exact_count"] = CORRECT["exact_count"]
-    assert main(["audit", "--exhibits"]) == 1
+    # At 95 %: the seed is fixed, so that each outcome repeats.
+    with dp.simulation(seed=3):
+        assert main(["audit", "--exhibits"]) == 0
+        few["exact_count"] = CORRECT["exact_count"]
+        assert main(["audit", "--exhibits"]) == 1
     assert "not as expected" in capsys.readouterr().out
 
 
