@@ -24,6 +24,7 @@ def test_there_are_vignettes():
         "09-bigger-than-memory",
         "10-many-sites",
         "11-survey-tables",
+        "12-persons-and-subsets",
     ]
 
 
