@@ -167,6 +167,26 @@ class Filter:
         whole = capacity(self.guarantee)
         return Spent(self._cheapest(totals)[0], whole.unit, whole.delta)
 
+    def taken(self, before: Totals, after: Totals) -> float:
+        """Return what share of what was left a charge took; above 1 where it does not hold.
+
+        Of eps or of rho. With a delta: of eps while all charges are pure, of the share for pure
+        releases in it, else of the sum of ``mu**2``, or of rho, that all others may come to.
+        """
+        match self.guarantee:
+            case PureDP(eps):
+                return _part(before.summed, after.summed, eps)
+            case ZCDP(rho):
+                return _part(before.rho, after.rho, rho)
+            case own:
+                alone = math.inf if after.normal else _part(before.pure, after.pure, own.eps)
+                if after.gaussian and not after.normal:
+                    return alone
+                spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
+                if spent == mixed:
+                    return min(alone, _part(before.share, after.share, after.most))
+                return min(alone, _part(spent, mixed, self._most(own, after)))
+
     def rule(self, totals: Totals) -> str:
         """Say by which rule charges are added up; nothing where there is one only."""
         return self._cheapest(totals)[1]
@@ -222,6 +242,10 @@ class Filter:
         if step >= _STEPS or delta < _LEAST_DELTA or not totals.normal:
             return math.inf
         return own.eps * step / _STEPS + _gaussian_eps(delta, totals.normal)
+
+
+def _part(before: float, after: float, whole: float) -> float:
+    return (after - before) / (whole - before) if before < whole else math.inf
 
 
 def _room(charges: int) -> float:

@@ -12,6 +12,7 @@ from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, resolve
 from dpmodels.privacy.budget import adjacency as known_adjacency
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
+from dpmodels.privacy.forecast import Forecast, forecast
 from dpmodels.privacy.ledger_file import open_store
 from dpmodels.privacy.lines import (
     CHARGED,
@@ -245,9 +246,13 @@ class Ledger:
             The composed total of all charges and these events. On an empty ledger that of a plan,
             by tight composition.
         """
+        return self.forecast([events])[0].total
+
+    def forecast(self, charges: Iterable[Iterable[Event]]) -> tuple[Forecast, ...]:
+        """Return what charges would come to, one after another, recording nothing."""
         with self._store.reading() as chain:
             totals = totals_of(chain.last())
-        return self._filter.spent(self._filter.plus(totals, checked_events(events)))
+        return forecast(self._filter, totals, map(checked_events, charges))
 
     def charge(
         self,
