@@ -29,6 +29,7 @@ from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
 from .reports.ledger import ledger_report as ledger_report
+from .sessions.session import session as session
 from .sites.key_file import site_key as site_key
 from .variables import Categorical as Categorical
 from .variables import Numeric as Numeric

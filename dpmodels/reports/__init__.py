@@ -13,5 +13,6 @@ from dpmodels.reports import ledger as ledger
 from dpmodels.reports import lm as lm
 from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
+from dpmodels.reports import plan as plan
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import split as split

@@ -1,0 +1,84 @@
+"""A verb's call without a table: held against the verb's words, and made later or never."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dpmodels.errors import ArgumentError, said
+
+Verb = Callable[..., Any]
+# What the table's rows are, and what else a session says for all of its calls.
+ROWS: Final = ("data", "sites", "protocol")
+SAID: Final = ("codebook", "person", "rows", "adjacency")
+# Three ways to say a budget.
+AMOUNTS: Final = ("eps", "share", "budget")
+_FILTERED: Final = (
+    'a session has one table; write subset="age >= 25" rather than filter rows before the call, '
+    "as their number would be taken as public; for other rows open another dp.session"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call:
+    """A verb, a formula and the words that a session leaves to it; no rows, nothing spent."""
+
+    verb: Verb
+    formula: str
+    words: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The session's method."""
+        return name_of(self.verb)
+
+    @property
+    def silent(self) -> bool:
+        """Whether it says no budget."""
+        return all(self.words.get(word) is None for word in AMOUNTS)
+
+    def __repr__(self) -> str:
+        words = [repr(self.formula), *(f"{word}={said(own)}" for word, own in self.words.items())]
+        return f"{self.name}({', '.join(words)})"
+
+
+def name_of(verb: Verb) -> str:
+    """Return a verb's name as a method."""
+    return verb.__name__.removeprefix("dp_")
+
+
+def signature_of(verb: Verb) -> inspect.Signature:
+    """Return a verb's words less what the session says, with a share of what is left."""
+    own, word = inspect.signature(verb), inspect.Parameter.KEYWORD_ONLY
+    apart = {*ROWS, *SAID, "ledger", *AMOUNTS, "delta"}
+    kept = [one for name, one in own.parameters.items() if name not in apart]
+    amounts = {"eps": "float | str | None", "share": "float | str | None"}
+    amounts |= {"delta": "float | None", "budget": "Guarantee | None"}
+    spent = [
+        inspect.Parameter(name, word, default=None, annotation=kind)
+        for name, kind in amounts.items()
+    ]
+    return own.replace(parameters=[kept[0], *spent, *kept[1:]])
+
+
+def call_of(verb: Verb, given: tuple[Any, ...], words: Mapping[str, Any]) -> Call:
+    """Hold what was written against the verb's words; ArgumentError says what to write instead."""
+    name, known = name_of(verb), signature_of(verb).parameters
+    formula, *rest = given or (words.get("formula"),)
+    if rest or any(word in ROWS for word in words):
+        raise ArgumentError(f"{name}: rows are given in the call, and {_FILTERED}")
+    own = {word: value for word, value in words.items() if word != "formula" or given}
+    for word in own:
+        if word in SAID or word == "ledger":
+            raise ArgumentError(
+                f"{name}: {word}= is said once, by the session: leave it out, or open another one, "
+                f"dp.session(..., {word}=...)"
+            )
+        if word not in known or word == "formula":
+            expected = ", ".join(one for one in known if one != "formula")
+            raise ArgumentError(f"{name}: {word}= is not expected; expected words: {expected}")
+    if formula is None:
+        raise ArgumentError(f'{name}: no formula is given; write {name}("~ age + income", eps=0.2)')
+    return Call(verb, formula, own)

@@ -1,0 +1,64 @@
+"""A verb as a method of a session."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.sessions.call import Call, call_of, signature_of
+
+Made = TypeVar("Made")
+_TOLD = """
+    In a session: data, codebook, neighbours, persons and ledger are said by it, and what a budget
+    is not said to be is a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
+"""
+
+
+def method(verb: Callable[..., Made]) -> Callable[..., Made]:
+    """Return the verb as a method: its words less those a session says, its docstring."""
+
+    @functools.wraps(verb)
+    def ask(self: Any, *given: Any, **words: Any) -> Any:
+        return self.make(call_of(verb, given, words))
+
+    head, _, rest = (verb.__doc__ or "").partition("\n")
+    ask.__doc__ = f"{head}\n{_TOLD}{rest}"
+    own = signature_of(verb)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    asked = own.replace(parameters=[first, *own.parameters.values()])
+    setattr(ask, "__signature__", asked)  # noqa: B010
+    return ask
+
+
+class Calls:
+    """The methods of a session, which write a call and do not make it."""
+
+    def __init__(self, methods: type) -> None:
+        own = vars(methods).items()
+        self._verbs = {name: one.__wrapped__ for name, one in own if hasattr(one, "__wrapped__")}
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        verb = self._verbs.get(name.removeprefix("dp_"))
+        if verb is None:
+            raise NotAvailable(f"call.{name}: expected a verb, one of {', '.join(self._verbs)}")
+        return lambda *given, **words: call_of(verb, given, words)
+
+    def __dir__(self) -> list[str]:
+        return list(self._verbs)
+
+    def read(self, written: object) -> Call:
+        """Return a call as it is, or of a name, a formula and its words."""
+        if isinstance(written, Call):
+            return written
+        match written:
+            case (str(name), str(formula)):
+                return getattr(self, name)(formula)  # type: ignore[no-any-return]
+            case (str(name), str(formula), Mapping() as words):
+                return getattr(self, name)(formula, **words)  # type: ignore[no-any-return]
+        raise ArgumentError(
+            f'a call of type {type(written).__name__}: expected call.lm("y ~ x", eps=0.2) or '
+            '("lm", "y ~ x", dict(eps=0.2))'
+        )

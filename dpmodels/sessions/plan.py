@@ -1,0 +1,62 @@
+"""Calls priced before any is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from dpmodels.privacy import Event, Guarantee, Ledger
+from dpmodels.results.plan import PlannedCall, PlanResult
+from dpmodels.sessions.call import Call
+from dpmodels.sessions.shares import budget_words
+from dpmodels.sessions.terms import Terms
+
+
+def budget_of(
+    call: Call,
+    terms: Terms,
+    ledger: Ledger,
+    own: Fraction | None,
+    earlier: Sequence[tuple[Event, ...]] = (),
+) -> dict[str, object]:
+    """Return the words of a call's budget, of what is left once the earlier ones were charged."""
+
+    def taken(guarantee: Guarantee) -> float:
+        events = terms.price(call, {"budget": guarantee}).events
+        return ledger.forecast([*earlier, events])[-1].taken
+
+    return budget_words(call.words, ledger.guarantee, own, taken)
+
+
+def planned(
+    calls: Iterable[Call], terms: Terms, ledger: Ledger, parts: int, share: Fraction | None
+) -> PlanResult:
+    """Price calls one after another; `parts` of those that say no budget share what is left."""
+    entered, charges = [], list[tuple[Event, ...]]()
+    for call in calls:
+        silent = call.silent
+        own = Fraction(1, parts) if silent and parts else share
+        priced = terms.price(call, budget_of(call, terms, ledger, own, charges))
+        charges.append(priced.events)
+        entered.append((call, priced))
+        parts -= silent and parts > 0
+    lines = [
+        PlannedCall(
+            repr(call),
+            call.name,
+            call.formula,
+            priced.mechanism,
+            priced.events,
+            step.price,
+            step.total,
+            step.fits,
+        )
+        for (call, priced), step in zip(entered, ledger.forecast(charges), strict=True)
+    ]
+    return PlanResult(
+        guarantee=ledger.guarantee,
+        adjacency=ledger.adjacency,
+        told=ledger.describe(),
+        calls=tuple(lines),
+        announced=ledger.preview(event for own in charges for event in own),
+    )

@@ -1,0 +1,337 @@
+"""``session``: what is said once of a table, and verbs that spend of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, NoReturn, SupportsIndex
+
+from dpmodels.arguments import whole
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
+from dpmodels.frames.open import open_rows
+from dpmodels.models.cov import dp_cov
+from dpmodels.models.glm import dp_glm
+from dpmodels.models.hist import dp_hist
+from dpmodels.models.lm import dp_lm
+from dpmodels.models.mean import dp_mean
+from dpmodels.models.moments import dp_moments
+from dpmodels.models.overview import dp_summary
+from dpmodels.models.pca import dp_pca
+from dpmodels.models.quantile import dp_quantile
+from dpmodels.models.svm import dp_svm
+from dpmodels.models.table import dp_table
+from dpmodels.models.ttest import dp_ttest
+from dpmodels.models.var import dp_var
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
+from dpmodels.privacy import adjacency as neighbours
+from dpmodels.privacy.refusal import refuse_other_neighbours
+from dpmodels.report import Report, Row, Section, Summary, count, signif
+from dpmodels.results.plan import PlanResult
+from dpmodels.sessions.call import Call
+from dpmodels.sessions.method import Calls, method
+from dpmodels.sessions.plan import budget_of, planned
+from dpmodels.sessions.shares import fraction, left_words
+from dpmodels.sessions.terms import Terms
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
+from dpmodels.typing import AnyPath
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_PARTS: Final = 1_000_000
+
+
+class Session:
+    """A table with all that is said once of it: codebook, budget, neighbours, persons and ledger.
+
+    Every verb is a method, ``session.lm("y ~ x", eps=0.2)`` for :func:`dp_lm`, with the verb's own
+    words less those. Each is charged to the session's ledger before a row is read.
+
+    Parameters
+    ----------
+    data : frame, mapping, path or list of frames
+        As for :func:`dp_pca`: **the whole table**, of which later calls take rows with
+        ``subset="age >= 25"``. An iterator is refused, as it can be read once.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    sites, protocol : mapping and str, optional
+        Instead of ``data``: the rows of each site and who sees what, as for :func:`dp_pca`.
+    budget : Guarantee, optional
+        What all calls together satisfy: ``dp.ApproxDP(2, 1e-6)``, ``dp.ZCDP(0.1)``.
+    eps, delta : float
+        Instead of ``budget``.
+    person : str, optional
+        The variable that tells persons apart: neighbours then differ in one person with all rows.
+    rows : int or "mean", optional
+        How many rows of a person count, or all by their mean; without ``person`` so many rows of
+        any persons are protected together.
+    subset : str, optional
+        A condition on the rows of all calls, such as ``"age >= 25"``.
+    ledger : Ledger or path, optional
+        A ledger as it is, or the file of one, opened or made; by default one in memory.
+    adjacency : {"replace", "add-remove"}
+        Neighbours differ by a change, and numbers are public, or by one more or fewer.
+    share : float or str, optional
+        What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
+        error to leave it out.
+
+    Raises
+    ------
+    BudgetError, ArgumentError, CodebookError, FrameError
+        If the words make no sense, or the data cannot be opened. No row is read.
+    LedgerError
+        If the ledger has another budget or other neighbours.
+
+    Notes
+    -----
+    *Filtering.* ``dp.session(df[df.area == 4])`` makes the number of rows in area 4 public, as
+    under ``"replace"`` the number of rows is, and nobody can see that it was filtered. A subset's
+    size is private; so give the table whole and write ``subset="area == 4"``.
+
+    *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another, or
+    ``budget=``, or a share of what is left: ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the
+    next five calls that say nothing take equal parts. A share is the largest budget at which the
+    call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
+    ``mu**2`` of Gaussian noise. So five fifths fit, and spend all. With a delta, releases without
+    Gaussian noise cost least before the first one with it. What is left depends on earlier calls
+    alone, not on their answers.
+
+    *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
+    from the same file.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
+    >>> rows = {"age": [20, 40, 60] * 900, "wage": [10, 30, 20] * 900, "sex": ["F", "M"] * 1350}
+    >>> study = dp.session(rows, cb, eps=2.0, delta=1e-6)
+    >>> ages = study.mean("age ~ sex", eps=0.5)
+    >>> study.split(2)
+    >>> fit, axes = study.lm("wage ~ age + sex"), study.pca("~ age + wage")
+    >>> study.spent.describe(), len(study.register())
+    ('eps = 2, delta = 1e-06', 3)
+    """
+
+    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_terms")
+    _ledger: Ledger
+    _parts: int
+    _share: Fraction | None
+    _terms: Terms
+
+    cov = method(dp_cov)
+    glm = method(dp_glm)
+    hist = method(dp_hist)
+    lm = method(dp_lm)
+    mean = method(dp_mean)
+    moments = method(dp_moments)
+    pca = method(dp_pca)
+    quantile = method(dp_quantile)
+    summary = method(dp_summary)
+    svm = method(dp_svm)
+    table = method(dp_table)
+    ttest = method(dp_ttest)
+    var = method(dp_var)
+
+    def __init__(
+        self,
+        data: object = None,
+        codebook: Codebook | None = None,
+        *,
+        sites: Mapping[str, object] | None = None,
+        protocol: str | SiteProtocol | None = None,
+        budget: Guarantee | None = None,
+        eps: float | None = None,
+        delta: float = 0.0,
+        person: str | None = None,
+        rows: int | str | None = None,
+        subset: str | None = None,
+        ledger: Ledger | AnyPath | None = None,
+        adjacency: AdjacencyName | Adjacency = "replace",
+        share: float | str | None = None,
+    ) -> None:
+        if not isinstance(codebook, Codebook):
+            raise CodebookError(
+                f"codebook of type {type(codebook).__name__}: write "
+                "dp.session(data, dp.codebook(age=(0, 100), ...), eps=2.0)"
+            )
+        relation = neighbours(adjacency)
+        held = _opened(gathered(data, sites, protocol, PROTOCOLS))
+        stated = eps is not None or budget is not None or ledger is None
+        asked = resolve_budget(eps, delta, budget) if stated else None
+        self._share = None if share is None else fraction("share", share)
+        self._parts = 0
+        self._terms = Terms(held, codebook, relation, person, rows, subset)
+        self._ledger = _opened_ledger(ledger, asked, relation)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What all calls are charged to."""
+        return self._ledger
+
+    @property
+    def codebook(self) -> Codebook:
+        """Public bounds and levels, the narrower ones once they were found."""
+        return self._terms.codebook
+
+    @property
+    def spent(self) -> Spent:
+        """What all charges of the ledger come to."""
+        return self._ledger.spent
+
+    @property
+    def left(self) -> Spent:
+        """The budget less what is spent; shares are taken of what the ledger counts."""
+        return self._ledger.remaining
+
+    @property
+    def call(self) -> Calls:
+        """The verbs once more, which write a call for :meth:`plan` and do not make it."""
+        return Calls(type(self))
+
+    def register(self) -> pd.DataFrame:
+        """Return the charges of the ledger, one a row, with what became of each."""
+        return self._ledger.register()
+
+    def split(self, parts: int) -> None:
+        """Have the next calls that say no budget take equal parts of what is left.
+
+        Parameters
+        ----------
+        parts : int
+            How many; the first takes 1/parts of what is left, the last all that is. One that is
+            refused takes none.
+        """
+        self._parts = whole("parts", parts, 1, _MOST_PARTS)
+
+    def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
+        """Price calls before any is made: no row is read and nothing is charged.
+
+        Parameters
+        ----------
+        calls : iterable
+            Each ``session.call.lm("y ~ x", eps=0.2)`` or ``("lm", "y ~ x", dict(eps=0.2))``. A
+            share is one of what those before leave.
+
+        Returns
+        -------
+        PlanResult
+            Mechanism, noise and price of each, totals by the ledger's rule, and what all come to
+            if they are charged as one. Says which do not fit.
+
+        Raises
+        ------
+        FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+            Those of the call; nothing is made.
+        """
+        if isinstance(calls, str | Call) or not isinstance(calls, Iterable):
+            raise ArgumentError(
+                f"calls of type {type(calls).__name__}: expected a list of them, "
+                '[("lm", "y ~ x", dict(eps=0.2)), session.call.pca("~ .", eps=0.3)]'
+            )
+        written = [self.call.read(one) for one in calls]
+        return planned(written, self._terms, self._ledger, self._parts, self._share)
+
+    def make(self, call: Call) -> Any:
+        """Make a call that was written: charge for it, read the rows, return the verb's result."""
+        part = Fraction(1, self._parts) if call.silent and self._parts else self._share
+        budget = budget_of(call, self._terms, self._ledger, part)
+        charged = len(self._ledger.entries)
+        try:
+            return self._terms.make(call, budget, self._ledger)
+        finally:
+            if call.silent and self._parts and len(self._ledger.entries) > charged:
+                self._parts -= 1
+
+    def tighten(self, formula: str, **words: Any) -> Any:
+        """Find narrower bounds, and use them from here on.
+
+        Parameters
+        ----------
+        formula : str
+            The variables, as for :func:`dp_bounds`.
+        **words
+            Those of :meth:`bounds`.
+
+        Returns
+        -------
+        BoundsResult
+            What was found; its codebook has replaced the session's declarations of the formula's
+            variables, and is public from then on.
+        """
+        found = self.make(self.call.bounds(formula, **words))
+        self._terms = replace(self._terms, codebook=self._terms.codebook | found.codebook)
+        return found
+
+    def __repr__(self) -> str:
+        return repr(Summary(self._report()))
+
+    def _repr_html_(self) -> str:
+        return Summary(self._report()).as_html()
+
+    def _report(self) -> Report:
+        ledger, terms = self._ledger, self._terms
+        facts = (
+            ("Guarantee", ledger.guarantee.describe()),
+            ("Protected", terms.unit),
+            ("Codebook", f"{count(len(terms.codebook))} variables"),
+            ("Neighbours", ledger.adjacency.describe()),
+            ("Spent", ledger.describe().split(";")[0]),
+            ("Ledger", ledger.place or "in memory"),
+            ("Left", left_words(ledger)),
+        )
+        rows = tuple(
+            Row(f"{one.number} {one.label}", (signif(one.spent_after.amount, 3),))
+            for one in ledger.entries
+        )
+        heads = (f"total {ledger.spent.unit}",)
+        return Report("Session", facts, (Section("Calls", heads, rows),) if rows else (), ())
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise PrivacyError(
+            "a session holds its rows and its budget and cannot be copied or pickled: open "
+            "another one with the same ledger's file, dp.session(..., ledger='study.ledger')"
+        )
+
+
+session = Session
+
+
+def _opened(data: object) -> Parties:
+    """Return the holders of rows that can be read at every call; FrameError where they cannot."""
+    held = parties(data)
+    for name, own in zip(held.names, held.data, strict=True):
+        at = f"site {name!r}: " if name else ""
+        if isinstance(own, Iterator):
+            raise FrameError(
+                f"{at}an iterator of tables can be read once, and each call of a session reads: "
+                "write the tables to a Parquet file and give its path, or give a list of them"
+            )
+        try:
+            open_rows(own)
+        except FrameError as error:
+            raise FrameError(f"{at}{error}") from None
+    return held
+
+
+def _opened_ledger(
+    given: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency
+) -> Ledger:
+    if isinstance(given, Ledger):
+        if budget is not None and budget != given.guarantee:
+            raise BudgetError(
+                f"the ledger holds {given.guarantee.describe()}, and the session says "
+                f"{budget.describe()}: leave out eps, delta and budget"
+            )
+        refuse_other_neighbours(given.adjacency, relation)
+        return given
+    if given is None:
+        return Ledger(budget=budget, adjacency=relation)
+    if not isinstance(given, str | PathLike):
+        raise ArgumentError(
+            f"ledger of type {type(given).__name__}: expected a dp.Ledger, the path of a file, or "
+            "none for one in memory"
+        )
+    return Ledger.open(given, budget=budget, adjacency=relation)

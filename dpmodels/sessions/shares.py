@@ -1,0 +1,171 @@
+r"""The budget of a call: an amount as it is written, or a share of what is left.
+
+A share is taken of what the ledger counts, by `Filter.taken`: of eps, of rho, or, with a delta, of
+the ``mu**2`` (or rho) left beside releases without delta, and of eps while all releases are such.
+It is the largest budget at which the call's own noise takes no more than that, found on plans,
+which read no row. So it is a function of the ledger and of public words, whatever the answers were;
+and k calls that take 1/k, 1/(k - 1), ..., 1 of what is left then all fit, and spend it all.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from typing import Any, Final
+
+from scipy.optimize import brentq
+
+from dpmodels.arguments import real
+from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    Ledger,
+    PureDP,
+    PureEvent,
+    gaussian_multiplier,
+)
+from dpmodels.privacy.spent import capacity
+from dpmodels.sessions.call import AMOUNTS
+
+_FRACTION: Final = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", flags=re.ASCII)
+_WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
+# What rounding may add to a share; a ledger allows for as much.
+_ULPS: Final = 1 + 1e-12
+_DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
+_BACK: Final = 1 - 1e-9
+# What rounding leaves is printed as nothing.
+_NOTHING: Final = 1e-6
+_STEPS: Final = 12
+_STEP: Final = 16.0
+
+
+def fraction(name: str, given: object) -> Fraction:
+    """Return a share, above 0 and up to 1.
+
+    >>> fraction("eps", "1/5"), fraction("share", 0.25)
+    (Fraction(1, 5), Fraction(1, 4))
+    """
+    written = _FRACTION.fullmatch(given) if isinstance(given, str) else None
+    if written is not None and int(written[2]):
+        part = Fraction(int(written[1]), int(written[2]))
+    else:
+        number = real(given)
+        part = Fraction(0) if math.isnan(number) else Fraction(number)
+    if not 0 < part <= 1:
+        raise ArgumentError(f"{name}={said(given)}: expected a share above 0, up to 1; {_WRITE}")
+    return part
+
+
+def budget_words(
+    words: Mapping[str, Any],
+    whole: Guarantee,
+    own: Fraction | None,
+    taken: Callable[[Guarantee], float],
+) -> dict[str, Any]:
+    """Return the words of a verb's budget.
+
+    `own` is the share of a call that says none, `taken` the share that a call would take.
+    """
+    amounts = {word: words[word] for word in AMOUNTS if words.get(word) is not None}
+    delta = words.get("delta")
+    if len(amounts) > 1:
+        raise BudgetError(f"{' and '.join(amounts)} are both given: keep one of them")
+    for word, given in amounts.items():
+        if word == "budget":
+            return {"budget": given} if delta is None else {"budget": given, "delta": delta}
+        if word == "eps" and not isinstance(given, str):
+            kept = whole.delta if isinstance(whole, ApproxDP) else 0.0
+            return {"eps": given, "delta": kept if delta is None else delta}
+        own = fraction(word, given)
+    if own is None:
+        raise BudgetError(
+            'neither eps nor a share is given: write eps=0.2, eps="1/5" of what is left, or '
+            "split(5) before five calls"
+        )
+    return {"budget": shared(own, _form(whole, delta), capacity(whole).amount, taken)}
+
+
+def _form(whole: Guarantee, delta: object) -> Callable[[float], Guarantee]:
+    """Return what makes a guarantee of an amount: one like the whole, or without its delta."""
+    own = whole.delta if isinstance(whole, ApproxDP) else 0.0
+    if delta not in (None, 0, own):
+        raise BudgetError(
+            f"delta={said(delta)}: a share is one of {whole.describe()}; leave delta out, or write "
+            "delta=0 for a release without"
+        )
+    if isinstance(whole, ZCDP):
+        return ZCDP
+    return (lambda amount: ApproxDP(amount, own)) if own and delta != 0 else PureDP
+
+
+def shared(
+    part: Fraction,
+    form: Callable[[float], Guarantee],
+    most: float,
+    taken: Callable[[Guarantee], float],
+) -> Guarantee:
+    """Return the largest budget that takes no more than a part of what is left."""
+    share = float(part) * _ULPS
+
+    def fits(amount: float) -> bool:
+        return taken(form(amount)) <= share
+
+    def excess(log_amount: float) -> float:
+        given = taken(form(math.exp(log_amount)))
+        return math.log(min(max(given, 1e-300), 1e6) / share)
+
+    if fits(most):
+        return form(most)
+    low = _low_enough(most * float(part), fits)
+    # Noise changes its kind at some amounts, where the price may jump.
+    found = math.exp(brentq(excess, math.log(low), math.log(most), xtol=1e-14, rtol=1e-14))
+    for amount in (found, found * _BACK):
+        rounded = float(_DIGITS.create_decimal(amount))
+        if fits(rounded):
+            return form(rounded)
+    return form(low)
+
+
+def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
+    """Return an amount that fits, this one or a smaller one."""
+    try:
+        for _ in range(_STEPS):
+            if fits(amount):
+                return amount
+            amount /= _STEP
+    except BudgetError:  # The verb's own: nothing meaningful is released for so little
+        pass
+    raise BudgetError(
+        "too little is left in the session's ledger for a share of it: register() tells what was "
+        "spent, and what is spent stays spent"
+    )
+
+
+def left_words(ledger: Ledger) -> str:
+    """Say how much one more call may still spend; with a delta that depends on its noise."""
+    whole = ledger.guarantee
+    if not isinstance(whole, ApproxDP):
+        return ledger.remaining.describe()
+    normal = _most_of(ledger, lambda own: GaussianEvent(gaussian_multiplier(own)), whole)
+    other = _most_of(ledger, lambda own: PureEvent(own.eps), whole)
+    return f"eps = {normal:.3g} with Gaussian noise, {other:.3g} with other"
+
+
+def _most_of(ledger: Ledger, event: Callable[[Any], Event], whole: ApproxDP) -> float:
+    def taken(own: Guarantee) -> float:
+        return ledger.forecast([[event(own)]])[0].taken
+
+    try:
+        found = shared(Fraction(1), lambda eps: replace(whole, eps=eps), whole.eps, taken)
+    except BudgetError:
+        return 0.0
+    amount = capacity(found).amount
+    return amount if amount > whole.eps * _NOTHING else 0.0

@@ -1,0 +1,101 @@
+"""Every verb is a method, with the verb's own words less those that a session says."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.sessions.method import method
+from dpmodels.sessions.session import Session
+
+STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
+VERBS = re.findall(r"^from \S+ import dp_\w+ as dp_(\w+)$", STUB, flags=re.MULTILINE)
+SAID = {"data", "sites", "protocol", "codebook", "person", "rows", "adjacency", "ledger"}
+ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}
+BOOK = dp.codebook(age=(0, 100), sex=["F", "M"])
+
+
+def test_every_verb_is_a_method():
+    assert len(VERBS) >= 13
+    methods = {name for name, own in vars(Session).items() if hasattr(own, "__wrapped__")}
+    assert methods == set(VERBS)
+    assert set(VERBS) < set(dir(dp.session(ROWS, BOOK, eps=1.0)))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_method_has_the_words_and_the_docstring_of_its_verb(name):
+    verb = getattr(dp, f"dp_{name}")
+    own = inspect.signature(getattr(dp.session(ROWS, BOOK, eps=1.0), name))
+    theirs = inspect.signature(verb)
+    assert list(own.parameters)[:5] == ["formula", "eps", "share", "delta", "budget"]
+    assert set(own.parameters) == (set(theirs.parameters) - SAID) | {"share"}
+    apart = {"eps", "share", "delta", "budget"}
+    kept = [word for word in own.parameters if word not in apart]
+    assert all(own.parameters[word] == theirs.parameters[word] for word in kept)
+    assert own.return_annotation == theirs.return_annotation
+    text, whole = inspect.getdoc(getattr(Session, name)), inspect.getdoc(verb)
+    assert text.splitlines()[0] == whole.splitlines()[0]
+    assert text.endswith(whole.partition("\n")[2])
+    assert "share of what is left" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "told"),
+    [
+        (("~ age", ROWS), {}, 'write subset="age >= 25" rather than filter'),
+        (("~ age",), {"data": ROWS}, 'write subset="age >= 25" rather than filter'),
+        (("~ age",), {"sites": {"A": ROWS}}, "a session has one table"),
+        (("~ age",), {"codebook": BOOK}, "codebook= is said once, by the session"),
+        (("~ age",), {"adjacency": "replace"}, "adjacency= is said once"),
+        (("~ age",), {"ledger": None}, "ledger= is said once"),
+        (("~ age",), {"person": "sex"}, "person= is said once"),
+        (("~ age",), {"mechanisms": "rounds"}, "mechanisms= is not expected; expected words: eps,"),
+        (("~ age",), {"formula": "~ sex"}, "formula= is not expected"),
+        ((), {"eps": 1}, "no formula is given"),
+    ],
+)
+def test_words_that_a_method_does_not_take_are_refused(given, words, told):
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        session.mean(*given, **({"eps": 0.5} | words))
+    assert not session.ledger.entries
+
+
+def test_a_formula_may_be_given_by_name():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    assert session.mean(formula="~ age", eps=0.5).params.size == 1
+
+
+def plain(formula, data=None, *, codebook, eps=None, delta=0.0, adjacency="replace", ledger=None):
+    """A verb that knows no persons."""
+    return formula
+
+
+def heard(formula, data=None, *, person=None, rows=None, subset=None, **words):
+    """A verb that does."""
+    return person, rows, subset
+
+
+@pytest.mark.parametrize(
+    "words", [{"person": "id"}, {"rows": 3}, {"subset": "age > 25"}], ids=lambda own: "".join(own)
+)
+def test_what_a_session_says_is_handed_on_or_refused_and_never_dropped(words, monkeypatch):
+    monkeypatch.setattr(Session, "plain", method(plain), raising=False)
+    monkeypatch.setattr(Session, "heard", method(heard), raising=False)
+    session = dp.session(ROWS, BOOK, eps=1.0, **words)
+    (word,) = words
+    with pytest.raises(ArgumentError, match=f"plain takes no {word}="):
+        session.plain("~ age", eps=0.5)
+    assert set(session.heard("~ age", eps=0.5)) == {None, *words.values()}
+
+
+def test_a_condition_is_said_once(monkeypatch):
+    monkeypatch.setattr(Session, "heard", method(heard), raising=False)
+    own = dp.session(ROWS, BOOK, eps=1.0)
+    assert own.heard("~ age", eps=0.5, subset="age > 25") == (None, None, "age > 25")
+    both = dp.session(ROWS, BOOK, eps=1.0, subset="age > 50")
+    with pytest.raises(ArgumentError, match="write both conditions in one of the two"):
+        both.heard("~ age", eps=0.5, subset="age > 25")

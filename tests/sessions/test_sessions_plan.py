@@ -1,0 +1,113 @@
+"""Calls are priced before any is made, without a row."""
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError, NotAvailable
+from dpmodels.frames.columns import ColumnRows
+
+ROWS = {"age": [20, 40, 60, 80] * 300, "wage": [10, 30, 20, 40] * 300, "sex": ["F", "M"] * 600}
+BOOK = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
+
+
+def study(**words):
+    return dp.session(ROWS, BOOK, **({"eps": 2.0, "delta": 1e-6} | words))
+
+
+def calls(session):
+    return [
+        ("mean", "age ~ sex", {"eps": 0.3}),
+        session.call.lm("wage ~ age", eps="1/3"),
+        ["dp_pca", "~ age + wage", {"eps": 0.5, "mechanism": "gauss"}],
+        session.call.table("~ sex", share=0.25),
+    ]
+
+
+def test_a_plan_is_what_the_calls_then_cost():
+    session = study()
+    plan = session.plan(calls(session))
+    assert plan.fits
+    assert not session.ledger.entries
+    for one in calls(session):
+        session.make(session.call.read(one))
+    spent = session.register()
+    assert plan.table["total"].tolist() == spent["total"].tolist()
+    assert plan.table["mechanism"].tolist() == spent["mechanism"].tolist()
+    assert plan.table["noise"].tolist() == spent["events"].tolist()
+
+
+def test_no_row_is_read_for_a_price(monkeypatch):
+    def read(*_):
+        raise AssertionError("rows were read")
+
+    session = study()
+    monkeypatch.setattr(ColumnRows, "chunks", read)
+    assert len(session.plan(calls(session)).table) == 4
+    assert "2.00 eps" in repr(session)
+    with pytest.raises(AssertionError, match="rows were read"):
+        session.mean("~ age", eps=0.1)
+
+
+def test_what_does_not_fit_is_said_and_counts_for_none_after_it():
+    session = study()
+    plan = session.plan([("table", "~ sex", {"eps": eps}) for eps in (1.5, 1.0, 0.5)])
+    assert plan.table["fits"].tolist() == [True, False, True]
+    assert plan.table["total"].tolist() == pytest.approx([1.5, 2.5, 2.0], rel=1e-4)
+    text = plan.summary().as_text()
+    assert "3, 2 fit" in text
+    assert text.count(" NO") == 1
+    assert repr(plan) == "<PlanResult of 3 calls: 1 do not fit, nothing spent>"
+    with pytest.raises(LedgerError):
+        study().ledger.charge(plan.events, adjacency="replace")
+
+
+def test_charged_as_one_a_plan_costs_the_tight_total():
+    session = study()
+    plan = session.plan([("table", "~ sex", {"eps": 0.02, "delta": 0})] * 60)
+    entry = session.ledger.charge(plan.events, adjacency="replace", label="plan")
+    assert entry.spent_after == plan.announced
+    assert plan.announced.amount < 0.7 * plan.table["total"].iloc[-1]
+
+
+def test_parts_of_a_split_are_planned_as_they_will_be_charged():
+    session = study()
+    session.split(3)
+    three = [("mean", "~ age"), ("lm", "wage ~ age"), ("pca", "~ age + wage")]
+    plan = session.plan(three)
+    for verb, formula in three:
+        getattr(session, verb)(formula)
+    assert session.register()["total"].tolist() == plan.table["total"].tolist()
+
+
+def test_pure_releases_after_others_are_advised_to_come_first():
+    session = study()
+    late = [("lm", "wage ~ age", {"eps": 0.5}), ("table", "~ sex", {"eps": 0.1})]
+    assert "costs least before" in session.plan(late).summary().as_text()
+    assert "costs least before" not in session.plan(late[::-1]).summary().as_text()
+
+
+def test_a_call_says_what_it_is_and_asks_nothing():
+    session = study()
+    call = session.call.pca("~ age", eps=0.5, ncomp=1)
+    assert repr(call) == "pca('~ age', eps=0.5, ncomp=1)"
+    assert "lm" in dir(session.call)
+    assert not session.ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("written", "error"),
+    [
+        ("lm", ArgumentError),
+        ([("lm",)], ArgumentError),
+        ([("lm", 7)], ArgumentError),
+        ([("lm", "wage ~ age", [("eps", 1)])], ArgumentError),
+        ([ROWS], ArgumentError),
+        ([("lme", "wage ~ age")], NotAvailable),
+        ([("lm", "wage ~ age", {"ep": 1})], ArgumentError),
+        ([("lm", "wage ~ nobody", {"eps": 1})], CodebookError),
+        ([("lm", "~ age", {"eps": 1})], FormulaError),
+    ],
+)
+def test_what_is_no_call_is_refused(written, error):
+    with pytest.raises(error):
+        study().plan(written)

@@ -1,0 +1,210 @@
+"""A session says once what its calls share, keeps the ledger, and goes nowhere."""
+
+import copy
+import os
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    CodebookError,
+    FrameError,
+    LedgerError,
+    NotAvailable,
+    PrivacyError,
+)
+from dpmodels.sessions.method import method
+from dpmodels.sessions.session import Session
+from dpmodels.sites import Parties
+
+ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}
+BOOK = dp.codebook(age=(0, 1000), sex=["F", "M"])
+
+
+def test_a_session_answers_as_the_verb_does():
+    session = dp.session(ROWS, BOOK, eps=2.0, adjacency="add-remove")
+    with dp.simulation(seed=3):
+        own = session.mean("age ~ sex", eps=0.5, mechanism="geometric")
+    with dp.simulation(seed=3):
+        other = dp.dp_mean(
+            "age ~ sex",
+            ROWS,
+            codebook=BOOK,
+            eps=0.5,
+            mechanism="geometric",
+            adjacency="add-remove",
+        )
+    assert own.params.equals(other.params)
+    assert session.spent.amount == pytest.approx(0.5)
+    assert session.left.amount == pytest.approx(1.5)
+    assert session.register()["state"].tolist() == ["released"]
+
+
+def test_a_ledger_in_a_file_is_made_and_opened_again(tmp_path):
+    path = tmp_path / "study.ledger"
+    dp.session(ROWS, BOOK, eps=2.0, ledger=path).mean("~ age", eps=0.5)
+    again = dp.session(ROWS, BOOK, ledger=str(path))
+    again.mean("~ age", eps="1/3")
+    assert again.spent.amount == pytest.approx(1.0)
+    assert "study.ledger" in repr(again)
+    with pytest.raises(LedgerError, match="was opened with the guarantee eps = 2"):
+        dp.session(ROWS, BOOK, eps=3.0, ledger=path)
+
+
+def test_a_ledger_is_taken_as_it_is():
+    ledger = dp.Ledger(eps=2.0, delta=1e-6, pure=0.5)
+    session = dp.session(ROWS, BOOK, ledger=ledger)
+    assert session.ledger is ledger
+    assert dp.session(ROWS, BOOK, ledger=ledger, eps=2.0, delta=1e-6).ledger is ledger
+    with pytest.raises(BudgetError, match="the session says eps = 1"):
+        dp.session(ROWS, BOOK, ledger=ledger, eps=1.0)
+    with pytest.raises(LedgerError, match="adjacency"):
+        dp.session(ROWS, BOOK, ledger=ledger, adjacency="add-remove")
+
+
+def frames():
+    yield ROWS
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "told"),
+    [
+        ({"data": frames()}, FrameError, "an iterator of tables can be read once"),
+        ({"data": map(dict, [ROWS])}, FrameError, "write the tables to a Parquet file"),
+        ({"data": "nowhere.parquet"}, FrameError, "nowhere.parquet"),
+        ({"data": None}, FrameError, "neither data nor sites"),
+        ({"data": 7}, FrameError, "data of type int"),
+        ({"codebook": None}, CodebookError, r"dp\.session\(data, dp\.codebook\("),
+        ({"eps": None}, BudgetError, "Neither eps nor budget"),
+        ({"budget": dp.PureDP(1)}, BudgetError, "eps and budget are both given"),
+        ({"ledger": 7}, ArgumentError, "ledger of type int"),
+        ({"share": 2}, ArgumentError, "share=2: expected a share"),
+        ({"adjacency": "remove"}, ArgumentError, "adjacency='remove'"),
+        ({"protocol": "pooled"}, ArgumentError, "protocol= goes with sites"),
+    ],
+)
+def test_what_makes_no_session_is_refused(words, error, told):
+    with pytest.raises(error, match=told):
+        dp.session(**({"data": ROWS, "codebook": BOOK, "eps": 1.0} | words))
+
+
+def test_a_list_of_tables_is_read_at_every_call():
+    session = dp.session([ROWS, ROWS], BOOK, eps=1e6)
+    for _ in range(2):
+        assert session.table("~ sex", share=0.1).counts.to_numpy().tolist() == [400.0, 400.0]
+
+
+def test_sites_are_said_once():
+    session = dp.session(sites={"A": ROWS, "B": ROWS}, protocol="pooled", codebook=BOOK, eps=1e6)
+    assert session.table("~ sex", share=0.5).counts.to_numpy().tolist() == [400.0, 400.0]
+    with pytest.raises(FrameError, match="site 'B': an iterator"):
+        dp.session(sites={"A": ROWS, "B": frames()}, protocol="pooled", codebook=BOOK, eps=1.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is found of bounds."""
+
+    codebook: dp.Codebook
+
+
+def dp_bounds(formula, data=None, *, codebook, eps=None, delta=0.0, adjacency, ledger=None):
+    """Find the bounds of age."""
+    assert isinstance(data, Parties)
+    assert codebook["age"].upper == 1000
+    return Found(codebook.select(["age"]) | dp.codebook(age=(0, 100)))
+
+
+def test_bounds_that_were_found_hold_from_then_on(monkeypatch):
+    monkeypatch.setattr(Session, "bounds", method(dp_bounds), raising=False)
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    found = session.tighten("~ age", eps=0.1)
+    assert found == Found(dp.codebook(age=(0, 100)))
+    assert session.codebook == dp.codebook(age=(0, 100), sex=["F", "M"])
+    assert session.mean("~ age", eps=0.5).call.codebook["age"].upper == 100
+    assert BOOK["age"].upper == 1000
+    with pytest.raises(NotAvailable, match=r"call\.limits: expected a verb, one of cov"):
+        session.call.limits("~ age")
+
+
+def test_a_session_prints_public_facts():
+    session = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
+    assert "Left: eps = 2 with Gaussian noise, 2 with other" in " ".join(repr(session).split())
+    session.table("~ sex", eps=0.5)
+    text = repr(session)
+    assert "1 dp_table ~ sex" in text
+    assert "0.500 of 2.00 eps spent" in text
+    assert "one row" in text
+    assert "2 variables" in text
+    assert "dp_table ~ sex" in session._repr_html_()
+    assert "400" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "unit"),
+    [
+        ({"person": "id", "rows": 4}, "one person (at most 4 rows of id)"),
+        ({"person": "id", "rows": "mean"}, "one person (rows of id weighted)"),
+        ({"person": "id"}, "one person (id)"),
+        ({"rows": 5}, "any 5 rows together"),
+    ],
+)
+def test_a_session_prints_what_it_protects(words, unit):
+    assert unit in " ".join(repr(dp.session(ROWS, BOOK, eps=1.0, **words)).split())
+
+
+@pytest.mark.parametrize("away", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_is_not_copied_or_pickled(away):
+    with pytest.raises(PrivacyError, match="cannot be copied or pickled"):
+        away(dp.session(ROWS, BOOK, eps=1.0))
+
+
+def test_a_fork_spends_nothing_from_memory_and_from_a_file_what_all_do(tmp_path):
+    memory = dp.session(ROWS, BOOK, eps=1.0)
+    file = dp.session(ROWS, BOOK, eps=1.0, ledger=Path(tmp_path) / "study.ledger")
+    memory.split(2)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            file.table("~ sex", eps=0.75)
+            try:
+                memory.table("~ sex")
+            except PrivacyError:
+                code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert file.spent.amount == pytest.approx(0.75)
+    with pytest.raises(LedgerError):
+        file.table("~ sex", eps=0.5)
+    assert memory.table("~ sex").release.guarantee == dp.PureDP(0.5)
+
+
+def test_nothing_of_a_session_can_be_set():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    for name in ("ledger", "codebook", "spent", "data"):
+        with pytest.raises(AttributeError):
+            setattr(session, name, None)
+    for parts in (0, 1.5, True, "5"):
+        with pytest.raises(ArgumentError, match="parts="):
+            session.split(parts)
+
+
+def test_charges_do_not_depend_on_rows():
+    """The same calls on other rows are priced and charged the same, shares included."""
+    spent = []
+    for age in (np.arange(400) % 100, np.full(400, 1000), np.full(400, np.nan)):
+        session = dp.session({"age": age, "sex": ["F", "M"] * 200}, BOOK, eps=2.0, delta=1e-6)
+        session.split(3)
+        session.mean("age ~ sex")
+        session.pca("~ age + sex")
+        session.lm("age ~ sex")
+        spent.append(session.register()[["events", "total"]].to_numpy().tolist())
+    assert spent[0] == spent[1] == spent[2]

@@ -1,0 +1,135 @@
+"""Shares of what is left: they are parsed exactly, they fit, and they spend all."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, LedgerError
+from dpmodels.privacy import GaussianEvent, PureEvent
+from dpmodels.sessions.shares import fraction, shared
+
+ROWS = {"age": [20, 40, 60, 80] * 300, "wage": [10, 30, 20, 40] * 300, "sex": ["F", "M"] * 600}
+BOOK = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
+WHOLES = [dp.PureDP(2.0), dp.ZCDP(0.05), dp.ApproxDP(2.0, 1e-6)]
+FIVE = {
+    "alike": [("lm", "wage ~ age")] * 5,
+    "counts": [("table", "~ sex")] * 5,
+    "mixed": [
+        ("mean", "~ age"),
+        ("lm", "wage ~ age"),
+        ("table", "~ sex"),
+        ("pca", "~ age + wage"),
+        ("quantile", "~ age"),
+    ],
+}
+
+
+def study(**words):
+    return dp.session(ROWS, BOOK, **words)
+
+
+@pytest.mark.parametrize(
+    ("written", "part"), [("1/5", Fraction(1, 5)), (" 2 / 7 ", Fraction(2, 7)), (1, Fraction(1))]
+)
+def test_a_share_is_read_exactly(written, part):
+    assert fraction("eps", written) == part
+
+
+NO_SHARES = ["1/0", "0/3", "6/5", "-1/5", "1e9", "0.2", "", "1/5/2", "٣/٥", "1/" + "9" * 99]
+
+
+@pytest.mark.parametrize("written", [*NO_SHARES, 0, 1.5, -0.1, True, math.nan, [1, 5]])
+def test_what_is_no_share_is_refused(written):
+    with pytest.raises(ArgumentError, match="expected a share above 0, up to 1"):
+        fraction("share", written)
+
+
+@pytest.mark.parametrize("calls", FIVE.values(), ids=FIVE)
+@pytest.mark.parametrize("whole", WHOLES, ids=str)
+def test_five_fifths_fit_and_spend_all(whole, calls):
+    session = study(budget=whole)
+    session.split(5)
+    for verb, formula in calls:
+        getattr(session, verb)(formula)
+    assert len(session.register()) == 5
+    last = GaussianEvent(1e3) if not isinstance(whole, dp.PureDP) else PureEvent(1e-4)
+    assert not session.ledger.forecast([[last]])[0].fits
+    with pytest.raises(BudgetError, match="neither eps nor a share"):
+        session.mean("~ age")
+
+
+@pytest.mark.parametrize("whole", WHOLES, ids=str)
+def test_parts_of_calls_alike_are_equal(whole):
+    session = study(budget=whole)
+    session.split(5)
+    found = [session.lm("wage ~ age", mechanism="moments").release.events for _ in range(5)]
+    noise = [one.multiplier for (one,) in found]
+    assert noise == pytest.approx([noise[0]] * 5, rel=1e-7)
+
+
+def test_a_share_is_of_what_is_left_after_all_that_was_charged():
+    session = study(eps=2.0)
+    session.table("~ sex", eps=1.0)
+    assert session.table("~ sex", eps="1/4").release.guarantee == dp.PureDP(0.25)
+    assert session.table("~ sex", share=0.5).release.guarantee == dp.PureDP(0.375)
+    own = study(eps=2.0, share="1/2")
+    budgets = [own.table("~ sex").release.guarantee.eps for _ in range(3)]
+    assert budgets == [1.0, 0.5, 0.25]
+
+
+def test_a_refused_call_takes_no_part():
+    session = study(eps=2.0, delta=1e-6)
+    session.split(2)
+    with pytest.raises(dp.errors.CodebookError):
+        session.lm("wage ~ nobody")
+    with pytest.raises(ArgumentError):
+        session.lm("wage ~ age", weights=7, vcov="HC4")
+    session.table("~ sex", eps=0.5)
+    assert [session.table("~ sex").release.guarantee.eps for _ in range(2)] == [0.75, 0.75]
+
+
+def test_eps_has_the_delta_of_the_session_unless_the_call_has_its_own():
+    session = study(eps=2.0, delta=1e-6)
+    assert session.pca("~ age + wage", eps=0.5).release.guarantee == dp.ApproxDP(0.5, 1e-6)
+    assert session.table("~ sex", eps=1e-3, delta=0).release.guarantee == dp.PureDP(1e-3)
+    part = session.table("~ sex", eps="1/5", delta=0).release.guarantee
+    assert isinstance(part, dp.PureDP)
+    assert session.pca("~ age", budget=dp.ZCDP(1e-4)).release.guarantee == dp.ZCDP(1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({}, 'write eps=0.2, eps="1/5" of what is left'),
+        ({"eps": 0.1, "share": 0.1}, "eps and share are both given"),
+        ({"eps": "1/5", "budget": dp.PureDP(1)}, "eps and budget are both given"),
+        ({"eps": "1/5", "delta": 1e-9}, "a share is one of eps = 2, delta = 1e-06"),
+        ({"budget": dp.PureDP(1), "delta": 1e-6}, "delta=1e-06 is given with budget"),
+    ],
+)
+def test_words_that_make_no_budget_are_refused_and_nothing_is_charged(words, told):
+    session = study(eps=2.0, delta=1e-6)
+    with pytest.raises(BudgetError, match=told):
+        session.mean("~ age", **words)
+    assert not session.ledger.entries
+
+
+def test_of_nothing_there_is_no_share():
+    session = study(eps=1.0)
+    session.table("~ sex", eps=1.0)
+    with pytest.raises(BudgetError, match="too little is left"):
+        session.table("~ sex", eps="1/5")
+    with pytest.raises(LedgerError, match=r"the total would be 1\.1"):
+        session.table("~ sex", eps=0.1)
+
+
+def test_where_the_price_jumps_the_share_is_kept():
+    """A release that costs nine tenths of all from 0.3 on, and a hundredth below."""
+
+    def price(own):
+        return 0.9 if own.eps >= 0.3 else own.eps / 100
+
+    found = shared(Fraction(1, 2), dp.PureDP, 1.0, price)
+    assert 0.2999 < found.eps < 0.3
