@@ -170,8 +170,9 @@ class Filter:
     def taken(self, before: Totals, after: Totals) -> float:
         """Return what share of what was left a charge took; above 1 where it does not hold.
 
-        Of eps or of rho. With a delta: of eps while all charges are pure, of the share for pure
-        releases in it, else of the sum of ``mu**2``, or of rho, that all others may come to.
+        Of eps or of rho. With a delta: of the share for pure releases in it, else of the sum of
+        ``mu**2``, or of rho, that all others may come to; of eps while all charges are pure and
+        raise the share, or once the others have nothing left.
         """
         match self.guarantee:
             case PureDP(eps):
@@ -184,8 +185,9 @@ class Filter:
                     return alone
                 spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
                 if spent == mixed:
-                    return min(alone, _part(before.share, after.share, after.most))
-                return min(alone, _part(spent, mixed, self._most(own, after)))
+                    return _part(before.share, after.share, after.most)
+                part = _part(spent, mixed, self._most(own, after))
+                return part if math.isfinite(part) else alone
 
     def rule(self, totals: Totals) -> str:
         """Say by which rule charges are added up; nothing where there is one only."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpmodels.privacy import GaussianEvent, PureDP
 from dpmodels.privacy.events import Event
+from dpmodels.privacy.filters import TOLERANCE
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, signif
 from dpmodels.results.base import report_of
@@ -56,8 +57,15 @@ def _facts(made: PlanResult) -> tuple[Fact, ...]:
         ("Before", made.told.split(";")[0]),
         ("After", f"{total}, one by one"),
         ("Calls", f"{len(made.calls)}, {sum(one.fits for one in made.calls)} fit"),
-        ("As one", signif(made.announced.amount, 3)),
+        ("As one", _together(made)),
     )
+
+
+def _together(made: PlanResult) -> str:
+    """Say what all calls come to if they are charged as one."""
+    most = capacity(made.guarantee).amount
+    fits = made.announced.amount <= most * (1 + TOLERANCE)
+    return signif(made.announced.amount, 3) + ("" if fits else ", does not fit")
 
 
 def _notes(made: PlanResult) -> tuple[str, ...]:

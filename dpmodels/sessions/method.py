@@ -29,7 +29,7 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
     own = signature_of(verb)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     asked = own.replace(parameters=[first, *own.parameters.values()])
-    setattr(ask, "__signature__", asked)  # noqa: B010
+    vars(ask)["__signature__"] = asked
     return ask
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_PARTS: Final = 1_000_000
+_SHOWN: Final = 20
 
 
 class Session:
@@ -93,11 +94,11 @@ class Session:
 
     *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another, or
     ``budget=``, or a share of what is left: ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the
-    next five calls that say nothing take equal parts. A share is the largest budget at which the
-    call's noise takes that part of what the ledger counts: eps, or rho, or with a delta the
-    ``mu**2`` of Gaussian noise. So five fifths fit, and spend all. With a delta, releases without
-    Gaussian noise cost least before the first one with it. What is left depends on earlier calls
-    alone, not on their answers.
+    next five calls that say nothing take 1/5, 1/4, ..., all of what is left then: equal parts that
+    fit, and spend it. A share is the largest budget at which the call's noise takes that part of
+    what the ledger counts: eps, or rho, or with a delta the ``mu**2`` of Gaussian noise. With a
+    delta, releases without Gaussian noise cost least before the first one with it. What is left
+    depends on earlier calls alone, not on their answers.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.
@@ -236,14 +237,15 @@ class Session:
 
     def make(self, call: Call) -> Any:
         """Make a call that was written: charge for it, read the rows, return the verb's result."""
-        part = Fraction(1, self._parts) if call.silent and self._parts else self._share
-        budget = budget_of(call, self._terms, self._ledger, part)
+        if not (call.silent and self._parts):
+            budget = budget_of(call, self._terms, self._ledger, self._share)
+            return self._terms.make(call, budget, self._ledger)
+        budget = budget_of(call, self._terms, self._ledger, Fraction(1, self._parts))
         charged = len(self._ledger.entries)
         try:
             return self._terms.make(call, budget, self._ledger)
         finally:
-            if call.silent and self._parts and len(self._ledger.entries) > charged:
-                self._parts -= 1
+            self._parts -= len(self._ledger.entries) > charged
 
     def tighten(self, formula: str, **words: Any) -> Any:
         """Find narrower bounds, and use them from here on.
@@ -272,7 +274,7 @@ class Session:
         return Summary(self._report()).as_html()
 
     def _report(self) -> Report:
-        ledger, terms = self._ledger, self._terms
+        ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
         facts = (
             ("Guarantee", ledger.guarantee.describe()),
             ("Protected", terms.unit),
@@ -284,10 +286,12 @@ class Session:
         )
         rows = tuple(
             Row(f"{one.number} {one.label}", (signif(one.spent_after.amount, 3),))
-            for one in ledger.entries
+            for one in entries[-_SHOWN:]
         )
-        heads = (f"total {ledger.spent.unit}",)
-        return Report("Session", facts, (Section("Calls", heads, rows),) if rows else (), ())
+        sections = (Section("Calls", (f"total {ledger.spent.unit}",), rows),) if rows else ()
+        earlier = len(entries) - len(rows)
+        notes = (f"{count(earlier)} earlier calls: see register().",) if earlier else ()
+        return Report("Session", facts, sections, notes)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise PrivacyError(

@@ -42,7 +42,7 @@ _ULPS: Final = 1 + 1e-12
 _DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
 _BACK: Final = 1 - 1e-9
 # What rounding leaves is printed as nothing.
-_NOTHING: Final = 1e-6
+_NOTHING: Final = 1e-5
 _STEPS: Final = 12
 _STEP: Final = 16.0
 
@@ -156,7 +156,7 @@ def left_words(ledger: Ledger) -> str:
         return ledger.remaining.describe()
     normal = _most_of(ledger, lambda own: GaussianEvent(gaussian_multiplier(own)), whole)
     other = _most_of(ledger, lambda own: PureEvent(own.eps), whole)
-    return f"eps = {normal:.3g} with Gaussian noise, {other:.3g} with other"
+    return f"eps = {normal:.3g} Gaussian, {other:.3g} other noise"
 
 
 def _most_of(ledger: Ledger, event: Callable[[Any], Event], whole: ApproxDP) -> float:

@@ -19,6 +19,7 @@ from dpmodels.errors import (
     NotAvailable,
     PrivacyError,
 )
+from dpmodels.privacy import PureEvent
 from dpmodels.sessions.method import method
 from dpmodels.sessions.session import Session
 from dpmodels.sites import Parties
@@ -135,7 +136,7 @@ def test_bounds_that_were_found_hold_from_then_on(monkeypatch):
 
 def test_a_session_prints_public_facts():
     session = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
-    assert "Left: eps = 2 with Gaussian noise, 2 with other" in " ".join(repr(session).split())
+    assert "Left: eps = 2 Gaussian, 2 other noise" in " ".join(repr(session).split())
     session.table("~ sex", eps=0.5)
     text = repr(session)
     assert "1 dp_table ~ sex" in text
@@ -144,6 +145,16 @@ def test_a_session_prints_public_facts():
     assert "2 variables" in text
     assert "dp_table ~ sex" in session._repr_html_()
     assert "400" not in text
+
+
+def test_of_many_calls_the_last_are_printed():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    for number in range(25):
+        session.ledger.charge([PureEvent(0.01)], adjacency="replace", label=f"call-{number}")
+    text = repr(session)
+    assert "25 call-24" in text
+    assert "5 call-4\n" not in text
+    assert "5 earlier calls: see register()" in text
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,18 @@ def test_five_fifths_fit_and_spend_all(whole, calls):
         session.mean("~ age")
 
 
+def test_parts_fit_whatever_rule_the_ledger_was_opened_with():
+    for words in ({"rule": "zcdp"}, {"pure": 0.5}):
+        session = study(ledger=dp.Ledger(eps=2.0, delta=1e-6, **words))
+        session.split(4)
+        session.table("~ sex")
+        session.pca("~ age + wage", mechanism="adaptive")
+        session.mean("~ age")
+        session.lm("wage ~ age")
+        assert len(session.register()) == 4
+        assert not session.ledger.forecast([[GaussianEvent(1e3)]])[0].fits
+
+
 @pytest.mark.parametrize("whole", WHOLES, ids=str)
 def test_parts_of_calls_alike_are_equal(whole):
     session = study(budget=whole)
