@@ -86,9 +86,11 @@ def measured(
     private = held.bind(way.private.bind)
     own = planned(way, held, mechanism, private)
     witness.planned(own.strategy, private, own.plan)
+    events = group_events(own.plan.events, question.adjacency.places)
+    witness.charging(own.strategy.card.name, events)
     charged = charge(
         ledger,
-        group_events(own.plan.events, question.adjacency.places),
+        events,
         adjacency=question.adjacency,
         about=question.about(own.strategy.card.name, way.private.codebook),
         claims=claims,

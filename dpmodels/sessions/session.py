@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
 from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
+from dpmodels.declared import Declared, declared
+from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError
 from dpmodels.frames.open import open_rows
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.glm import dp_glm
@@ -25,10 +26,17 @@ from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
 from dpmodels.models.var import dp_var
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
-from dpmodels.privacy import adjacency as neighbours
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    Guarantee,
+    Ledger,
+    Spent,
+    protecting,
+    resolve_budget,
+)
 from dpmodels.privacy.refusal import refuse_other_neighbours
-from dpmodels.report import Report, Row, Section, Summary, count, signif
+from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.method import Calls, method
@@ -57,7 +65,7 @@ class Session:
         As for :func:`dp_pca`: **the whole table**, of which later calls take rows with
         ``subset="age >= 25"``. An iterator is refused, as it can be read once.
     codebook : Codebook
-        Public bounds and levels of the variables.
+        Public bounds and levels of the variables, as for :func:`dp_pca`.
     sites, protocol : mapping and str, optional
         Instead of ``data``: the rows of each site and who sees what, as for :func:`dp_pca`.
     budget : Guarantee, optional
@@ -67,14 +75,15 @@ class Session:
     person : str, optional
         The variable that tells persons apart: neighbours then differ in one person with all rows.
     rows : int or "mean", optional
-        How many rows of a person count, or all by their mean; without ``person`` so many rows of
-        any persons are protected together.
+        How many rows of a person count, or all, each person with the weight of one; without
+        ``person`` any so many rows are protected together.
     subset : str, optional
         A condition on the rows of all calls, such as ``"age >= 25"``.
     ledger : Ledger or path, optional
         A ledger as it is, or the file of one, opened or made; by default one in memory.
     adjacency : {"replace", "add-remove"}
-        Neighbours differ by a change, and numbers are public, or by one more or fewer.
+        Neighbours differ by a change, and numbers are public, or by one more or fewer. By default
+        what a ledger that is there already has, with persons and rows, else ``"replace"``.
     share : float or str, optional
         What a call without a budget takes of what is left, such as ``"1/5"``; by default it is an
         error to leave it out.
@@ -139,7 +148,7 @@ class Session:
     def __init__(
         self,
         data: object = None,
-        codebook: Codebook | None = None,
+        codebook: Declared = None,
         *,
         sites: Mapping[str, object] | None = None,
         protocol: str | SiteProtocol | None = None,
@@ -147,25 +156,23 @@ class Session:
         eps: float | None = None,
         delta: float = 0.0,
         person: str | None = None,
-        rows: int | str | None = None,
+        rows: int | Literal["mean"] | None = None,
         subset: str | None = None,
         ledger: Ledger | AnyPath | None = None,
-        adjacency: AdjacencyName | Adjacency = "replace",
+        adjacency: AdjacencyName | Adjacency | None = None,
         share: float | str | None = None,
     ) -> None:
-        if not isinstance(codebook, Codebook):
-            raise CodebookError(
-                f"codebook of type {type(codebook).__name__}: write "
-                "dp.session(data, dp.codebook(age=(0, 100), ...), eps=2.0)"
-            )
-        relation = neighbours(adjacency)
         held = _opened(gathered(data, sites, protocol, PROTOCOLS))
+        book = declared(codebook, data, sites, "~ .")
+        unsaid = adjacency is None and person is None and rows is None
+        relation = protecting("replace" if adjacency is None else adjacency, rows, person)
         stated = eps is not None or budget is not None or ledger is None
         asked = resolve_budget(eps, delta, budget) if stated else None
         self._share = None if share is None else fraction("share", share)
         self._parts = 0
-        self._terms = Terms(held, codebook, relation, person, rows, subset)
-        self._ledger = _opened_ledger(ledger, asked, relation)
+        self._ledger = _opened_ledger(ledger, asked, None if unsaid else relation)
+        own = self._ledger.adjacency if unsaid else relation
+        self._terms = Terms(held, book, own, subset)
 
     @property
     def ledger(self) -> Ledger:
@@ -275,15 +282,16 @@ class Session:
 
     def _report(self) -> Report:
         ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
-        facts = (
+        facts: tuple[Fact, ...] = (
             ("Guarantee", ledger.guarantee.describe()),
-            ("Protected", terms.unit),
-            ("Codebook", f"{count(len(terms.codebook))} variables"),
-            ("Neighbours", ledger.adjacency.describe()),
+            ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
-            ("Ledger", ledger.place or "in memory"),
+            ("Codebook", f"{count(len(terms.codebook))} variables"),
             ("Left", left_words(ledger)),
+            ("Ledger", ledger.place or "in memory"),
         )
+        said = (("Person", terms.adjacency.person), ("Subset", terms.subset))
+        facts += tuple((name, own) for name, own in said if own is not None)
         rows = tuple(
             Row(f"{one.number} {one.label}", (signif(one.spent_after.amount, 3),))
             for one in entries[-_SHOWN:]
@@ -321,18 +329,19 @@ def _opened(data: object) -> Parties:
 
 
 def _opened_ledger(
-    given: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency
+    given: Ledger | AnyPath | None, budget: Guarantee | None, relation: Adjacency | None
 ) -> Ledger:
+    """Return the ledger of a session; `relation` is what it says of neighbours, None if nothing."""
     if isinstance(given, Ledger):
         if budget is not None and budget != given.guarantee:
             raise BudgetError(
                 f"the ledger holds {given.guarantee.describe()}, and the session says "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
-        refuse_other_neighbours(given.adjacency, relation)
+        refuse_other_neighbours(given.adjacency, relation or given.adjacency)
         return given
     if given is None:
-        return Ledger(budget=budget, adjacency=relation)
+        return Ledger(budget=budget, adjacency=relation or "replace")
     if not isinstance(given, str | PathLike):
         raise ArgumentError(
             f"ledger of type {type(given).__name__}: expected a dp.Ledger, the path of a file, or "

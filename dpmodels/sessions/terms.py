@@ -22,12 +22,12 @@ class Priced(NamedTuple):
 
 
 class _Pricing(Witness):
-    """Keeps the plan, and stops the call before it is charged."""
+    """Keeps the charge of a call, and stops the call before it is made."""
 
     priced: Priced
 
-    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
-        self.priced = Priced(strategy.card.name, tuple(plan.events))
+    def charging(self, mechanism: str, events: Sequence[Event]) -> None:
+        self.priced = Priced(mechanism, tuple(events))
         raise LedgerError("the call is priced and not made")
 
 
@@ -37,39 +37,24 @@ class Terms:
 
     parties: Parties
     codebook: Codebook
-    adjacency: Adjacency
-    person: str | None
-    rows: int | str | None
+    adjacency: Adjacency  # With the persons and rows that it protects
     subset: str | None
-
-    @property
-    def unit(self) -> str:
-        """What neighbours differ in, in words."""
-        if self.person is None:
-            return "one row" if self.rows is None else f"any {self.rows} rows together"
-        weighted = f"at most {self.rows} rows of {self.person}"
-        weighted = f"rows of {self.person} weighted" if self.rows == "mean" else weighted
-        return "one person (" + (weighted if self.rows is not None else self.person) + ")"
 
     def make(self, call: Call, budget: Mapping[str, Any], ledger: Ledger | None) -> Any:
         """Ask the verb; errors are the verb's."""
-        known = inspect.signature(call.verb).parameters
         words = {word: own for word, own in call.words.items() if word not in (*AMOUNTS, "delta")}
-        for word in ("person", "rows", "subset"):
-            value = getattr(self, word)
-            if value is None:
-                continue
-            if word not in known:
-                raise ArgumentError(
-                    f"{call.name} takes no {word}=, which this session says: open a session "
-                    f"without {word}= for it"
-                )
-            if word in words:
+        if self.subset is not None:
+            if words.get("subset") is not None:
                 raise ArgumentError(
                     f"{call.name}: subset= is said by the session already: write both conditions "
                     "in one of the two"
                 )
-            words[word] = value
+            if "subset" not in inspect.signature(call.verb).parameters:
+                raise ArgumentError(
+                    f"{call.name} takes no subset=, which this session says: open a session "
+                    "without it for the call"
+                )
+            words["subset"] = self.subset
         return call.verb(
             call.formula,
             self.parties,

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.noise import source
-from dpmodels.privacy import PureDP
+from dpmodels.privacy import Event, PureDP
 from dpmodels.question import Question
 from dpmodels.sites.protocol import SiteProtocol
 
@@ -22,7 +22,10 @@ class Witness:
     """Is told of each step of a crossing and changes none; it can only stop one, by raising."""
 
     def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
-        """See what is about to be charged: nothing has been read."""
+        """See what is about to be released: nothing has been read."""
+
+    def charging(self, mechanism: str, events: Sequence[Event]) -> None:
+        """See what is about to be charged, all of it: nothing has been read."""
 
     def measured(
         self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any

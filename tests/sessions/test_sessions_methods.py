@@ -8,6 +8,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
+from dpmodels.privacy import Adjacency
 from dpmodels.sessions.method import method
 from dpmodels.sessions.session import Session
 
@@ -69,33 +70,25 @@ def test_a_formula_may_be_given_by_name():
     assert session.mean(formula="~ age", eps=0.5).params.size == 1
 
 
-def plain(formula, data=None, *, codebook, eps=None, delta=0.0, adjacency="replace", ledger=None):
-    """A verb that knows no persons."""
-    return formula
+def plain(formula, data=None, *, codebook, eps=None, delta=0.0, adjacency=None, ledger=None):
+    """A verb that knows no subsets."""
+    return adjacency
 
 
-def heard(formula, data=None, *, person=None, rows=None, subset=None, **words):
+def heard(formula, data=None, *, subset=None, **words):
     """A verb that does."""
-    return person, rows, subset
+    return subset
 
 
-@pytest.mark.parametrize(
-    "words", [{"person": "id"}, {"rows": 3}, {"subset": "age > 25"}], ids=lambda own: "".join(own)
-)
-def test_what_a_session_says_is_handed_on_or_refused_and_never_dropped(words, monkeypatch):
+def test_what_a_session_says_is_handed_on_or_refused_and_never_dropped(monkeypatch):
     monkeypatch.setattr(Session, "plain", method(plain), raising=False)
     monkeypatch.setattr(Session, "heard", method(heard), raising=False)
-    session = dp.session(ROWS, BOOK, eps=1.0, **words)
-    (word,) = words
-    with pytest.raises(ArgumentError, match=f"plain takes no {word}="):
-        session.plain("~ age", eps=0.5)
-    assert set(session.heard("~ age", eps=0.5)) == {None, *words.values()}
-
-
-def test_a_condition_is_said_once(monkeypatch):
-    monkeypatch.setattr(Session, "heard", method(heard), raising=False)
-    own = dp.session(ROWS, BOOK, eps=1.0)
-    assert own.heard("~ age", eps=0.5, subset="age > 25") == (None, None, "age > 25")
+    own = dp.session(ROWS, BOOK, eps=1.0, person="id", rows=3)
+    assert own.plain("~ age", eps=0.5) == Adjacency("replace", 3, "id")
+    assert own.heard("~ age", eps=0.5, subset="age > 25") == "age > 25"
     both = dp.session(ROWS, BOOK, eps=1.0, subset="age > 50")
+    assert both.heard("~ age", eps=0.5) == "age > 50"
     with pytest.raises(ArgumentError, match="write both conditions in one of the two"):
         both.heard("~ age", eps=0.5, subset="age > 25")
+    with pytest.raises(ArgumentError, match="plain takes no subset="):
+        both.plain("~ age", eps=0.5)
