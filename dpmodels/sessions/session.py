@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
-from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
 from dpmodels.frames.open import open_rows
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.glm import dp_glm
@@ -271,8 +271,29 @@ class Session:
             variables, and is public from then on.
         """
         found = self.make(self.call.bounds(formula, **words))
-        self._terms = replace(self._terms, codebook=self._terms.codebook | found.codebook)
+        self.declare(found.codebook)
         return found
+
+    def declare(self, codebook: Mapping[str, Any]) -> None:
+        """Use further declarations from here on, in the place of those of the same name.
+
+        Parameters
+        ----------
+        codebook : Codebook or mapping
+            Public facts: from outside, or the ``codebook`` of a result that found bounds or levels.
+
+        Raises
+        ------
+        CodebookError
+            If a declaration cannot be used; then none is.
+        """
+        if not isinstance(codebook, Mapping):
+            raise CodebookError(
+                f"declarations of type {type(codebook).__name__}: expected a codebook, or a "
+                'mapping such as {"age": (0, 100)}'
+            )
+        own = self._terms.codebook | codebook
+        self._terms = replace(self._terms, codebook=own)
 
     def __repr__(self) -> str:
         return repr(Summary(self._report()))

@@ -94,16 +94,17 @@ def budget_words(
 
 
 def _form(whole: Guarantee, delta: object) -> Callable[[float], Guarantee]:
-    """Return what makes a guarantee of an amount: one like the whole, or without its delta."""
-    own = whole.delta if isinstance(whole, ApproxDP) else 0.0
-    if delta not in (None, 0, own):
+    """Return what makes a guarantee of an amount: of the whole's kind, with the delta said."""
+    most = whole.delta if isinstance(whole, ApproxDP) else 0.0
+    own = most if delta is None else real(delta)
+    if not 0 <= own <= most:
         raise BudgetError(
             f"delta={said(delta)}: a share is one of {whole.describe()}; leave delta out, or write "
-            "delta=0 for a release without"
+            "a smaller one, or delta=0 for a release without"
         )
     if isinstance(whole, ZCDP):
         return ZCDP
-    return (lambda amount: ApproxDP(amount, own)) if own and delta != 0 else PureDP
+    return (lambda amount: ApproxDP(amount, own)) if own else PureDP
 
 
 def shared(

@@ -131,8 +131,20 @@ def test_bounds_that_were_found_hold_from_then_on(monkeypatch):
     assert session.codebook == dp.codebook(age=(0, 100), sex=["F", "M"])
     assert session.mean("~ age", eps=0.5).call.codebook["age"].upper == 100
     assert BOOK["age"].upper == 1000
-    with pytest.raises(NotAvailable, match=r"call\.limits: expected a verb, one of cov"):
+    with pytest.raises(NotAvailable, match=r"call\.limits: expected a verb, one of .*cov"):
         session.call.limits("~ age")
+
+
+def test_declarations_may_be_added():
+    session = dp.session(ROWS, BOOK.select(["sex"]), eps=1.0)
+    with pytest.raises(CodebookError):
+        session.mean("~ age", eps=0.5)
+    session.declare({"age": (0, 100)})
+    assert session.mean("~ age", eps=0.5).params.size == 1
+    for wrong in ({"age": 7}, "age"):
+        with pytest.raises(CodebookError):
+            session.declare(wrong)
+    assert session.codebook["age"].upper == 100
 
 
 def test_a_session_prints_public_facts():

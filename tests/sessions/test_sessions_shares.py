@@ -107,6 +107,8 @@ def test_eps_has_the_delta_of_the_session_unless_the_call_has_its_own():
     assert session.table("~ sex", eps=1e-3, delta=0).release.guarantee == dp.PureDP(1e-3)
     part = session.table("~ sex", eps="1/5", delta=0).release.guarantee
     assert isinstance(part, dp.PureDP)
+    less = session.pca("~ age", eps="1/5", delta=1e-9).release.guarantee
+    assert less.delta == 1e-9
     assert session.pca("~ age", budget=dp.ZCDP(1e-4)).release.guarantee == dp.ZCDP(1e-4)
 
 
@@ -116,7 +118,8 @@ def test_eps_has_the_delta_of_the_session_unless_the_call_has_its_own():
         ({}, 'write eps=0.2, eps="1/5" of what is left'),
         ({"eps": 0.1, "share": 0.1}, "eps and share are both given"),
         ({"eps": "1/5", "budget": dp.PureDP(1)}, "eps and budget are both given"),
-        ({"eps": "1/5", "delta": 1e-9}, "a share is one of eps = 2, delta = 1e-06"),
+        ({"eps": "1/5", "delta": 1e-5}, "a share is one of eps = 2, delta = 1e-06"),
+        ({"eps": "1/5", "delta": "all"}, "a share is one of eps = 2, delta = 1e-06"),
         ({"budget": dp.PureDP(1), "delta": 1e-6}, "delta=1e-06 is given with budget"),
     ],
 )
