@@ -34,12 +34,12 @@ def planned(
     """Price calls one after another; `parts` of those that say no budget share what is left."""
     entered, charges = [], list[tuple[Event, ...]]()
     for call in calls:
-        silent = call.silent
-        own = Fraction(1, parts) if silent and parts else share
+        own = share
+        if call.silent and parts:
+            own, parts = Fraction(1, parts), parts - 1
         priced = terms.price(call, budget_of(call, terms, ledger, own, charges))
         charges.append(priced.events)
         entered.append((call, priced))
-        parts -= silent and parts > 0
     lines = [
         PlannedCall(
             repr(call),
