@@ -1,12 +1,16 @@
 """What charges would come to, one after another, before any of them is made."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.spent import Spent, price
 from dpmodels.privacy.totals import Totals
+
+
+# More than the whole of what is left.
+_REFUSED: Final = 1 + 1e-6
 
 
 class Forecast(NamedTuple):
@@ -36,6 +40,7 @@ def forecast(
         charged = tuple(events)
         after = own.plus(totals, charged)
         fits, taken = own.holds(after), own.taken(totals, after)
+        taken = taken if fits else max(taken, _REFUSED)
         found.append(Forecast(price(charged, own.guarantee), own.spent(after), fits, taken))
         totals = after if fits else totals
     return tuple(found)

@@ -5,6 +5,7 @@ import pytest
 from dpmodels.errors import LedgerError
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, Ledger, PureDP, PureEvent
 from dpmodels.privacy.calibrate import gaussian_multiplier
+from dpmodels.privacy.filters import Filter
 
 WHOLES = [PureDP(2.0), ZCDP(0.05), ApproxDP(2.0, 1e-6)]
 CHARGES = [
@@ -77,3 +78,11 @@ def test_under_the_rule_for_rho_all_releases_take_of_rho_while_there_is_any():
     assert large.taken > 1
     ledger.charge([PureEvent(0.5)], adjacency="replace")
     assert taken(ledger, PureEvent(0.5)) == pytest.approx(1 / 3)
+
+
+def test_what_is_refused_takes_more_than_all(monkeypatch):
+    monkeypatch.setattr(Filter, "taken", lambda *_: 0.5)
+    own, wide = (Ledger(eps=1.0).forecast([[PureEvent(eps)]])[0] for eps in (1.0, 1.1))
+    assert (own.fits, own.taken) == (True, 0.5)
+    assert not wide.fits
+    assert wide.taken > 1
