@@ -8,7 +8,6 @@ from dpmodels.privacy.filters import Filter
 from dpmodels.privacy.spent import Spent, price
 from dpmodels.privacy.totals import Totals
 
-
 # More than the whole of what is left.
 _REFUSED: Final = 1 + 1e-6
 
