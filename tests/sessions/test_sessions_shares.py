@@ -15,7 +15,6 @@ BOOK = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
 WHOLES = [dp.PureDP(2.0), dp.ZCDP(0.05), dp.ApproxDP(2.0, 1e-6)]
 FIVE = {
     "alike": [("lm", "wage ~ age")] * 5,
-    "counts": [("table", "~ sex")] * 5,
     "mixed": [
         ("mean", "~ age"),
         ("lm", "wage ~ age"),
