@@ -4,6 +4,7 @@ from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
 from .codebook import codebook as codebook
+from .dates import Date as Date
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
 from .models.flower import flower as flower
@@ -31,5 +32,7 @@ from .privacy import PureDP as PureDP
 from .reports.ledger import ledger_report as ledger_report
 from .sessions.session import session as session
 from .sites.key_file import site_key as site_key
+from .variables import Boolean as Boolean
 from .variables import Categorical as Categorical
+from .variables import Integer as Integer
 from .variables import Numeric as Numeric

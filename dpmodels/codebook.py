@@ -14,14 +14,15 @@ from typing import Any
 
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.labels import plain
+from dpmodels.levels import check_writable
 from dpmodels.outside import parse, read_bytes
 from dpmodels.variables import (
     FORM,
     Numeric,
     Variable,
     as_variable,
-    check_writable,
     from_plain,
+    kind,
     to_plain,
 )
 from dpmodels.writing import write_whole
@@ -44,8 +45,9 @@ class Codebook(Mapping[str, Variable]):
     variables : mapping, optional
         Declarations by name, for names that are not Python identifiers.
     **named
-        Declarations by name: a tuple ``(lower, upper)``, a list of levels, or a :class:`Numeric` or
-        :class:`Categorical` with label and unit.
+        Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels,
+        pandas' ``CategoricalDtype``, or a :class:`Numeric`, :class:`Integer`, :class:`Date`,
+        :class:`Categorical` or :class:`Boolean` with label, unit and missing codes.
 
     Raises
     ------
@@ -164,9 +166,8 @@ class Codebook(Mapping[str, Variable]):
     def _cells(self) -> list[tuple[str, ...]]:
         head: list[tuple[str, ...]] = [("variable", "type", "declared", "unit", "label")]
         for name, variable in self.items():
-            kind = "numeric" if isinstance(variable, Numeric) else "categorical"
             unit = variable.unit if isinstance(variable, Numeric) else ""
-            head.append((name, kind, variable.describe(), unit, variable.label))
+            head.append((name, kind(variable), variable.describe(), unit, variable.label))
         used = [j for j in range(5) if j < 3 or any(row[j] for row in head[1:])]
         return [tuple(plain(row[j]) for j in used) for row in head]
 

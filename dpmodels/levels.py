@@ -1,11 +1,15 @@
-"""Levels of a variable, and whether they are told apart where they are read as numbers."""
+"""Levels of a variable, their labels, and codes for missing values, as users write them."""
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from dpmodels.errors import CodebookError
+import numpy as np
+
+from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.outside import require_text
 
 Level = str | int | float | bool
 
@@ -37,3 +41,122 @@ def require_distinct(levels: tuple[Level, ...], listed: str) -> None:
                 f"levels {listed}: {other!r} and {level!r} are one number in double precision, in "
                 'which numbers are compared: tell them apart by a letter, for example "id 1"'
             )
+
+
+def as_level(declared: Any, what: str = "level") -> Level:
+    """Return a plain text, number or truth value that tables can print and software compares."""
+    level = declared.item() if isinstance(declared, np.generic) else declared
+    if not isinstance(level, str | int | float) or level != level:
+        raise CodebookError(
+            f"{what} {shorten(repr(level))} is not a string, a number or a truth value; "
+            'declare levels as a list, for example ["F", "M"]'
+        )
+    if isinstance(level, str):
+        check_writable(what, level)
+    elif as_number(level) != level:
+        raise CodebookError(
+            f"{what} {shorten(repr(level))} is no number of double precision, in which numbers "
+            "are compared: declare the levels as strings, and give the column as text"
+        )
+    return level
+
+
+def sequence(what: str, declared: Any) -> tuple[Any, ...]:
+    """Return what a list holds; text is no list."""
+    if isinstance(declared, str | bytes) or not isinstance(declared, Iterable):
+        raise CodebookError(f"{what}={shorten(repr(declared))}: expected a list, such as [-9, 99]")
+    return tuple(declared)
+
+
+def missing_codes(declared: Any) -> tuple[Level, ...]:
+    """Read missing codes, each once."""
+    codes = (as_level(code, "missing code") for code in sequence("missing", declared))
+    return tuple({(type(code), code): code for code in codes}.values())
+
+
+def said_missing(missing: tuple[Level, ...], within: Sequence[bool] = ()) -> str:
+    """Print missing codes, and which of them lie within the declared range."""
+    held = within or [False] * len(missing)
+    texts = (
+        f"{code} (in range)" if own else str(code) for code, own in zip(missing, held, strict=True)
+    )
+    return f"; missing: {', '.join(texts)}" if missing else ""
+
+
+def check_levels(levels: tuple[Level, ...]) -> None:
+    """Refuse levels that are fewer than two, or not all different."""
+    listed = shorten(repr(list(levels)), 200)
+    if min(len(set(levels)), len(set(map(str, levels)))) < len(levels):
+        raise CodebookError(f"levels {listed} repeat a value; list each level once")
+    require_distinct(levels, listed)
+    if len(levels) < 2:
+        raise CodebookError(
+            f"levels {listed}: a category needs at least two levels; "
+            "list every level the variable may take, present in the data or not"
+        )
+
+
+def check_apart(levels: tuple[Level, ...], missing: tuple[Level, ...]) -> None:
+    """Refuse a missing code that a cell of a declared level could be."""
+    for code in missing:
+        for level in levels:
+            both_text = isinstance(code, str) and isinstance(level, str)
+            if str(code) == str(level) or (not both_text and as_number(code) == as_number(level)):
+                raise CodebookError(
+                    f"missing code {shorten(repr(code))} is the declared level "
+                    f"{shorten(repr(level))}; list it among the levels or among the missing codes"
+                )
+
+
+def level_labels(levels: tuple[Level, ...], declared: Any) -> tuple[str, ...]:
+    """Read what is printed for each level; empty where it is the levels themselves."""
+    texts = [str(level) for level in levels]
+    if isinstance(declared, Mapping):
+        given = {str(as_level(level)): label for level, label in declared.items()}
+        unknown = next((text for text in given if text not in texts), None)
+        if unknown is not None:
+            raise CodebookError(
+                f"labels= names {shorten(repr(unknown))}, which is not among the levels; list it "
+                "there too"
+            )
+        declared = [given.get(text, text) for text in texts]
+    labels = sequence("labels", declared)
+    if labels and len(labels) != len(levels):
+        raise CodebookError(
+            f"labels= has {len(labels)} labels for {len(levels)} levels; give each its own, or "
+            'write a mapping such as {1: "low", 2: "high"}'
+        )
+    for label in labels:
+        if not isinstance(label, str) or not label.strip():
+            raise CodebookError(
+                f"label {shorten(repr(label))} of a level is not a non-empty string"
+            )
+        check_writable("label of a level", label)
+    if len(set(labels)) < len(labels):
+        raise CodebookError(
+            f"labels {shorten(repr(list(labels)), 200)} repeat a text; tables could not tell the "
+            "levels apart"
+        )
+    return () if list(labels) == texts else labels
+
+
+def check_writable(what: str, text: str) -> None:
+    """Refuse half of a surrogate pair, which no table could print and no file hold."""
+    try:
+        text.encode()
+        require_text(text, what)
+    except UnicodeEncodeError:
+        raise CodebookError(
+            f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is no character: "
+            "write it with whole characters, and read files as UTF-8"
+        ) from None
+    except FrameError as error:
+        raise CodebookError(str(error)) from None
+
+
+def check_texts(*texts: object) -> None:
+    """Refuse labels and units that are no text, or none that can be printed."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")
+        check_writable("label or unit", text)

@@ -1,24 +1,39 @@
-"""Variables: a number with public bounds, or a category with public levels."""
+"""Variables: a number with public bounds, a date, or a category with public levels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Final, cast
-
-import numpy as np
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dpmodels.arguments import real
-from dpmodels.errors import CodebookError, FrameError, shorten
-from dpmodels.levels import Level, as_number, require_distinct
-from dpmodels.outside import require_text
+from dpmodels.dates import Date, day_of
+from dpmodels.errors import CodebookError, shorten
+from dpmodels.levels import (
+    Level,
+    as_level,
+    as_number,
+    check_apart,
+    check_levels,
+    check_texts,
+    level_labels,
+    missing_codes,
+    said_missing,
+    sequence,
+)
 
 _WHOLE = 1e-6  # What a number of steps may be off in floats: a choice.
 
 FORM: Final = (
-    'expected {"age": {"range": [0, 100]}, "sex": {"levels": ["F", "M"]}}, '
-    'each entry with optional "label", "unit" and "step"'
+    'expected {"age": {"range": [0, 100]}, "sex": {"levels": ["F", "M"]}}, each entry with '
+    'optional "type", "label", "unit", "step", "missing", "labels" and "ordered"'
 )
+
+
+_ANY: Final = {"label", "missing"}
+_UNIT: Final = _ANY | {"unit"}
 
 
 @dataclass(frozen=True)
@@ -34,19 +49,22 @@ class Numeric:
         What the variable is and what it is measured in, for printing.
     step : float, default 0
         What values are rounded to, from the lower bound on: 1 for whole numbers, 0 for none.
+    missing : sequence of float or str, optional
+        Codes that stand for a missing value, within the bounds or not.
 
     Raises
     ------
     CodebookError
-        If a bound is not finite, the bounds are equal or reversed, or no steps lead from one on.
+        If a bound is not finite, the bounds are equal or reversed, no steps lead from one on, or a
+        missing code is not a plain value.
 
     Examples
     --------
     >>> import dpmodels as dp
     >>> dp.Numeric(0, 100, label="age at interview", unit="years").describe()
     '0 to 100'
-    >>> dp.Numeric(0, 15, step=1, label="visits to a doctor").describe()
-    '0 to 15 by 1'
+    >>> dp.Numeric(0, 15, step=1, label="visits to a doctor", missing=[-9]).describe()
+    '0 to 15 by 1; missing: -9'
     """
 
     lower: float
@@ -54,6 +72,7 @@ class Numeric:
     label: str = ""
     unit: str = ""
     step: float = 0.0
+    missing: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
@@ -63,13 +82,60 @@ class Numeric:
                 f"bounds ({self.lower!r}, {self.upper!r}) are equal or reversed; "
                 "the lower bound comes first and is smaller, for example (0, 100)"
             )
-        _check_texts(self.label, self.unit)
+        check_texts(self.label, self.unit)
         object.__setattr__(self, "step", _step(self.lower, self.upper, self.step))
+        object.__setattr__(self, "missing", missing_codes(self.missing))
 
     def describe(self) -> str:
-        """Return the public range as text."""
+        """Return the public range and the missing codes as text."""
         steps = f" by {self.step:,.10g}" if self.step else ""
-        return f"{self.lower:,.10g} to {self.upper:,.10g}{steps}"
+        within = [self.lower <= as_number(code) <= self.upper for code in self.missing]
+        return (
+            f"{self.lower:,.10g} to {self.upper:,.10g}{steps}{said_missing(self.missing, within)}"
+        )
+
+
+@dataclass(frozen=True)
+class Integer(Numeric):
+    """A whole number between two public bounds, printed as such.
+
+    Parameters
+    ----------
+    lower, upper : int
+        Whole bounds, ``lower < upper``. Values are rounded to the nearest whole number.
+    label, unit, missing : optional
+        As for :class:`Numeric`.
+
+    Raises
+    ------
+    CodebookError
+        As for :class:`Numeric`, and if a bound is not whole.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.Integer(0, 15, label="visits to a doctor", missing=[-9]).describe()
+    '0 to 15; missing: -9'
+    """
+
+    step: float = field(default=1.0, init=False, repr=False)
+    missing: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for side in ("lower", "upper"):
+            bound = getattr(self, side)
+            if bound != int(bound):
+                raise CodebookError(
+                    f"{side} bound {bound!r} of a whole number is not whole; write for example "
+                    "dp.Integer(0, 15), or dp.Numeric(0.5, 15) for any number"
+                )
+            object.__setattr__(self, side, int(bound))
+
+    def describe(self) -> str:
+        """Return the public range and the missing codes as text."""
+        within = [self.lower <= as_number(code) <= self.upper for code in self.missing]
+        return f"{self.lower:,} to {self.upper:,}{said_missing(self.missing, within)}"
 
 
 @dataclass(frozen=True)
@@ -78,48 +144,121 @@ class Categorical:
 
     Parameters
     ----------
-    levels : sequence of str, int, float or bool
-        At least two, all different, in order.
+    levels : sequence of str, int, float or bool, or mapping
+        At least two, all different, in order. A mapping gives each its label:
+        ``{1: "low", 2: "high"}``.
     label : str, optional
         What the variable is, for printing.
+    labels : sequence of str or mapping, optional
+        What is printed for the levels, all different: one for each, or a mapping of some.
+    missing : sequence of str, int, float or bool, optional
+        Codes that stand for a missing value; none of them is a level.
+    ordered : bool, default False
+        Whether the levels rise in the order they are listed, and may be compared by ``<``. How
+        they are coded does not change.
 
     Raises
     ------
     CodebookError
-        If there are fewer than two levels, a level occurs twice or is not a plain value, or two
-        levels cannot be told apart where software makes floating-point numbers of them: ``1`` and
-        ``"01"``, or whole numbers from 2**53 up that are one in float64.
+        If there are fewer than two levels, a level or label occurs twice or is not a plain value,
+        a missing code is a level, or two levels cannot be told apart where software makes
+        floating-point numbers of them: ``1`` and ``"01"``, or whole numbers from 2**53 up that are
+        one in float64.
 
     Examples
     --------
     >>> import dpmodels as dp
     >>> dp.Categorical(["north", "south"], label="region").describe()
     'north | south'
+    >>> educ = dp.Categorical({1: "low", 2: "high"}, ordered=True, missing=[9])
+    >>> educ.describe(), educ.shown(2)
+    ('1 = low < 2 = high; missing: 9', 'high')
     """
 
     levels: tuple[Level, ...]
     label: str = ""
+    labels: tuple[str, ...] = ()
+    missing: tuple[Level, ...] = ()
+    ordered: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", tuple(_level(level) for level in self.levels))
-        listed = shorten(repr(list(self.levels)), 200)
-        texts = {str(level) for level in self.levels}
-        if min(len(set(self.levels)), len(texts)) < len(self.levels):
-            raise CodebookError(f"levels {listed} repeat a value; list each level once")
-        require_distinct(self.levels, listed)
-        if len(self.levels) < 2:
+        labels = self.levels if isinstance(self.levels, Mapping) else self.labels
+        levels = tuple(as_level(level) for level in sequence("levels", self.levels))
+        object.__setattr__(self, "levels", levels)
+        check_levels(levels)
+        object.__setattr__(self, "labels", level_labels(levels, labels))
+        object.__setattr__(self, "missing", missing_codes(self.missing))
+        check_apart(levels, self.missing)
+        if not isinstance(self.ordered, bool):
             raise CodebookError(
-                f"levels {listed}: a category needs at least two levels; "
-                "list every level the variable may take, present in the data or not"
+                f"ordered={shorten(repr(self.ordered))}: expected True where the levels rise in "
+                "the order they are listed, or False"
             )
-        _check_texts(self.label)
+        check_texts(self.label)
+
+    @property
+    def shown_levels(self) -> tuple[Level, ...]:
+        """What is printed for each level: its label, or the level itself."""
+        return self.labels or self.levels
+
+    def shown(self, level: Level) -> Level:
+        """Return what is printed for a level: its label, or the level itself."""
+        return self.shown_levels[self.levels.index(level)]
 
     def describe(self) -> str:
-        """Return the public levels as text."""
-        return " | ".join(str(level) for level in self.levels)
+        """Return the public levels, their labels and the missing codes as text."""
+        pairs = zip(self.levels, self.shown_levels, strict=True)
+        texts = [str(a) if str(a) == str(b) else f"{a} = {b}" for a, b in pairs]
+        return (" < " if self.ordered else " | ").join(texts) + said_missing(self.missing)
 
 
-Variable = Numeric | Categorical
+@dataclass(frozen=True)
+class Boolean(Categorical):
+    """True or False; the level False is the reference.
+
+    Parameters
+    ----------
+    label, missing : optional
+        As for :class:`Categorical`.
+
+    Notes
+    -----
+    Cells may be truth values, the numbers 0 and 1, or the text ``true`` and ``false`` as Python, R
+    and SQL write it.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.Boolean(label="ever smoked").describe()
+    'False | True'
+    """
+
+    levels: tuple[Level, ...] = field(default=(False, True), init=False, repr=False)
+    label: str = ""
+    labels: tuple[str, ...] = field(default=(), init=False, repr=False)
+    missing: tuple[Level, ...] = ()
+    ordered: bool = field(default=False, init=False, repr=False)
+
+
+Variable = Numeric | Date | Categorical
+
+
+def kind(variable: Variable) -> str:
+    """Return what a variable is, in a word.
+
+    >>> kind(Integer(0, 15)), kind(Categorical(["low", "high"], ordered=True))
+    ('integer', 'ordered')
+    """
+    match variable:
+        case Integer():
+            return "integer"
+        case Numeric():
+            return "numeric"
+        case Date():
+            return "date"
+        case Boolean():
+            return "boolean"
+    return "ordered" if variable.ordered else "categorical"
 
 
 def _bound(side: str, declared: Any) -> float:
@@ -143,56 +282,19 @@ def _step(lower: float, upper: float, declared: Any) -> float:
     return (upper - lower) / round(steps) if step else 0.0
 
 
-def _level(declared: Any) -> Level:
-    level = declared.item() if isinstance(declared, np.generic) else declared
-    if not isinstance(level, str | int | float) or level != level:
-        raise CodebookError(
-            f"level {shorten(repr(level))} is not a string, a number or a truth value; "
-            'declare levels as a list, for example ["F", "M"]'
-        )
-    if isinstance(level, str):
-        check_writable("level", level)
-    elif as_number(level) != level:
-        raise CodebookError(
-            f"level {shorten(repr(level))} is no number of double precision, in which numbers "
-            "are compared: declare the levels as strings, and give the column as text"
-        )
-    return level
-
-
-def check_writable(what: str, text: str) -> None:
-    """Refuse half of a surrogate pair, which no table could print and no file hold."""
-    try:
-        text.encode()
-        require_text(text, what)
-    except UnicodeEncodeError:
-        raise CodebookError(
-            f"{what} {shorten(ascii(text))} holds half a surrogate pair, which is no character: "
-            "write it with whole characters, and read files as UTF-8"
-        ) from None
-    except FrameError as error:
-        raise CodebookError(str(error)) from None
-
-
-def _check_texts(*texts: object) -> None:
-    for text in texts:
-        if not isinstance(text, str):
-            raise CodebookError(f"label or unit {shorten(repr(text))} is not a string")
-        check_writable("label or unit", text)
-
-
 def as_variable(name: str, declared: Any) -> Variable:
-    """Read one declaration: a tuple is a range, a list is a set of levels."""
+    """Read one declaration: a tuple is a range, a list or pandas' dtype is a set of levels."""
     try:
         match declared:
-            case Numeric() | Categorical():
+            case Numeric() | Date() | Categorical():
                 return declared
             case tuple() if len(declared) == 2:
-                return Numeric(*declared)
-            case list():
+                days = not any(math.isnan(day_of(end)) for end in declared)
+                return Date(*declared) if days else Numeric(*declared)
+            case list() | range():
                 return Categorical(tuple(declared))
-            case range():
-                return Categorical(tuple(declared))
+        if _is_dtype(declared):
+            return _of_dtype(declared)
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
@@ -201,26 +303,57 @@ def as_variable(name: str, declared: Any) -> Variable:
     )
 
 
+def _is_dtype(declared: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(declared, pandas.CategoricalDtype)
+
+
+def _of_dtype(dtype: Any) -> Categorical:
+    """Read the categories that pandas' dtype declares."""
+    if dtype.categories is None:
+        raise CodebookError("a CategoricalDtype without categories: write them, as a list")
+    return Categorical(tuple(dtype.categories), ordered=bool(dtype.ordered))
+
+
 def to_plain(variable: Variable) -> dict[str, Any]:
-    """Return one variable as JSON values; empty labels and units are left out."""
-    entry: dict[str, Any]
-    if isinstance(variable, Numeric):
-        entry = {"range": [variable.lower, variable.upper], "unit": variable.unit}
-        entry["step"] = variable.step or ""
-    else:
-        entry = {"levels": list(variable.levels)}
-    entry["label"] = variable.label
-    return {key: value for key, value in entry.items() if value != ""}
+    """Return one variable as JSON values; what is not declared is left out."""
+    entry: dict[str, Any] = {}
+    match variable:
+        case Boolean():
+            entry = {"type": "boolean"}
+        case Categorical():
+            entry = {"levels": list(variable.levels), "labels": list(variable.labels)}
+            entry["ordered"] = variable.ordered
+        case Date():
+            entry = {"type": "date", "range": [str(variable.lower), str(variable.upper)]}
+        case Integer():
+            entry = {"type": "integer", "range": [variable.lower, variable.upper]}
+            entry["unit"] = variable.unit
+        case Numeric():
+            entry = {"range": [variable.lower, variable.upper], "unit": variable.unit}
+            entry["step"] = variable.step
+    entry |= {"label": variable.label, "missing": list(variable.missing)}
+    return {key: value for key, value in entry.items() if value}
 
 
 def from_plain(name: str, entry: Any) -> Variable:
     """Read one variable from JSON values."""
     try:
         match entry:
-            case {"range": [lower, upper], **rest} if set(rest) <= {"unit", "label", "step"}:
-                return Numeric(lower, upper, **cast("dict[str, Any]", rest))
-            case {"levels": [*levels], **rest} if set(rest) <= {"label"}:
-                return Categorical(tuple(levels), **cast("dict[str, str]", rest))
+            case {"type": "boolean", **rest} if set(rest) <= _ANY:
+                return Boolean(**_words(rest))
+            case {"type": "date", "range": [lower, upper], **rest} if set(rest) <= _ANY:
+                return Date(lower, upper, **_words(rest))
+            case {"type": "integer", "range": [lower, upper], **rest} if set(rest) <= _UNIT:
+                return Integer(lower, upper, **_words(rest))
+            case {"range": [lower, upper], **rest} if set(rest) <= _UNIT | {"step"}:
+                return Numeric(lower, upper, **_words(rest))
+            case {"levels": [*levels], **rest} if set(rest) <= _ANY | {"labels", "ordered"}:
+                return Categorical(tuple(levels), **_words(rest))
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(f"variable {name!r} is declared as {shorten(repr(entry), 200)}; {FORM}")
+
+
+def _words(rest: dict[Any, Any]) -> dict[str, Any]:
+    return rest

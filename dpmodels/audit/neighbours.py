@@ -18,6 +18,7 @@ import numpy as np
 
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import Codebook
+from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy.budget import AdjacencyName
 from dpmodels.privacy.budget import adjacency as relation
@@ -173,7 +174,7 @@ def _rows(variables: Mapping[str, Variable]) -> dict[str, Row]:
         }
         rows["infinite"] = {n: float("inf") if n in numeric else high[n] for n in names}
     for name, one in variables.items():
-        if isinstance(one, Categorical):
+        if isinstance(one, Categorical | Date):
             rows["unlisted"] = {**high, name: _UNLISTED}
     return rows
 
@@ -181,6 +182,8 @@ def _rows(variables: Mapping[str, Variable]) -> dict[str, Row]:
 def _ends(variable: Variable) -> tuple[Any, Any]:
     if isinstance(variable, Numeric):
         return variable.lower, variable.upper
+    if isinstance(variable, Date):
+        return str(variable.lower), str(variable.upper)
     return variable.levels[0], variable.levels[-1]
 
 
@@ -188,6 +191,9 @@ def _drawn(variable: Variable, rng: np.random.Generator) -> Any:
     """Draw a corner or a point between."""
     if isinstance(variable, Categorical):
         return variable.levels[int(rng.integers(len(variable.levels)))]
+    if isinstance(variable, Date):
+        first, last = variable.days
+        return text_of_day(float(rng.integers(int(first), int(last), endpoint=True)))
     share = float(rng.choice([0.0, 1.0, rng.uniform()]))
     return variable.lower + share * (variable.upper - variable.lower)
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.dates import Date
 from dpmodels.formula import Design
-from dpmodels.frames import open_rows, require_declared, to_codes, to_float
+from dpmodels.frames import open_rows, require_declared, to_codes, to_days, to_float
+from dpmodels.levels import Level
 from dpmodels.typing import Floats
-from dpmodels.variables import Categorical, Numeric
+from dpmodels.variables import Categorical, Numeric, Variable
 
 # 64 MB of float64: a choice, beside which what a chunk costs by itself is small.
 READ_CELLS = 2**23
@@ -24,15 +26,29 @@ def read_rows(columns: int) -> int:
 
 
 def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
-    """Turn raw columns into numbers and level codes, nan where missing or unlisted."""
+    """Turn raw columns into numbers, days and level codes, nan where missing or unlisted."""
     columns: dict[str, Floats] = {}
     for name, declared in codebook.items():
-        if isinstance(declared, Categorical):
-            codes = to_codes(chunk[name], declared.levels)
-            columns[name] = np.where(codes < 0, np.nan, codes)
-        else:
-            columns[name] = _stepped(declared, to_float(chunk[name]))
+        match declared:
+            case Categorical(levels=levels, missing=missing):
+                codes = to_codes(chunk[name], levels + missing)
+                known = (codes >= 0) & (codes < len(levels))
+                columns[name] = np.where(known, codes, np.nan)
+            case Date():
+                columns[name] = _known(chunk[name], to_days, declared.missing)
+            case _:
+                columns[name] = _stepped(declared, _known(chunk[name], to_float, declared.missing))
     return columns
+
+
+def _known(
+    cells: NDArray[Any], read: Callable[[NDArray[Any]], Floats], missing: tuple[Level, ...]
+) -> Floats:
+    """Read cells as numbers, nan where they are read like a missing code."""
+    values = read(cells)
+    if not missing:
+        return values
+    return np.where(np.isin(values, read(np.array(missing, dtype=object))), np.nan, values)
 
 
 def _stepped(declared: Numeric, values: Floats) -> Floats:
@@ -67,11 +83,16 @@ def row_coder(design: Design) -> Callable[[object], Floats]:
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:
     """State a formula and the declarations it uses; labels and units are no part of them."""
-    declared = {
-        f"variable {name!r}": repr(list(variable.levels))
-        if isinstance(variable, Categorical)
-        else f"{variable.lower!r} to {variable.upper!r}"
-        + (f" by {variable.step!r}" if variable.step else "")
-        for name, variable in codebook.items()
-    }
+    declared = {f"variable {name!r}": _stated(variable) for name, variable in codebook.items()}
     return {"formula": formula, **declared}
+
+
+def _stated(variable: Variable) -> str:
+    missing = f", missing {list(variable.missing)!r}" if variable.missing else ""
+    match variable:
+        case Categorical(levels=levels):
+            return repr(list(levels)) + missing
+        case Date(lower=lower, upper=upper):
+            return f"{lower} to {upper}{missing}"
+    step = f" by {variable.step!r}" if variable.step else ""
+    return f"{float(variable.lower)!r} to {float(variable.upper)!r}{step}{missing}"

@@ -2,8 +2,8 @@
 
 `open_rows` takes what the user has (a data frame, a mapping of columns, a structured array, a
 Parquet or CSV path, an iterable of such tables) and gives a `RowSource`: column names first, rows
-later, block by block. `to_float` and `to_codes` turn a column of a block into numbers or into level
-indices.
+later, block by block. `to_float`, `to_days` and `to_codes` turn a column of a block into numbers,
+days or level indices.
 
 The folder stands on the private bank. Two laws hold in every file of it:
 
@@ -16,7 +16,7 @@ Reading is lazy in its dependencies: pandas, polars and pyarrow are imported onl
 theirs.
 """
 
-from dpmodels.frames.convert import to_codes, to_float
+from dpmodels.frames.convert import to_codes, to_days, to_float
 from dpmodels.frames.open import no_rows, open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
@@ -30,5 +30,6 @@ __all__ = [
     "require",
     "require_declared",
     "to_codes",
+    "to_days",
     "to_float",
 ]

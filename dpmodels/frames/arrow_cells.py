@@ -12,8 +12,8 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     """Give the n cells of an Arrow array or chunked array, shape (n,).
 
     Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
-    objects), text, bytes, decimals and dictionary-encoded cells as objects, None for null. Types
-    that are neither numbers nor text (dates, durations, lists, structures) are all NaN.
+    objects), dates and times as numpy's days, text, bytes, decimals and dictionary-encoded cells
+    as objects, None for null. Other types (durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 
@@ -21,7 +21,7 @@ def arrow_cells(column: Any) -> NDArray[Any]:
         return _array_cells(column)
     if column.num_chunks == 1:
         return _array_cells(column.chunk(0))
-    return np.concatenate([np.empty(0), *map(_array_cells, column.chunks)])
+    return np.concatenate([*map(_array_cells, column.chunks)] or [np.empty(0)])
 
 
 def _array_cells(array: Any) -> NDArray[Any]:
@@ -37,7 +37,22 @@ def _array_cells(array: Any) -> NDArray[Any]:
         return _text_cells(array)
     if is_number(kind) or is_bytes(kind) or types.is_null(kind):
         return np.asarray(array.to_numpy(zero_copy_only=False))
+    if is_days(kind):
+        return _days(array)
     return np.full(len(array), MISSING)
+
+
+def _days(array: Any) -> NDArray[Any]:
+    """Days; of times in a zone those of the zone, or of UTC where nobody knows the zone."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    if types.is_timestamp(array.type) and array.type.tz is not None:
+        try:
+            array = compute.local_timestamp(array)
+        except pa.ArrowException:
+            array = array.cast(pa.timestamp(array.type.unit))
+    return np.asarray(array.to_numpy(zero_copy_only=False)).astype("datetime64[D]")
 
 
 def _dictionary_cells(array: Any) -> NDArray[Any]:
@@ -86,3 +101,10 @@ def is_number(kind: Any) -> bool:
         or types.is_floating(kind)
         or types.is_decimal(kind)
     )
+
+
+def is_days(kind: Any) -> bool:
+    """Whether cells of an Arrow type are dates, or times of a date."""
+    from pyarrow import types
+
+    return bool(types.is_date(kind) or types.is_timestamp(kind))

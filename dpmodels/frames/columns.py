@@ -106,9 +106,9 @@ def _polars_cells(series: "polars.Series") -> NDArray[Any]:
     """Give the n cells of a polars series, shape (n,).
 
     Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
-    objects), text, categories, bytes, decimals, integers of 128 bits and Python objects as objects,
-    None for null. Types that are neither numbers nor text (dates, durations, lists, structures) are
-    all NaN.
+    objects), dates and times as numpy's days, text, categories, bytes, decimals, integers of 128
+    bits and Python objects as objects, None for null. Other types (durations, lists, structures)
+    are all NaN.
     """
     import polars as pl
 
@@ -124,6 +124,8 @@ def _polars_cells(series: "polars.Series") -> NDArray[Any]:
         pl.Object,
     ):
         return series.to_numpy()
+    if kind in (pl.Date, pl.Datetime):
+        return series.dt.date().to_numpy()
     return np.full(len(series), MISSING)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.files import folder_cells, require_once, shown
 from dpmodels.frames.prefetch import prefetch
-from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
+from dpmodels.frames.protocol import ANY, Chunk, Kind, kind_of_parts, unfinished
 from dpmodels.frames.require import kind_of_arrow, require
 
 # A choice: bytes read at a time, small beside a page.
@@ -72,8 +72,9 @@ def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     for name, footer in zip(names, footers, strict=True):
         _require_alike(names[0], footers[0].names, name, footer.names)
-    kinds = {own: max(footer.kinds[own] for footer in footers) for own in footers[0].names}
-    return ParquetRows(files, footers[0].names, tuple(footer.nrows for footer in footers), kinds)
+    names = footers[0].names
+    kinds = {own: kind_of_parts(footer.kinds[own] for footer in footers) for own in names}
+    return ParquetRows(files, names, tuple(footer.nrows for footer in footers), kinds)
 
 
 class _Footer(NamedTuple):

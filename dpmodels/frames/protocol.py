@@ -1,6 +1,6 @@
 """What every source of rows offers: its column names, then blocks of columns, or why not all."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,10 +13,12 @@ class Holds(IntEnum):
     """Cells of what sort a column can hold, fewest first."""
 
     NOTHING = 0
-    """Neither numbers nor text."""
-    WHOLE = 1
+    """Neither numbers, dates nor text."""
+    DAYS = 1
+    """Dates and times."""
+    WHOLE = 2
     """Whole numbers and logical values."""
-    ANYTHING = 2
+    ANYTHING = 3
     """Numbers or text, or nobody knows before the cells are read."""
 
 
@@ -31,6 +33,13 @@ class Kind(NamedTuple):
 
 
 ANY: Final = Kind(Holds.ANYTHING)
+
+
+def kind_of_parts(kinds: Iterable[Kind]) -> Kind:
+    """Tell what a column can hold of which each part can hold something."""
+    parts = tuple(kinds)
+    both = {Holds.DAYS, Holds.WHOLE} <= {part.holds for part in parts}
+    return ANY if both else max(parts)
 
 
 class RowSource(Protocol):

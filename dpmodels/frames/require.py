@@ -8,13 +8,18 @@ from typing import Any, Final
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from dpmodels.dates import Date
 from dpmodels.errors import FrameError, shorten
-from dpmodels.frames.arrow_cells import is_bytes, is_number, is_text
+from dpmodels.frames.arrow_cells import is_bytes, is_days, is_number, is_text
 from dpmodels.frames.convert import LevelCodes
 from dpmodels.frames.protocol import ANY, Holds, Kind, RowSource
 from dpmodels.variables import Categorical, Variable
 
-_NEITHER: Final = "mMV"
+_BY_KIND: Final = {
+    **dict.fromkeys("biu", Holds.WHOLE),
+    "M": Holds.DAYS,
+    **dict.fromkeys("mV", Holds.NOTHING),
+}
 
 
 def kind_of(column: Any) -> Kind:
@@ -25,7 +30,7 @@ def kind_of(column: Any) -> Kind:
 
     >>> import numpy as np
     >>> kind_of(np.array(["2020-01-01"], "M8[D]"))
-    Kind(holds=<Holds.NOTHING: 0>, name='datetime64[D]')
+    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]')
     >>> kind_of([True, "F"]).holds.name
     'ANYTHING'
     """
@@ -46,8 +51,7 @@ def kind_of_dtype(dtype: Any) -> Kind:
     cells are missing.
     """
     if isinstance(dtype, np.dtype):
-        holds = Holds.NOTHING if dtype.kind in _NEITHER else Holds.ANYTHING
-        return Kind(Holds.WHOLE if dtype.kind in "biu" else holds, dtype.name)
+        return Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name)
     pandas = nw.dependencies.get_pandas()
     if pandas is None:
         return ANY
@@ -55,7 +59,9 @@ def kind_of_dtype(dtype: Any) -> Kind:
         return kind_of_dtype(dtype.categories.dtype) if dtype.categories is not None else ANY
     if isinstance(dtype, pandas.ArrowDtype):
         return kind_of_arrow(dtype.pyarrow_dtype)
-    if isinstance(dtype, pandas.DatetimeTZDtype | pandas.PeriodDtype | pandas.IntervalDtype):
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        return Kind(Holds.DAYS, str(dtype))
+    if isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype):
         return Kind(Holds.NOTHING, str(dtype))
     return ANY
 
@@ -71,6 +77,8 @@ def kind_of_arrow(arrow_type: Any) -> Kind:
         return kind_of_arrow(arrow_type.value_type)
     if types.is_integer(arrow_type) or types.is_boolean(arrow_type):
         return Kind(Holds.WHOLE, str(arrow_type))
+    if is_days(arrow_type):
+        return Kind(Holds.DAYS, str(arrow_type))
     readable = (is_number, is_text, is_bytes, types.is_null)
     known = any(able(arrow_type) for able in readable)
     return Kind(Holds.ANYTHING if known else Holds.NOTHING, str(arrow_type).split("<")[0])
@@ -81,11 +89,17 @@ def _of_polars(dtype: Any) -> Kind:
 
     if dtype.is_integer() or dtype == pl.Boolean:
         return Kind(Holds.WHOLE, str(dtype))
+    if dtype in (pl.Date, pl.Datetime):
+        return Kind(Holds.DAYS, str(dtype.base_type()))
     neither = dtype.is_temporal() or dtype.is_nested()
     return Kind(Holds.NOTHING if neither else Holds.ANYTHING, str(dtype.base_type()))
 
 
-_HELD: Final = {Holds.NOTHING: "neither numbers nor text", Holds.WHOLE: "whole numbers alone"}
+_HELD: Final = {
+    Holds.NOTHING: "neither numbers nor text",
+    Holds.DAYS: "neither numbers nor text",
+    Holds.WHOLE: "whole numbers alone",
+}
 
 
 def require(source: RowSource, wanted: tuple[str, ...]) -> None:
@@ -130,11 +144,11 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     """Refuse a table that lacks a declared column, or can hold no declared value in it.
 
     Names and types are compared, and no cell is read. A column is refused for its type only where
-    no cell of that type is what was declared: a column of dates, of durations, of lists or
-    structures, and for levels that are not numbers one of whole numbers. Software that types a
-    column by its cells (pandas, or what wrote a file) gives it such a type only if all its cells
-    are so; a table with another row that holds a declared value is therefore never refused,
-    whatever one row holds.
+    no cell of that type is what was declared: a column of durations, of lists or structures;
+    of dates, where none are declared; of whole numbers, where dates are declared or levels that are
+    no numbers. Software that types a column by its cells (pandas, or what wrote a file) gives it
+    such a type only if all its cells are so; a table with another row that holds a declared value
+    is therefore never refused, whatever one row holds.
 
     >>> import numpy as np
     >>> from dpmodels.codebook import Codebook
@@ -145,23 +159,33 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
         ...
     dpmodels.errors.FrameError: column 'born' is of type datetime64[D], which holds neither numbers
     nor text, and 'born' is declared as a number, 1,900 to 2,030: make numbers of it, such as
-    days or years since a date
+    days or years since a date, or declare dp.Date(first, last)
     """
     require(source, tuple(declared))
     for name, variable in declared.items():
         kind = source.kind(name)
-        numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number
-        if kind.holds is Holds.NOTHING or (kind.holds is Holds.WHOLE and not numbers):
+        if kind.holds not in (Holds.ANYTHING, _wanted(variable)):
             raise FrameError(
                 f"column {name!r} is of type {kind.name}, which holds {_HELD[kind.holds]}, and "
                 f"{name!r} is declared as {_instead(variable, kind.holds)}"
             )
 
 
+def _wanted(variable: Variable) -> Holds:
+    """Tell what a column holds at the least that can hold what was declared."""
+    if isinstance(variable, Date):
+        return Holds.DAYS
+    numbers = not isinstance(variable, Categorical) or LevelCodes(variable.levels).any_number
+    return Holds.WHOLE if numbers else Holds.ANYTHING
+
+
 def _instead(variable: Variable, holds: Holds) -> str:
     """Say what was declared and what to write."""
     public = shorten(variable.describe(), 200)
+    if isinstance(variable, Date):
+        return f"days, {public}: make dates of it, or text such as 2001-12-31"
     if not isinstance(variable, Categorical):
-        return f"a number, {public}: make numbers of it, such as days or years since a date"
+        dated = ", or declare dp.Date(first, last)" if holds is Holds.DAYS else ""
+        return f"a number, {public}: make numbers of it, such as days or years since a date{dated}"
     or_declare = ", or declare levels that are numbers" if holds is Holds.WHOLE else ""
     return f"levels, {public}: make a column of text of it that holds them{or_declare}"

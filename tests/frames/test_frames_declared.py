@@ -12,7 +12,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError
-from dpmodels.frames import open_rows, require_declared
+from dpmodels.frames import open_rows, require_declared, to_days
 
 DAYS = ["2020-01-01", "2021-06-30"]
 DATES = [dt.date(2020, 1, 1), dt.date(2021, 6, 30)]
@@ -20,6 +20,12 @@ STAMPS = pd.to_datetime(DAYS)
 NUMBER = dp.codebook(x=(0, 100))
 LEVELS = dp.codebook(x=["F", "M"])
 CODES = dp.codebook(x=["1", "2"])
+
+DATES_BOOK = dp.codebook(x=dp.Date("1999-01-01", "2030-01-01"))
+UNDATED = (
+    *("numpy durations", "pandas durations", "pandas periods", "pandas intervals"),
+    *("polars lists", "polars structures", "Arrow times", "Arrow lists"),
+)
 
 NEITHER = {
     "numpy dates": {"x": np.array(DAYS, "M8[D]")},
@@ -124,3 +130,54 @@ def test_the_ledger_is_not_charged(tmp_path):
             with pytest.raises(FrameError, match="'x' is of type"):
                 verb(formula, data, codebook=book, eps=1.0, ledger=ledger)
         assert "0 of 9" in ledger.describe()
+
+
+DATED = {name: data for name, data in NEITHER.items() if name not in (*UNDATED, "structured")}
+
+
+@pytest.mark.parametrize("data", DATED.values(), ids=DATED)
+def test_dates_of_every_library_are_the_same_days(data):
+    source = open_rows(data)
+    require_declared(source, DATES_BOOK)
+    (chunk,) = source.chunks(("x",), 10)
+    assert to_days(chunk["x"]).tolist() == [18262.0, 18808.0]
+
+
+@pytest.mark.parametrize("name", UNDATED)
+def test_types_that_hold_no_days(name):
+    with pytest.raises(FrameError, match=r"and 'x' is declared as days, 1999-01-01 to .*: make"):
+        require_declared(open_rows(NEITHER[name]), DATES_BOOK)
+
+
+@pytest.mark.parametrize("data", WHOLE.values(), ids=WHOLE)
+def test_whole_numbers_are_no_days(data):
+    with pytest.raises(FrameError, match="whole numbers alone, and 'x' is declared as days"):
+        require_declared(open_rows(data), DATES_BOOK)
+
+
+def test_days_in_files_and_missing_ones(tmp_path):
+    cells = pa.array([None, *DATES, None])
+    zoned = pa.array([dt.datetime(2020, 1, 1, 3)], pa.timestamp("us", "America/New_York"))
+    pq.write_table(pa.table({"x": cells}), tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("x\n\n2020-01-01\n2021-06-30\nnever\n")
+    for data in (
+        tmp_path / "t.parquet",
+        tmp_path / "t.csv",
+        pl.DataFrame({"x": [None, *DATES, None]}),
+    ):
+        (chunk,) = open_rows(data).chunks(("x",), 10)
+        days = to_days(chunk["x"])
+        assert np.isnan(days).tolist() == [True, False, False, True]
+        assert days[1:3].tolist() == [18262.0, 18808.0]
+    (chunk,) = open_rows(pa.table({"x": zoned})).chunks(("x",), 10)
+    assert to_days(chunk["x"]).tolist() == [18261.0]
+    masked = np.ma.MaskedArray(np.array(DAYS, "M8[D]"), mask=[True, False])
+    assert np.isnan(to_days(masked)).tolist() == [True, False]
+
+
+def test_files_of_days_and_of_numbers_may_hold_either(tmp_path):
+    """The type of each file may follow from its cells, and so be the work of one row."""
+    pq.write_table(pa.table({"x": DATES}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
+    for book in (DATES_BOOK, NUMBER):
+        require_declared(open_rows(tmp_path), book)
