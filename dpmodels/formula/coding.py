@@ -19,7 +19,7 @@ from patsy.categorical import C as patsy_category  # noqa: N811
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError, FormulaError, shorten
-from dpmodels.formula.expression import as_category, compile_factor
+from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import ParsedFormula, Term, parse, variables_in
 from dpmodels.formula.values import Basis, Category, Columns, Real, Truth
 from dpmodels.typing import Floats
@@ -160,6 +160,7 @@ def design(formula: str, codebook: Codebook | None) -> Design:
         )
     if not parsed.predictors:
         raise FormulaError("formula has no terms besides the intercept; name at least one variable")
+    check_removed(parsed, book)
     blocks = code_terms(parsed, book)
     used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
     return Design(

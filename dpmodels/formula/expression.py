@@ -10,24 +10,31 @@ import ast
 import difflib
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import patsy
 
+from dpmodels.dates import Date
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
-from dpmodels.formula.parse import folded, names_in, quoted_name, syntax, text_of
+from dpmodels.formula.parse import ParsedFormula, folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
     Columns,
     Constant,
+    Evaluate,
     Real,
     Truth,
     Value,
     Varying,
     as_real,
+    as_truth,
+    in_days,
     number,
+    numbers,
 )
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
@@ -61,12 +68,18 @@ def compile_factor(code: str, book: Book) -> Varying:
     return value
 
 
+def check_removed(parsed: ParsedFormula, book: Book) -> None:
+    """Hold terms that were taken off again to the same grammar."""
+    for code in parsed.removed:
+        compile_factor(code, book)
+
+
 def _compile(node: ast.expr, book: Book) -> Value:
     match node:
         case ast.Constant():
             return _constant(node)
         case ast.List() | ast.Tuple():
-            return _list(node, book)
+            return _list(node, node.elts, book)
         case ast.Name():
             return _variable(node.id, book)
         case ast.Call():
@@ -110,27 +123,25 @@ def _constant(node: ast.Constant) -> Constant:
     raise FormulaError(f"{text_of(node)!r} in the formula is neither a number nor a level")
 
 
-def _list(node: ast.List | ast.Tuple, book: Book) -> Constant:
-    items = [_compile(item, book) for item in node.elts]
+def _list(node: ast.expr, elements: Sequence[ast.expr], book: Book) -> Constant:
+    items = [_compile(item, book) for item in elements]
     plain = [item.value for item in items if isinstance(item, Constant)]
     if len(plain) != len(items) or any(isinstance(value, tuple) for value in plain):
-        raise FormulaError(f"{text_of(node)!r} in the formula: a list holds numbers only")
+        raise FormulaError(f"{text_of(node)!r} in the formula: a list holds numbers and levels")
     return Constant(text_of(node), tuple(v for v in plain if not isinstance(v, tuple)))
 
 
 def _variable(name: str, book: Book) -> Value:
     match book.get(name):
-        case Numeric(lower=lower, upper=upper, step=step):
-            return Real(
-                name,
-                float(lower),
-                float(upper),
-                lambda columns: np.clip(columns[name], lower, upper),
-                variable=name,
-                step=step,
-            )
-        case Categorical(levels=levels):
-            return Category(name, levels, lambda columns: columns[name])
+        case Numeric() as declared:
+            return _number(name, declared)
+        case Date(days=(first, last)):
+            held = Numeric(first, last, step=1)
+            return replace(_number(name, held), date=True)
+        case Categorical(levels=levels, labels=labels, ordered=ordered) as declared:
+            written = levels if labels else ()
+            shown = declared.shown_levels
+            return Category(name, shown, lambda columns: columns[name], None, written, ordered)
     entry = (
         f"{name}=(lower, upper)"
         if name.isidentifier() and name == folded(name)
@@ -139,6 +150,18 @@ def _variable(name: str, book: Book) -> Value:
     raise UnknownVariable(
         f"variable {shorten(name)!r} is not in the codebook; {_meant(name, book)}Declare it with "
         f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
+    )
+
+
+def _number(name: str, declared: Numeric) -> Real:
+    lower, upper = float(declared.lower), float(declared.upper)
+    return Real(
+        name,
+        lower,
+        upper,
+        lambda columns: np.clip(columns[name], lower, upper),
+        variable=name,
+        step=declared.step,
     )
 
 
@@ -174,6 +197,8 @@ def _call(node: ast.Call, book: Book) -> Value:
         raise FormulaError(f"{text_of(node)!r} in the formula: * and ** are not allowed in a call")
     if name == "C":
         return _contrast(node, book)
+    if name == "c" and not node.keywords:
+        return _list(node, node.args, book)
     if name not in FUNCTIONS:
         raise FormulaError(
             f"function {shorten(name)!r} is not allowed in a formula; {_instead(name)}"
@@ -199,7 +224,7 @@ def _contrast(node: ast.Call, book: Book) -> Category:
         )
     value = as_category(_compile(node.args[0], book), code)
     contrast = _contrast_object(node.args[1], value, book) if len(node.args) == 2 else None
-    return Category(code, value.levels, value.evaluate, contrast)
+    return replace(value, code=code, contrast=contrast)
 
 
 def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
@@ -219,13 +244,8 @@ def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
         )
     if not args:
         return CONTRASTS[name.id]()
-    reference = _compile(args[0], book)
-    if not isinstance(reference, Constant) or reference.value not in value.levels:
-        raise FormulaError(
-            f"contrast {text_of(node)!r}: the reference is not one of the declared levels "
-            f"{value.listed()}"
-        )
-    return patsy.Treatment(reference=reference.value)
+    place = value.place(_compile(args[0], book), text_of(node))
+    return patsy.Treatment(reference=value.levels[place])
 
 
 def as_category(value: Value, code: str) -> Category:
@@ -244,7 +264,7 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
     operand = _compile(node.operand, book)
     code = text_of(node)
     if isinstance(node.op, ast.Invert | ast.Not):
-        holds = _truth(operand)
+        holds = as_truth(operand)
         return Truth(code, lambda columns: 1.0 - holds.evaluate(columns))
     sign = -1.0 if isinstance(node.op, ast.USub) else 1.0
     if isinstance(operand, Constant):
@@ -254,20 +274,16 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
     return Real(code, ends[0], ends[1], lambda columns: sign * x.evaluate(columns))
 
 
-def _truth(value: Value) -> Truth:
-    if isinstance(value, Truth):
-        return value
-    raise FormulaError(
-        f"{value.code!r} in the formula is not a comparison; write for example x > 1"
-    )
-
-
 def _both(node: ast.BinOp, book: Book) -> Truth:
-    left, right = (_truth(_compile(side, book)) for side in (node.left, node.right))
-    join = np.minimum if isinstance(node.op, ast.BitAnd) else np.maximum
-    return Truth(
-        text_of(node), lambda columns: join(left.evaluate(columns), right.evaluate(columns))
-    )
+    """Join two conditions as R does: one that decides alone does so where the other is missing."""
+    left, right = (as_truth(_compile(side, book)) for side in (node.left, node.right))
+    decides = 0.0 if isinstance(node.op, ast.BitAnd) else 1.0
+
+    def holds(columns: Columns) -> Floats:
+        a, b = left.evaluate(columns), right.evaluate(columns)
+        return np.where((a == decides) | (b == decides), decides, a * b)
+
+    return Truth(text_of(node), holds)
 
 
 _PLAIN: dict[type[ast.operator], Callable[..., Floats]] = {
@@ -281,6 +297,8 @@ _PLAIN: dict[type[ast.operator], Callable[..., Floats]] = {
 def _arithmetic(node: ast.BinOp, book: Book) -> Value:
     code = text_of(node)
     left, right = _compile(node.left, book), _compile(node.right, book)
+    if isinstance(node.op, ast.Sub):
+        left, right = in_days(left, right), in_days(right, left)
     if isinstance(node.op, ast.Pow):
         raised = power(code, as_real(left), number(right, f"{code!r}: the exponent"))
         return Constant(code, raised.lower) if isinstance(left, Constant) else raised
@@ -311,20 +329,28 @@ def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float
 
 def _comparison(node: ast.Compare, book: Book) -> Truth:
     code = text_of(node)
-    if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+    if len(node.ops) != 1 or not isinstance(node.ops[0], (*_COMPARE, ast.In, ast.NotIn)):
         raise FormulaError(
-            f"{code!r} in the formula: compare two things at a time with < <= > >= == !=, "
+            f"{code!r} in the formula: compare two things at a time with < <= > >= == != or in, "
             "and join with &, for example (a > 1) & (a < 5)"
         )
-    compare = _COMPARE[type(node.ops[0])]
+    op = node.ops[0]
     left, right = _compile(node.left, book), _compile(node.comparators[0], book)
+    if isinstance(op, ast.In | ast.NotIn):
+        return _membership(code, left, right, isinstance(op, ast.In))
     if isinstance(left, Category) or isinstance(right, Category):
-        return _level_comparison(code, node.ops[0], left, right)
-    a, b = as_real(left), as_real(right)
+        return _level_comparison(code, op, left, right)
+    a, b = as_real(in_days(left, right)), as_real(in_days(right, left))
+    return _told(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
+
+
+def _told(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
+    """Return whether a comparison of numbers holds, nan where one of them is missing."""
 
     def holds(columns: Columns) -> Floats:
-        x, y = a.evaluate(columns), b.evaluate(columns)
-        return np.where(np.isnan(x) | np.isnan(y), np.nan, compare(x, y))
+        numbers = [side(columns) for side in sides]
+        missing = reduce(np.logical_or, map(np.isnan, numbers))
+        return np.where(missing, np.nan, compare(*numbers))
 
     return Truth(code, holds)
 
@@ -332,17 +358,34 @@ def _comparison(node: ast.Compare, book: Book) -> Truth:
 def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
     factor, other = (left, right) if isinstance(left, Category) else (right, left)
     assert isinstance(factor, Category)
-    if not isinstance(other, Constant) or not isinstance(op, ast.Eq | ast.NotEq):
-        raise FormulaError(f"{code!r}: a category is compared with one of its levels, by == or !=")
-    if other.value not in factor.levels:
+    if not isinstance(other, Constant):
+        raise FormulaError(f"{code!r}: a category is compared with one of its levels")
+    wanted = factor.place(other, code)
+    if not (factor.ordered or isinstance(op, ast.Eq | ast.NotEq)):
         raise FormulaError(
-            f"{code!r}: {other.code} is not one of the declared levels {factor.listed()}"
+            f"{code!r}: the levels of {factor.code} have no declared order; compare with one of "
+            "them by == or !=, or declare dp.Categorical(..., ordered=True)"
         )
-    wanted = float(factor.levels.index(other.value))
-    same = isinstance(op, ast.Eq)
+    compare = _COMPARE[type(op)]
+    if factor is left:
+        return _told(code, lambda codes: compare(codes, wanted), factor.evaluate)
+    return _told(code, lambda codes: compare(wanted, codes), factor.evaluate)
 
-    def holds(columns: Columns) -> Floats:
-        codes = factor.evaluate(columns)
-        return np.where(np.isnan(codes), np.nan, (codes == wanted) == same)
 
-    return Truth(code, holds)
+def _membership(code: str, left: Value, right: Value, among: bool) -> Truth:
+    """Return whether a value is one of a list, ``x in [1, 2]``."""
+    if not isinstance(right, Constant):
+        raise FormulaError(
+            f"{code!r}: what a value is looked for in is a list written in the formula, "
+            'for example region in ["north", "east"]'
+        )
+    if isinstance(left, Category):
+        held = right.value if isinstance(right.value, tuple) else (right.value,)
+        wanted = [float(left.place(Constant(repr(one), one), code)) for one in held]
+        own: Truth | Category | Real = left
+    else:
+        own = as_real(left)
+        listed = in_days(right, own)
+        assert isinstance(listed, Constant)
+        wanted = list(numbers(listed, code))
+    return _told(code, lambda values: np.isin(values, wanted) == among, own.evaluate)

@@ -9,12 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 from numpy.polynomial import legendre
 from scipy.interpolate import BSpline
 
+from dpmodels.dates import text_of_day
 from dpmodels.errors import FormulaError
+from dpmodels.formula.calendar import month, weekday, year
 from dpmodels.formula.values import (
     Basis,
     Category,
@@ -24,6 +28,8 @@ from dpmodels.formula.values import (
     Truth,
     Value,
     as_real,
+    as_truth,
+    in_days,
     increasing,
     number,
     whole,
@@ -132,18 +138,19 @@ def _power_call(code: str, args: Sequence[Value], options: Mapping[str, Value]) 
 def _clip(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     given = _bind(code, args, options, ("x", "lo", "hi"), 3)
     x = as_real(given["x"])
-    low, high = (number(given[end], f"{code!r}: {end}") for end in ("lo", "hi"))
+    low, high = (number(in_days(given[end], x), f"{code!r}: {end}") for end in ("lo", "hi"))
     if not low < high:
         raise FormulaError(f"{code!r}: lo must be smaller than hi")
     ends = (min(max(x.lower, low), high), min(max(x.upper, low), high))
-    return Real(code, *ends, lambda columns: np.clip(x.evaluate(columns), low, high))
+    clipped = Real(code, *ends, lambda columns: np.clip(x.evaluate(columns), low, high))
+    return replace(clipped, date=x.date, step=x.step) if x.date else clipped
 
 
 def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     given = _bind(code, args, options, ("x", "breaks"), 2)
     x = as_real(given["x"])
-    breaks = np.array(increasing(given["breaks"], f"{code!r}: breaks", 3))
-    ends = [_short(number) for number in breaks]
+    breaks = np.array(increasing(in_days(given["breaks"], x), f"{code!r}: breaks", 3))
+    ends = [text_of_day(end) if x.date else _short(end) for end in breaks]
     levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
     levels = ("[" + levels[0][1:], *levels[1:])
 
@@ -210,12 +217,7 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
 
 def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
     given = _bind(code, args, options, ("cond", "a", "b"), 3)
-    condition = given["cond"]
-    if not isinstance(condition, Truth):
-        raise FormulaError(
-            f"{code!r}: the condition {condition.code!r} is not a comparison; "
-            "write for example ifelse(age > 65, 1, 0)"
-        )
+    condition = as_truth(given["cond"])
     a, b = as_real(given["a"]), as_real(given["b"])
 
     def choose(columns: Columns) -> Floats:
@@ -226,23 +228,72 @@ def _ifelse(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
     return Real(code, min(a.lower, b.lower), max(a.upper, b.upper), choose)
 
 
+def _row_wise(choose: Callable[..., Floats], ends: Callable[..., float]) -> Builder:
+    """Build the smallest or largest of several numbers of a row."""
+
+    def build(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+        if len(args) < 2 or options:
+            raise FormulaError(f"{code!r}: expected two numbers or more, such as pmin(x, 10)")
+        numbers = [as_real(value) for value in args]
+        lower, upper = ends(x.lower for x in numbers), ends(x.upper for x in numbers)
+        return Real(
+            code, lower, upper, lambda cols: reduce(choose, (x.evaluate(cols) for x in numbers))
+        )
+
+    return build
+
+
+def _wave(function: Callable[..., Floats], highest: float) -> Builder:
+    """Build a function of period 2π that is 1 at `highest`, and -1 half a period on."""
+
+    def build(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+        x = as_real(_only(code, args, options))
+        ends = [float(function(x.lower)), float(function(x.upper))]
+        ends += [sign for sign, at in ((1.0, highest), (-1.0, highest + math.pi)) if _meets(x, at)]
+        return held(Real(code, min(ends), max(ends), lambda cols: function(x.evaluate(cols))))
+
+    return build
+
+
+def _meets(x: Real, at: float) -> bool:
+    """Whether a range may hold a point that lies whole turns from `at`; never wrongly no."""
+    slack = 1e-12 * (1.0 + abs(x.lower) + abs(x.upper))
+    first = math.ceil((x.lower - slack - at) / math.tau)
+    return first * math.tau + at <= x.upper + slack
+
+
+def _is_missing(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Value:
+    value = _only(code, args, options)
+    if isinstance(value, Constant | Basis):
+        raise FormulaError(f"{code!r}: {value.code!r} is not a variable or a number made of some")
+    return Truth(code, lambda columns: np.isnan(value.evaluate(columns)).astype(np.float64))
+
+
 FUNCTIONS: dict[str, Builder] = {
     "I": _identity,
     "abs": _absolute,
     "bs": _spline,
     "clip": _clip,
+    "cos": _wave(np.cos, 0.0),
     "cut": _cut,
     "exp": _increasing_function(np.exp, -math.inf, "declare narrower bounds"),
     "ifelse": _ifelse,
+    "is_missing": _is_missing,
     "log": _increasing_function(
         np.log, 0.0, "write log1p(x) or log(x + 1), or declare a positive lower bound"
     ),
     "log10": _increasing_function(np.log10, 0.0, "add a positive constant inside"),
     "log1p": _increasing_function(np.log1p, -1.0, "declare a lower bound above -1"),
     "log2": _increasing_function(np.log2, 0.0, "add a positive constant inside"),
+    "month": month,
+    "pmax": _row_wise(np.maximum, max),
+    "pmin": _row_wise(np.minimum, min),
     "poly": _polynomial,
     "pow": _power_call,
+    "sin": _wave(np.sin, math.pi / 2),
     "sqrt": _increasing_function(np.sqrt, 0.0, "declare a lower bound of at least 0"),
+    "weekday": weekday,
+    "year": year,
 }
 
 INSTEAD: dict[str, str] = {
@@ -251,8 +302,16 @@ INSTEAD: dict[str, str] = {
     "scale": "use the verb's scale=, or divide by a public constant, for example I(x / 10)",
     "standardize": "use the verb's center= and scale=",
     "mean": "statistics of the data cannot enter a formula; subtract a public constant",
-    "min": "bounds are declared in the codebook; for the row-wise limit use clip(x, lo, hi)",
-    "max": "bounds are declared in the codebook; for the row-wise limit use clip(x, lo, hi)",
+    "min": "the smallest of several numbers of a row is pmin(x, y); bounds are declared",
+    "max": "the largest of several numbers of a row is pmax(x, y); bounds are declared",
+    "tan": "it is not bounded; use sin(x) and cos(x)",
+    "offset": "it stands by itself on the right-hand side of dp_lm; elsewhere write I(y - x)",
+    "starts_with": "it stands for variables, each a term: write it by itself, outside a function",
+    "ends_with": "it stands for variables, each a term: write it by itself, outside a function",
+    "contains": "it stands for variables, each a term: write it by itself, outside a function",
+    "matches": 'write starts_with("a"), ends_with("b") or contains("c")',
+    "isna": "write is_missing(x)",
+    "is_na": "write is_missing(x)",
     "ns": "use bs(x, knots=[...]) with public knots",
     "cr": "use bs(x, knots=[...]) with public knots",
     "cc": "use bs(x, knots=[...]) with public knots",

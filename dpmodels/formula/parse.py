@@ -11,14 +11,17 @@ from __future__ import annotations
 import ast
 import json
 import keyword
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
 
 from patsy import PatsyError
 from patsy.parse_formula import ParseNode, parse_formula
 
 from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.wildcards import wildcard
 
 # A choice: longer than any factor, and short of what exhausts Python's parser.
 MAX_CODE = 2_000
@@ -98,6 +101,19 @@ def text_of(node: ast.AST) -> str:
     return shorten(ast.unparse(node), 200)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How one side of a formula is read.
+
+    `dot` are the names that ``.`` stands for and `names` those among which wildcards choose;
+    `removed` collects the factors of terms that are taken off.
+    """
+
+    dot: tuple[str, ...]
+    names: tuple[str, ...]
+    removed: list[str] = field(default_factory=list)
+
+
 Term = tuple[str, ...]
 """The factors of one term as normalised text; the empty term is the intercept."""
 
@@ -118,13 +134,15 @@ MAX_ORDER = 8
 class ParsedFormula:
     """A formula's terms, response and predictors apart.
 
-    The text's white space is tidied; terms stand in order of first mention, without the intercept.
+    The text's white space is tidied; terms stand in order of first mention, without the intercept;
+    `removed` are the factors of terms that were taken off again.
     """
 
     text: str
     response: tuple[Term, ...]
     predictors: tuple[Term, ...]
     intercept: bool
+    removed: tuple[str, ...] = ()
 
 
 def parse(text: str, names: Iterable[str]) -> ParsedFormula:
@@ -133,22 +151,36 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     `names` are what ``.`` stands for. A formula has limits of length, depth and terms.
     """
     check_size(text)
-    tree = _tree(" ".join(text.splitlines()))
+    tree = _tree(_IN.sub(_python_in, " ".join(text.splitlines())))
     sides = tree.args
-    response = _expand(sides[0], (), 0) if len(sides) == 2 else {}
+    known = tuple(names)
+    left = Reading((), known)
+    response = _expand(sides[0], left, 0) if len(sides) == 2 else {}
     response.pop(INTERCEPT, None)
     if len(sides) == 2 and not response:
-        left = text.split("~")[0].strip()
+        written = text.split("~")[0].strip()
         raise FormulaError(
-            f"the left side of the formula, {shorten(left)!r}, names no variable; write "
+            f"the left side of the formula, {shorten(written)!r}, names no variable; write "
             "response ~ predictors, or ~ predictors"
         )
     used = {name for term in response.values() for code in term for name in variables_in(code)}
-    dot = tuple(quote(name) for name in names if name not in used)
-    predictors = _sum(sides[-1], dot, 0, _terms(()))
+    others = tuple(name for name in known if name not in used)
+    right = Reading(others, others)
+    predictors = _sum(sides[-1], right, 0, _terms(()))
     intercept = predictors.pop(INTERCEPT, None) is not None
     tidy = " ".join(text.split())
-    return ParsedFormula(tidy, tuple(response.values()), tuple(predictors.values()), intercept)
+    removed = tuple(dict.fromkeys(left.removed + right.removed))
+    return ParsedFormula(
+        tidy, tuple(response.values()), tuple(predictors.values()), intercept, removed
+    )
+
+
+# R's %in%, outside the texts of a formula, which are levels and names.
+_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|%\s*in\s*%""")
+
+
+def _python_in(found: re.Match[str]) -> str:
+    return found[1] or " in "
 
 
 def _tree(text: str) -> ParseNode:
@@ -199,7 +231,7 @@ def _terms(*terms: Term) -> Terms:
     return {frozenset(term): term for term in terms}
 
 
-def _sum(node: ParseNode, dot: Sequence[str], depth: int, terms: Terms) -> Terms:
+def _sum(node: ParseNode, reading: Reading, depth: int, terms: Terms) -> Terms:
     """Fold a chain of ``+`` and ``-`` into ``terms``, left to right, without recursion."""
     chain: list[tuple[str, ParseNode]] = []
     while node.type in ("+", "-"):
@@ -214,17 +246,28 @@ def _sum(node: ParseNode, dot: Sequence[str], depth: int, terms: Terms) -> Terms
         if operand.type in ("ZERO", "ONE"):
             found, adds = _terms(()), adds == (operand.type == "ONE")
         elif adds and operand.type in ("+", "-"):
-            found = _sum(operand, dot, depth + 1, _intercept(terms))
+            found = _sum(operand, reading, depth + 1, _intercept(terms))
             terms.pop(INTERCEPT, None)
         else:
-            found = _expand(operand, dot, depth + 1)
+            found = _expand(operand, reading, depth + 1)
         for key, term in found.items():
             if adds:
                 terms.setdefault(key, term)
             else:
-                terms.pop(key, None)
+                _remove(terms, key, term)
+                reading.removed.extend(term)
         _check_count(len(terms))
     return terms
+
+
+def _remove(terms: Terms, key: frozenset[str], term: Term) -> None:
+    """Take a term off, or refuse where it is not there."""
+    if key not in terms and key != INTERCEPT:
+        raise FormulaError(
+            f"formula takes off {shorten(':'.join(term))!r}, which is not among the terms before "
+            "it; leave it out. A number is subtracted inside I(), for example I(age - 50)"
+        )
+    terms.pop(key, None)
 
 
 def _intercept(terms: Terms) -> Terms:
@@ -232,20 +275,20 @@ def _intercept(terms: Terms) -> Terms:
     return {key: term for key, term in terms.items() if key == INTERCEPT}
 
 
-def _expand(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
+def _expand(node: ParseNode, reading: Reading, depth: int) -> Terms:
     """Return the terms of a node, in order of first mention."""
     if depth > MAX_DEPTH:
         raise FormulaError(f"formula chains more than {MAX_DEPTH} operators in one term")
     match node.type:
         case "+" | "-":
-            return _sum(node, dot, depth, {})
+            return _sum(node, reading, depth, {})
         case ":" | "*" | "/":
-            left, right = (_expand(side, dot, depth + 1) for side in node.args)
+            left, right = (_expand(side, reading, depth + 1) for side in node.args)
             return _product(node.type, left, right)
         case "**":
-            return _power(node, dot, depth)
+            return _power(node, reading, depth)
         case "PYTHON_EXPR":
-            return _factor(node.token.extra, dot)
+            return _factor(node.token.extra, reading)
         case "ONE":
             return _terms(())
         case "~":
@@ -256,11 +299,15 @@ def _expand(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
     )
 
 
-def _factor(code: str, dot: Sequence[str]) -> Terms:
-    """Return the one-factor term of a piece of text, or what ``.`` stands for."""
+def _factor(code: str, reading: Reading) -> Terms:
+    """Return the one-factor term of a piece of text, or what ``.`` or a wildcard stands for."""
     if code == ".":
-        return _terms(*((name,) for name in dot))
-    name = quoted_name(syntax(code))
+        return _terms(*((quote(name),) for name in reading.dot))
+    tree = syntax(code)
+    chosen = wildcard(tree, reading.names)
+    if chosen is not None:
+        return _terms(*((quote(name),) for name in chosen))
+    name = quoted_name(tree)
     return _terms((code if name is None else quote(name),))
 
 
@@ -276,7 +323,7 @@ def _product(operator: str, left: Terms, right: Terms) -> Terms:
     return _merge(left, _interact(_terms(together), right))
 
 
-def _power(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
+def _power(node: ParseNode, reading: Reading, depth: int) -> Terms:
     base, exponent = node.args
     written = exponent.origin.relevant_code()
     if written not in map(str, range(1, MAX_ORDER + 1)):
@@ -284,7 +331,7 @@ def _power(node: ParseNode, dot: Sequence[str], depth: int) -> Terms:
             f"'**' is followed by {shorten(written)!r}; expected a whole number from 1 to "
             f"{MAX_ORDER} (interactions up to that order). A variable's power is I(x ** 2)"
         )
-    terms = _expand(base, dot, depth + 1)
+    terms = _expand(base, reading, depth + 1)
     result = terms
     for _ in range(int(written) - 1):
         result = _product("*", result, terms)

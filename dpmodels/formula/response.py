@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,9 +11,10 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import Block, Design, checked_codebook, code_terms
-from dpmodels.formula.expression import compile_factor
-from dpmodels.formula.parse import ParsedFormula, parse, variables_in
-from dpmodels.formula.values import Basis, Category
+from dpmodels.formula.expression import check_removed, compile_factor
+from dpmodels.formula.parse import ParsedFormula, parse, quote, syntax, variables_in
+from dpmodels.formula.values import Basis, Category, Real, as_real
+from dpmodels.variables import Categorical, Numeric
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,13 @@ class TwoSided:
     """Both sides of a formula, coded from the codebook alone.
 
     The response is one column: the number, or for a category of two levels the indicator of the
-    second; `terms` may have none, and never the intercept.
+    second; `terms` may have none, and never the intercept. An `offset` is taken off the response.
     """
 
     response: Design
     terms: Design
     intercept: bool
+    offset: str = ""
 
     @property
     def joint(self) -> Design:
@@ -51,6 +54,8 @@ def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] =
     book = checked_codebook(codebook)
     left_out = frozenset(apart)
     parsed = parse(formula, [name for name in book if name not in left_out])
+    check_removed(parsed, book)
+    parsed, offset = _less_offset(parsed, book)
     code = _response(parsed)
     if not parsed.predictors and not parsed.intercept:
         raise FormulaError(
@@ -63,7 +68,56 @@ def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] =
         )
     _check_response(code, book)
     left = replace(parsed, predictors=parsed.response, intercept=True)
-    return TwoSided(_side(left, book), _side(parsed, book), parsed.intercept)
+    return TwoSided(_side(left, book), _side(parsed, book), parsed.intercept, offset)
+
+
+def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
+    """Take offsets off the response: the slope of each is known to be 1."""
+    offsets = [term for term in parsed.predictors if any(map(_offset, term))]
+    if not offsets:
+        return parsed, ""
+    left = code = _response(parsed)
+    for term in offsets:
+        known = _offset(term[0])
+        if known is None or len(term) > 1:
+            raise FormulaError(
+                f"{shorten(':'.join(term))!r}: an offset is a term of its own, offset(x)"
+            )
+        as_real(compile_factor(known, book))
+        code = ast.unparse(ast.BinOp(syntax(code), ast.Sub(), syntax(known)))
+    if not isinstance(compile_factor(left, book), Real):
+        raise FormulaError(
+            f"{shorten(':'.join(offsets[0]))!r}: an offset goes with dp_lm and a response that is "
+            f"a number, and {shorten(left)!r} is none"
+        )
+    others = tuple(term for term in parsed.predictors if term not in offsets)
+    return replace(parsed, response=((code,),), predictors=others), ":".join(offsets[0])
+
+
+def _offset(code: str) -> str | None:
+    """Return what stands in ``offset(...)``, None of other factors."""
+    match syntax(code):
+        case ast.Call(func=ast.Name(id="offset"), args=[known], keywords=[]):
+            return ast.unparse(known)
+    return None
+
+
+def with_two_levels(formula: str, codebook: Codebook | None) -> Codebook:
+    """Return the codebook in which a response declared from 0 to 1 has the levels 0 and 1.
+
+    Rows with other values are incomplete then.
+
+    >>> import dpmodels as dp
+    >>> with_two_levels("y ~ x", dp.codebook(y=(0, 1), x=(0, 9)))["y"].describe()
+    '0 | 1'
+    """
+    book = checked_codebook(codebook)
+    code = _response(parse(formula, book))
+    for name in variables_in(code):
+        match book.get(name):
+            case Numeric(lower=0, upper=1) as own if quote(name) == code:
+                return book | {name: Categorical((0, 1), own.label, missing=own.missing)}
+    return book
 
 
 def _response(parsed: ParsedFormula) -> str:

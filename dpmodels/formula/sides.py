@@ -10,7 +10,7 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
-from dpmodels.formula.expression import as_category, compile_factor
+from dpmodels.formula.expression import as_category, check_removed, compile_factor
 from dpmodels.formula.parse import Term, parse, variables_in
 from dpmodels.formula.values import Category, Columns, Real, Truth, Varying
 from dpmodels.typing import Floats
@@ -40,6 +40,7 @@ def sides(formula: str, codebook: Codebook | None) -> Sides:
     """
     book = checked_codebook(codebook)
     parsed = parse(formula, book)
+    check_removed(parsed, book)
     left, right = _codes(parsed.response), _codes(parsed.predictors)
     used = {name for code in (*left, *right) for name in variables_in(code)}
     return Sides(

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpmodels.dates import day_of_text
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.levels import Level
 from dpmodels.typing import Floats
@@ -39,7 +40,8 @@ class Real:
     """A number in a public interval; evaluates to shape (rows,).
 
     ``variable`` names the column where the number is a variable as it stands, held in its bounds;
-    ``step`` is what it goes by from its lower bound, 0 where it takes any value.
+    ``step`` is what it goes by from its lower bound, 0 where it takes any value; ``date`` tells
+    whether it is a day since 1970-01-01.
     """
 
     code: str
@@ -48,6 +50,7 @@ class Real:
     evaluate: Evaluate = field(repr=False)
     variable: str | None = None
     step: float = 0.0
+    date: bool = False
 
     def __post_init__(self) -> None:
         for bound in (self.lower, self.upper):
@@ -71,6 +74,7 @@ class Truth:
 class Category:
     """Public levels; evaluates to level codes 0, 1, ... or NaN, shape (rows,).
 
+    ``levels`` are as they are printed; ``written`` as they were declared, where they have labels.
     ``contrast`` is a patsy contrast or None for the default (treatment).
     """
 
@@ -78,10 +82,32 @@ class Category:
     levels: tuple[Level, ...]
     evaluate: Evaluate = field(repr=False)
     contrast: object = None
+    written: tuple[Level, ...] = ()
+    ordered: bool = False
 
     def listed(self) -> str:
         """Return the levels as text fit for an error message."""
-        return shorten(repr(list(self.levels)), 200)
+        return shorten(repr(list(self.written or self.levels)), 200)
+
+    def place(self, level: Value, code: str) -> int:
+        """Return which level a formula means, by the level itself or by its label."""
+        value = level.value if isinstance(level, Constant) else None
+        declared = self.written or self.levels
+        if value not in declared and value not in self.levels:
+            raise FormulaError(
+                f"{code!r}: {level.code} is not one of the declared levels {self.listed()}"
+            )
+        own = declared if value in declared else self.levels
+        found = own.index(value)
+        texts = [list(map(str, known)) for known in (declared, self.levels)]
+        if isinstance(value, str) and any(
+            known.index(value) != found for known in texts if value in known
+        ):
+            raise FormulaError(
+                f"{code!r}: {level.code} may be a level of {self.code} or the label of another; "
+                f"write a level that is no label, or another label, in the codebook"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -119,6 +145,31 @@ def as_real(value: Value) -> Real:
     raise FormulaError(f"{value.code} is not a number")
 
 
+def as_truth(value: Value) -> Truth:
+    """Read a value as a condition: comparisons are, and categories of False and True."""
+    match value:
+        case Truth():
+            return value
+        case Category(levels=(False, True) as levels) if all(type(one) is bool for one in levels):
+            return Truth(value.code, value.evaluate)
+    raise FormulaError(
+        f"{value.code!r} in the formula is not a comparison; write for example x > 1"
+    )
+
+
+def in_days(value: Value, beside: Value) -> Value:
+    """Read ISO text beside a date as the days that dates are."""
+    if not (isinstance(value, Constant) and isinstance(beside, Real) and beside.date):
+        return value
+    held = value.value if isinstance(value.value, tuple) else (value.value,)
+    days = tuple(day_of_text(one) if isinstance(one, str) else one for one in held)
+    if any(day != day for day in days):
+        raise FormulaError(
+            f"{value.code} beside {beside.code} is not a day; write it as '2001-12-31'"
+        )
+    return Constant(value.code, days if isinstance(value.value, tuple) else days[0])
+
+
 def number(value: Value, what: str) -> float:
     """Read a constant number written in the formula."""
     if isinstance(value, Constant) and isinstance(value.value, float):
@@ -136,8 +187,8 @@ def whole(value: Value, what: str, least: int, most: int) -> int:
     return int(given)
 
 
-def increasing(value: Value, what: str, least: int) -> tuple[float, ...]:
-    """Read a constant list of strictly increasing numbers."""
+def numbers(value: Value, what: str) -> tuple[float, ...]:
+    """Read a constant list of numbers."""
     given = value.value if isinstance(value, Constant) else None
     if isinstance(given, float):
         given = (given,)
@@ -146,7 +197,12 @@ def increasing(value: Value, what: str, least: int) -> tuple[float, ...]:
             f"{what} must be a list of numbers written in the formula, for example [20, 40, 60], "
             f"not {value.code!r}: numbers found in the data would leak"
         )
-    numbers = tuple(float(one) for one in given)
-    if len(numbers) < least or any(a >= b for a, b in pairwise(numbers)):
+    return tuple(float(one) for one in given)
+
+
+def increasing(value: Value, what: str, least: int) -> tuple[float, ...]:
+    """Read a constant list of strictly increasing numbers."""
+    given = numbers(value, what)
+    if len(given) < least or any(a >= b for a, b in pairwise(given)):
         raise FormulaError(f"{what} is {value.code}; expected at least {least}, increasing")
-    return numbers
+    return given

@@ -11,7 +11,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.response import TwoSided, two_sided, with_two_levels
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
@@ -51,10 +51,18 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    both = two_sided(question.formula, question.codebook)
+    book = question.codebook
+    if question.words.get("family") != "poisson":
+        book = with_two_levels(question.formula, book)
+    both = two_sided(question.formula, book)
+    if both.offset:
+        raise FormulaError(
+            f"{shorten(both.offset)!r}: the mechanisms of this model have no proof with an offset; "
+            "dp_lm takes it, and so does a term of its own, whose coefficient is estimated"
+        )
     own = joint_design(
         both,
-        question.codebook,
+        book,
         scale=question.words["scale"],
         row_norm=question.words["row_norm"],
         # Without an intercept a moved column would be another model.
@@ -83,7 +91,7 @@ def levels(both: TwoSided, verb: str) -> tuple[str, str]:
     name = shorten(both.response.names[0])
     raise FormulaError(
         f"the response {name!r} is a number; {verb} needs two levels: declare it as such, for "
-        f'example {name}=["no", "yes"] or [0, 1] in the codebook, or compare it, as in '
+        f'example {name}=["no", "yes"] or (0, 1) in the codebook, or compare it, as in '
         f"'{name} > 1 ~ ...'"
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date
 
 import numpy as np
 from hypothesis import strategies as st
@@ -22,12 +23,24 @@ BOUNDS = st.one_of(
 RANGES = st.tuples(BOUNDS, BOUNDS).filter(lambda pair: pair[1] - pair[0] > 1e-4 * abs(pair[1]))
 
 
+DAYS = st.dates(date(1, 1, 1), date(9999, 12, 31))
+OTHERS = {
+    "visits": st.sampled_from([dp.Integer(0, 15, missing=[3, -9]), dp.Integer(-2, 1)]),
+    "born": st.lists(DAYS, min_size=2, max_size=2, unique=True).map(lambda d: dp.Date(*sorted(d))),
+    "educ": st.sampled_from(
+        [dp.Categorical({1: "low", 2: "2"}, ordered=True), dp.Categorical(["x", "y"], missing=[1])]
+    ),
+    "smoker": st.just(dp.Boolean(missing=["unlisted"])),
+}
+
+
 @st.composite
 def codebooks(draw):
     numbers = draw(st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=3, unique=True))
     categories = draw(st.lists(st.sampled_from(CATEGORIES), max_size=2, unique=True))
     declared = {name: draw(RANGES) for name in numbers}
     declared |= {name: draw(st.sampled_from(LEVELS)) for name in categories}
+    declared |= {name: draw(kind) for name, kind in OTHERS.items() if draw(st.booleans())}
     order = draw(st.permutations(list(declared)))
     return dp.codebook({name: declared[name] for name in order})
 
@@ -44,7 +57,13 @@ CONSTANTS = st.sampled_from(["0", "1", "-1", "2.5", "10", "1e-3", "1_000", "10 *
 def reals(book):
     """Expressions with a value and bounds, whatever the ranges of the variables."""
     names = [written(name) for name, own in book.items() if isinstance(own, Numeric)]
-    leaves = st.sampled_from(names)
+    days = [
+        f"{part}"
+        for name, own in book.items()
+        if isinstance(own, dp.Date)
+        for part in (f"year({name})", f"I({name} - '2001-01-01')")
+    ]
+    leaves = st.sampled_from(names + days)
     return st.recursive(leaves, lambda inner: _grown(inner, book), max_leaves=4)
 
 
@@ -60,6 +79,8 @@ def _grown(inner, book):
         st.builds("exp(clip({}, -5, 5))".format, inner),
         st.builds("{}(abs({}) + 1)".format, st.sampled_from(["log", "log2", "log10"]), inner),
         st.builds("{}(abs({}))".format, st.sampled_from(["sqrt", "log1p", "abs"]), inner),
+        st.builds("{}({})".format, st.sampled_from(["sin", "cos"]), inner),
+        st.builds("{}({}, {}, 3)".format, st.sampled_from(["pmin", "pmax"]), inner, inner),
         st.builds("ifelse({}, {}, {})".format, conditions(inner, book), inner, inner),
     )
 
@@ -72,14 +93,15 @@ def conditions(inner, book):
         st.one_of(CONSTANTS, inner),
     )
     known = [(name, own.levels) for name, own in book.items() if isinstance(own, Categorical)]
-    choices = [
+    choices = [f"(not {written(name)} in [{levels[0]!r}])" for name, levels in known]
+    choices += [
         f"({written(name)} {op} {level!r})"
         for name, levels in known
         for level in levels
         for op in ("==", "!=")
     ]
-    if choices:
-        simple = simple | st.sampled_from(choices)
+    choices += [f"is_missing({written(name)})" for name in book]
+    simple = simple | st.sampled_from(choices)
     return st.one_of(
         simple,
         st.builds("({} & {})".format, simple, simple),
@@ -159,6 +181,9 @@ def _cells(declared):
     if isinstance(declared, Categorical):
         known = st.sampled_from(declared.levels)
         return st.one_of(known, known, known, LEVEL_CELLS)
+    if isinstance(declared, dp.Date):
+        known = st.dates(declared.lower, declared.upper)
+        return st.one_of(known, known.map(str), known.map(np.datetime64), DAYS, NUMBER_CELLS)
     inside = st.floats(declared.lower, declared.upper)
     ends = st.sampled_from([declared.lower, declared.upper])
     return st.one_of(inside, inside, ends, NUMBER_CELLS)

@@ -4,7 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import CodebookError, FormulaError, UnknownVariable
-from dpmodels.formula.response import two_sided
+from dpmodels.formula.response import two_sided, with_two_levels
 
 BOOK = dp.codebook(y=(0, 10), x=(0, 1), g=["a", "b", "c"], s=["F", "M"], w=(0, 2))
 
@@ -72,3 +72,43 @@ def test_the_response_has_to_be_declared():
         two_sided("z ~ x", BOOK)
     with pytest.raises(CodebookError, match="codebook= is NoneType"):
         two_sided("y ~ x", None)
+
+
+def test_an_offset_is_taken_off_the_response():
+    both = two_sided("y ~ x + offset(w) + g", BOOK)
+    assert both.response.names == ("y - w",)
+    assert (both.response.lower, both.response.upper) == (-2, 10)
+    assert both.terms.names == ("g[T.b]", "g[T.c]", "x")
+    assert both.offset == "offset(w)"
+    twice = two_sided("log(y + 1) ~ offset(x - w) + offset(2 * w)", BOOK)
+    assert twice.response.names == ("log(y + 1) - (x - w) - 2 * w",)
+    assert two_sided("y ~ x", BOOK).offset == ""
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        ("y ~ offset(g)", "'g' is a category"),
+        ("y ~ offset(poly(x, 2))", "several columns"),
+        ("y ~ x:offset(w)", "a term of its own"),
+        ("y ~ offset(nobody)", "'nobody'"),
+        ("y ~ log(offset(w))", "stands by itself"),
+        ("y ~ offset(w, x)", "stands by itself"),
+        ("s ~ offset(w)", "goes with dp_lm and a response that is a number, and 's' is none"),
+        ("y ~ x - offset(w)", "takes off 'offset"),
+    ],
+)
+def test_offsets_that_are_none_are_refused(formula, said):
+    with pytest.raises(FormulaError, match=said):
+        two_sided(formula, BOOK)
+
+
+def test_a_number_from_0_to_1_has_two_levels_where_it_is_the_response():
+    book = dp.codebook(
+        {"a b": (0, 1)}, y=dp.Numeric(0, 1, "died", missing=[9]), k=dp.Integer(0, 1), p=(0, 2)
+    )
+    assert with_two_levels("y ~ k", book)["y"] == dp.Categorical([0, 1], "died", missing=[9])
+    assert with_two_levels("Q('a b') ~ k", book)["a b"].levels == (0, 1)
+    assert with_two_levels("k ~ y", book)["k"].levels == (0, 1)
+    for formula in ("p ~ y", "log(y + 1) ~ k", "y > 0.5 ~ k"):
+        assert with_two_levels(formula, book) == book
