@@ -12,8 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from dpmodels.arguments import finite
+from dpmodels.dates import day_of, text_of_day
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.bins import beside, by_whole_numbers, equal_parts, whole_names
 from dpmodels.formula.functions import FUNCTIONS
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
@@ -57,9 +59,11 @@ def dp_hist(
         As for :func:`dp_pca`.
     breaks : int or sequence of float
         A number of equal bins over the declared range, 2 or more, or the ends
-        of the bins: rising, three or more, within the declared range. Rows
-        outside them count as incomplete; values outside the declared range
-        are clipped to it first, into the end bins where breaks reach it.
+        of the bins: rising, three or more, within the declared range; of
+        dates, days. Rows outside them count as incomplete; values outside the
+        declared range are clipped to it first, into the end bins where breaks
+        reach it. Whole numbers and days have at most so many bins of equally
+        many values, the last of which may have fewer.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
     adjacency, person, rows, subset, ledger
@@ -81,7 +85,8 @@ def dp_hist(
     Bins at the data's own ends or quantiles would tell of rows: there are
     none. However many bins, the noise in each is the same. Bins are named by
     their ends, rounded to a hundredth of the narrowest; `breaks` has them as
-    they are.
+    they are. Bins of whole numbers and of days are named by those they hold,
+    ``3`` or ``3 to 5``, and their `breaks` lie half a step beside.
 
     Examples
     --------
@@ -112,9 +117,26 @@ def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
     _check_number(both)
     number, factors = one_measured(both, "dp_hist")
     ends = _ends(breaks, number)
-    cut = FUNCTIONS["cut"](number.code, [number, Constant("breaks", ends)], {})
+    names = _names(ends)
+    if by_whole_numbers(number):
+        ends = _whole_ends(breaks, ends, number)
+        names = whole_names(ends, date=number.date)
+    cut = FUNCTIONS["cut"](number.code, [replace(number, date=False), Constant("breaks", ends)], {})
     assert isinstance(cut, Category)
-    return Tally((*factors, replace(cut, levels=_names(ends)))), ends, number.code
+    return Tally((*factors, replace(cut, levels=names))), ends, number.code
+
+
+def _whole_ends(breaks: object, ends: tuple[float, ...], number: Real) -> tuple[float, ...]:
+    """Move ends between whole numbers, each of which is in one bin."""
+    if isinstance(breaks, int | np.integer):
+        return equal_parts(number, int(breaks))
+    moved = beside(ends)
+    if any(not low < high for low, high in pairwise(moved)):
+        raise ArgumentError(
+            f"breaks={shorten(repr(list(ends)))}: {shorten(number.code)!r} goes by whole numbers, "
+            "and one of the bins holds none; write ends that are farther apart"
+        )
+    return moved
 
 
 def _check_number(both: Sides) -> None:
@@ -159,13 +181,31 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
     if isinstance(breaks, str | bytes) or not isinstance(breaks, Iterable):
         raise ArgumentError(f"breaks={said(breaks)}: expected a number of bins or their ends")
-    ends = tuple(finite("breaks", one) for one in breaks)
+    ends = tuple(_end(one, number) for one in breaks)
     listed = shorten(repr(list(ends)))
     if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):
         raise ArgumentError(f"breaks={listed}: expected three ends or more, increasing")
     if ends[0] < number.lower or ends[-1] > number.upper:
         raise ArgumentError(
             f"breaks={listed}: they reach outside the declared range of {shorten(number.code)!r}, "
-            f"{number.lower:g} to {number.upper:g}; rows are clipped to that"
+            f"{_shown(number.lower, number)} to {_shown(number.upper, number)}; rows are clipped "
+            "to that"
         )
     return ends
+
+
+def _end(given: object, number: Real) -> float:
+    """Return one end, of days as a day since 1970-01-01."""
+    if not number.date:
+        return finite("breaks", given)
+    day = day_of(given)
+    if math.isnan(day):
+        raise ArgumentError(
+            f"breaks= holds {said(given)}: {shorten(number.code)!r} is a date; write days, such as "
+            f'"{_shown(number.lower, number)}", or a number of bins'
+        )
+    return day
+
+
+def _shown(end: float, number: Real) -> str:
+    return text_of_day(end) if number.date else f"{end:.10g}"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
+from dpmodels.formula.bins import by_whole_numbers, held
+from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.values import Real
 from dpmodels.outside import array
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
@@ -29,7 +33,8 @@ class HistResult(Result):
     Parameters
     ----------
     breaks : ndarray, shape (bins + 1,)
-        Public ends of the bins, each but the first open at its lower end.
+        Public ends of the bins, each but the first open at its lower end; of whole numbers and
+        of days since 1970-01-01 half a step beside them.
     variable : str
         What is counted.
 
@@ -70,6 +75,24 @@ class HistResult(Result):
         shares = self.table.proportions(groups)
         return (shares / np.diff(self.breaks)).rename("density")
 
+    @cached_property
+    def _number(self) -> Real:
+        """What is counted, as the formula has it."""
+        return one_measured(sides(self.call.formula, self.call.codebook), "the result")[0]
+
+    @property
+    def _ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Ends of the bins; of whole numbers and days the first and the last in each."""
+        number = self._number
+        if not (by_whole_numbers(number) and (self.breaks % 1 == 0.5).all()):
+            return self.breaks[:-1], self.breaks[1:]
+        first, last = (ends.astype(np.int64) for ends in held(self.breaks))
+        if not number.date:
+            return first, last
+        # pandas knows no days, and its nanoseconds are not enough for all years.
+        first, last = (ends.astype("datetime64[D]") for ends in (first, last))
+        return first.astype("datetime64[s]"), last.astype("datetime64[s]")
+
     @property
     def mids(self) -> Floats:
         """Middles of the bins."""
@@ -85,7 +108,7 @@ class HistResult(Result):
         """Return one row a bin: ends, counts, density, noise and 95 % intervals."""
         own = self.table.tidy().rename(columns={self._facts.factors[-1]: "bin"})
         groups = len(own) // len(self.mids)
-        ends = {"low": self.breaks[:-1], "high": self.breaks[1:]}
+        ends = dict(zip(("low", "high"), self._ends, strict=True))
         for place, (name, values) in enumerate(ends.items()):
             own.insert(len(self._facts.factors) + place, name, np.tile(values, groups))
         return own.assign(density=self.density.to_numpy().ravel())
@@ -117,7 +140,7 @@ class HistResult(Result):
         own = slice(place * len(self.mids), (place + 1) * len(self.mids))
         bars = self.noise_int(level).to_numpy()[own]
         name = self.variable if group is None else f"{self.variable}, {group}"
-        return hist(
+        drawn = hist(
             self.breaks,
             self.counts.to_numpy().ravel()[own],
             bars,
@@ -125,6 +148,9 @@ class HistResult(Result):
             ax=ax,
             stamp=self.stamp,
         )
+        if self._number.date:
+            drawn.xaxis_date()
+        return drawn
 
     def _place(self, group: object) -> int:
         levels = self._facts.levels[:-1]

@@ -224,3 +224,83 @@ def test_ends_of_a_number_of_bins_are_equal_parts_of_the_declared_range():
     number = sides("~ age", BOOK).right[0]
     assert _ends(np.int64(4), number) == (0.0, 25.0, 50.0, 75.0, 100.0)
     assert _ends((one for one in (0, 1, 2)), number) == (0.0, 1.0, 2.0)
+
+
+WHOLE = dp.codebook(
+    k=dp.Integer(0, 15, missing=[-9]),
+    n=dp.Numeric(-2, 4, step=1),
+    h=dp.Numeric(0.5, 10.5, step=1),
+    d=dp.Date("2001-01-01", "2020-12-31"),
+    sex=["F", "M"],
+)
+
+
+@pytest.mark.parametrize(
+    ("formula", "breaks", "names"),
+    [
+        ("~ k", 16, tuple(map(str, range(16)))),
+        ("~ k", 100, tuple(map(str, range(16)))),
+        ("~ k", 5, ("0 to 3", "4 to 7", "8 to 11", "12 to 15")),
+        ("~ k", 6, ("0 to 2", "3 to 5", "6 to 8", "9 to 11", "12 to 14", "15")),
+        ("~ k", [0, 2, 3, 15], ("0 to 2", "3", "4 to 15")),
+        ("~ k", [0.5, 2.2, 14], ("1 to 2", "3 to 14")),
+        ("~ n", 3, ("-2 to 0", "1 to 3", "4")),
+        ("~ n", [-2, -1, 4], ("-2 to -1", "0 to 4")),
+        ("~ h", [0.5, 5.5, 10.5], ("[0.5, 5.5]", "(5.5, 10.5]")),
+        ("~ I(k + 0.5)", [0.5, 5, 15.5], ("[0.5, 5]", "(5, 15.5]")),
+        ("~ year(d)", 5, tuple(f"{y} to {y + 3}" for y in range(2001, 2020, 4))),
+        (
+            "~ d",
+            ["2001-01-01", "2010-12-31", np.datetime64("2020-12-31")],
+            ("2001-01-01 to 2010-12-31", "2011-01-01 to 2020-12-31"),
+        ),
+        ("~ d", 2, ("2001-01-01 to 2011-01-01", "2011-01-02 to 2020-12-31")),
+    ],
+)
+def test_whole_numbers_and_days_have_bins_of_their_own(formula, breaks, names):
+    data = {"k": [0, 3], "n": [0, 3], "h": [0.5, 9], "d": ["2001-01-01", "2011-01-01"]}
+    fit = dp_hist(formula, data, codebook=WHOLE, eps=HUGE, breaks=breaks)
+    assert fit.counts[fit.variable].to_numpy().tolist() == list(names)
+
+
+def test_each_whole_number_is_in_the_bin_that_is_named_after_it(tmp_path):
+    cells = np.arange(16).repeat(np.arange(16))
+    fit = dp_hist("~ k", {"k": [*cells, -9]}, codebook=WHOLE, eps=HUGE, breaks=[1, 3, 4, 12])
+    assert fit.counts.to_numpy().tolist() == [6, 4, sum(range(5, 13))]
+    tidy = fit.tidy()
+    assert tidy[["bin", "low", "high"]].to_numpy().tolist() == [
+        ["1 to 3", 1, 3],
+        ["4", 4, 4],
+        ["5 to 12", 5, 12],
+    ]
+    assert tidy["density"].tolist() == pytest.approx(tidy["proportion"] / [3, 1, 8])
+    fit.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    assert str(again.summary()) == str(fit.summary())
+    pd.testing.assert_frame_equal(again.tidy(), tidy)
+
+
+def test_days_are_counted_from_any_kind_of_cell_and_drawn_as_dates():
+    from matplotlib.figure import Figure
+
+    cells = [np.datetime64("2001-01-01"), "2010-12-31", pd.Timestamp("2011-01-02"), "1990-01-01", 5]
+    fit = dp_hist("~ d", {"d": cells}, codebook=WHOLE, eps=HUGE, breaks=2)
+    assert fit.counts.to_numpy().tolist() == [3, 1]
+    assert fit.tidy()["high"].astype(str).tolist() == ["2011-01-01", "2020-12-31"]
+    ax = fit.plot(ax=Figure().subplots())
+    assert ax.xaxis.get_major_formatter()(14610.0).startswith("2010")
+
+
+@pytest.mark.parametrize(
+    ("formula", "breaks", "message"),
+    [
+        ("~ k", [0, 3.2, 3.4, 15], "goes by whole numbers, and one of the bins holds none"),
+        ("~ d", [0, 5, 10], 'is a date; write days, such as "2001-01-01"'),
+        ("~ d", ["2001-01-01", "soon", "2002-01-01"], "is a date; write days"),
+        ("~ d", ["1999-01-01", "2005-01-01", "2006-01-01"], "'d', 2001-01-01 to 2020-12-31"),
+        ("~ k", ["2001-01-01", "2002-01-01", "2003-01-01"], "a finite number"),
+    ],
+)
+def test_bad_breaks_of_whole_numbers_and_days(formula, breaks, message):
+    with pytest.raises(ArgumentError, match=message):
+        dp_hist(formula, {"k": Mine(), "d": Mine()}, codebook=WHOLE, eps=1.0, breaks=breaks)
