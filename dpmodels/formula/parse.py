@@ -34,7 +34,7 @@ def syntax(code: str) -> ast.expr:
             f"{shorten(code)!r} in the formula has {len(code):,} characters; one factor has at "
             f"most {MAX_CODE:,}"
         )
-    code = code.strip()
+    code = _python_in(code).strip()
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
@@ -42,6 +42,14 @@ def syntax(code: str) -> ast.expr:
     if not code.isascii():
         _restore_names(tree, code.encode())
     return tree
+
+
+# R's %in%, outside the texts of a formula, which are levels and names.
+_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|%\s*in\s*%""")
+
+
+def _python_in(text: str) -> str:
+    return _IN.sub(lambda found: found[1] or " in ", text)
 
 
 def _restore_names(tree: ast.expr, code: bytes) -> None:
@@ -151,7 +159,7 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     `names` are what ``.`` stands for. A formula has limits of length, depth and terms.
     """
     check_size(text)
-    tree = _tree(_IN.sub(_python_in, " ".join(text.splitlines())))
+    tree = _tree(_python_in(" ".join(text.splitlines())))
     sides = tree.args
     known = tuple(names)
     left = Reading((), known)
@@ -173,14 +181,6 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
     return ParsedFormula(
         tidy, tuple(response.values()), tuple(predictors.values()), intercept, removed
     )
-
-
-# R's %in%, outside the texts of a formula, which are levels and names.
-_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|%\s*in\s*%""")
-
-
-def _python_in(found: re.Match[str]) -> str:
-    return found[1] or " in "
 
 
 def _tree(text: str) -> ParseNode:

@@ -102,22 +102,27 @@ def _offset(code: str) -> str | None:
     return None
 
 
-def with_two_levels(formula: str, codebook: Codebook | None) -> Codebook:
-    """Return the codebook in which a response declared from 0 to 1 has the levels 0 and 1.
+def two_levels(both: TwoSided) -> TwoSided:
+    """Read a response declared as a number from 0 to 1 as the levels 0 and 1.
 
     Rows with other values are incomplete then.
 
     >>> import dpmodels as dp
-    >>> with_two_levels("y ~ x", dp.codebook(y=(0, 1), x=(0, 9)))["y"].describe()
-    '0 | 1'
+    >>> both = two_sided("y ~ x", dp.codebook(y=(0, 1), x=(0, 9)))
+    >>> both.response.names, two_levels(both).response.names
+    (('y',), ('y[T.1]',))
     """
-    book = checked_codebook(codebook)
-    code = _response(parse(formula, book))
-    for name in variables_in(code):
-        match book.get(name):
-            case Numeric(lower=0, upper=1) as own if quote(name) == code:
-                return book | {name: Categorical((0, 1), own.label, missing=own.missing)}
-    return book
+    own = both.response
+    match own.blocks[0].factors[0]:
+        case Real(variable=str() as name, lower=0.0, upper=1.0):
+            declared = own.codebook[name]
+        case _:
+            return both
+    if not isinstance(declared, Numeric) or name in both.terms.codebook:
+        return both
+    levels = Categorical((0, 1), declared.label, missing=declared.missing, ordered=True)
+    parsed = ParsedFormula(own.formula, (), ((quote(name),),), intercept=True)
+    return replace(both, response=_side(parsed, Codebook({name: levels})))
 
 
 def _response(parsed: ParsedFormula) -> str:

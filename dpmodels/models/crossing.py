@@ -37,7 +37,7 @@ class Way(Generic[Made]):
 
     def __post_init__(self) -> None:
         own = self.question
-        chosen = subset(own.subset, own.codebook)
+        chosen = subset(own.subset, own.codebook | self.private.codebook)
         among = self.private.among(partial(asked_of, neighbours=own.adjacency, subset=chosen))
         object.__setattr__(self, "private", among)
 

@@ -11,7 +11,7 @@ import numpy as np
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula.response import TwoSided, two_sided, with_two_levels
+from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
@@ -51,10 +51,9 @@ class Model(NamedTuple):
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    book = question.codebook
+    both = two_sided(question.formula, question.codebook)
     if question.words.get("family") != "poisson":
-        book = with_two_levels(question.formula, book)
-    both = two_sided(question.formula, book)
+        both = two_levels(both)
     if both.offset:
         raise FormulaError(
             f"{shorten(both.offset)!r}: the mechanisms of this model have no proof with an offset; "
@@ -62,7 +61,7 @@ def linear(question: Question) -> Linear:
         )
     own = joint_design(
         both,
-        book,
+        question.codebook,
         scale=question.words["scale"],
         row_norm=question.words["row_norm"],
         # Without an intercept a moved column would be another model.

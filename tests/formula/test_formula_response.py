@@ -4,7 +4,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import CodebookError, FormulaError, UnknownVariable
-from dpmodels.formula.response import two_sided, with_two_levels
+from dpmodels.formula.response import two_levels, two_sided
 
 BOOK = dp.codebook(y=(0, 10), x=(0, 1), g=["a", "b", "c"], s=["F", "M"], w=(0, 2))
 
@@ -107,8 +107,12 @@ def test_a_number_from_0_to_1_has_two_levels_where_it_is_the_response():
     book = dp.codebook(
         {"a b": (0, 1)}, y=dp.Numeric(0, 1, "died", missing=[9]), k=dp.Integer(0, 1), p=(0, 2)
     )
-    assert with_two_levels("y ~ k", book)["y"] == dp.Categorical([0, 1], "died", missing=[9])
-    assert with_two_levels("Q('a b') ~ k", book)["a b"].levels == (0, 1)
-    assert with_two_levels("k ~ y", book)["k"].levels == (0, 1)
-    for formula in ("p ~ y", "log(y + 1) ~ k", "y > 0.5 ~ k"):
-        assert with_two_levels(formula, book) == book
+    levels = dp.Categorical([0, 1], "died", missing=[9], ordered=True)
+    assert two_levels(two_sided("y ~ k", book)).joint.codebook == dp.codebook(k=book["k"], y=levels)
+    for name, code in (("a b", 'Q("a b")'), ("k", "k")):
+        both = two_levels(two_sided(f"{code} ~ y", book))
+        assert both.response.codebook[name].levels == (0, 1)
+        assert both.response.names == (f"{code}[T.1]",)
+    for formula in ("p ~ y", "log(y + 1) ~ k", "y > 0.5 ~ k", "y ~ I(2 * y)"):
+        both = two_sided(formula, book)
+        assert two_levels(both) is both

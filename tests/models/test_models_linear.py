@@ -34,6 +34,17 @@ def test_a_number_from_0_to_1_is_the_category_of_0_and_1(verb, declared):
     assert (params(verb, "y ~ x", {"x": X, "y": clipped}, codebook=levels, eps=1.0) != wanted).any()
 
 
+def test_a_subset_reads_the_response_as_the_model_does():
+    """A row of 0.5 or 7 is in no subset by the response, and none reads it as a level."""
+    rows = {"x": X, "y": ODD}
+    levels = dp.codebook(FEW, y=dp.Categorical([0, 1], ordered=True))
+    for text in ("y >= 0", "y in [0, 1]", "(y == 1) | (x > 0.5)", "y %in% c(0, 1)"):
+        words = {"eps": 1.0, "subset": text}
+        wanted = params(dp.dp_glm, "y ~ x", rows, codebook=levels, **words)
+        found = params(dp.dp_glm, "y ~ x", rows, codebook=dp.codebook(FEW, y=(0, 1)), **words)
+        assert (found == wanted).all()
+
+
 @pytest.mark.parametrize(
     ("formula", "declared", "cells"),
     [
