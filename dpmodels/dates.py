@@ -16,6 +16,8 @@ from dpmodels.levels import Level, check_texts, missing_codes, said_missing, seq
 from dpmodels.typing import Floats
 
 EPOCH: Final = date(1970, 1, 1).toordinal()
+FIRST_DAY: Final = float(date.min.toordinal() - EPOCH)
+LAST_DAY: Final = float(date.max.toordinal() - EPOCH)
 
 
 def day_of_text(text: str) -> float:
@@ -142,7 +144,7 @@ class Date:
 
 def _day(side: str, declared: Any) -> date:
     day = day_of(declared)
-    if math.isnan(day) or not 1 <= day + EPOCH <= date.max.toordinal():
+    if not FIRST_DAY <= day <= LAST_DAY:
         raise CodebookError(
             f"{side} bound {shorten(repr(declared))} is not a day of the years 1 to 9999; declare "
             'days as dp.Date("2001-01-01", "2020-12-31")'

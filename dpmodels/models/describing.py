@@ -87,4 +87,5 @@ def table_call(tally: Tally) -> TableCall:
         upper=1.0 if number is None else number.upper,
         degree=tally.degree,
         step=None if number is None else number.step or None,
+        date=number is not None and number.date,
     )

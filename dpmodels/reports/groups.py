@@ -23,7 +23,9 @@ from dpmodels.reports.header import (
     SHOWN_GROUPS,
     closing,
     complete_text,
+    day,
     described_header,
+    end,
     more,
     pvalue,
     range_note,
@@ -50,7 +52,7 @@ def mean_report(fit: MeanResult) -> Report:
         "Noise sd and interval: privacy noise only, for the value on these rows. Std. err. and "
         "conf. interval: noise and sampling, for the population."
     )
-    return _report("Private means", fit, heads, _mean_cells(_lines(fit)), kinds)
+    return _report("Private means", fit, heads, _mean_cells(_lines(fit), fit._facts), kinds)
 
 
 @report_of.register
@@ -96,14 +98,14 @@ def _lines(fit: GroupedResult) -> list[dict[object, float]]:
     return table.assign(count=table["count"].clip(upper=fit.release.rows)).to_dict("records")
 
 
-def _mean_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
+def _mean_cells(lines: list[dict[object, float]], of: TableCall) -> list[tuple[str, ...]]:
     return [
         (
             _rows(row),
-            printed(row["estimate"], row["noise_sd"], row["std_error"]),
+            mean_text(of, row["estimate"], row["noise_sd"], row["std_error"]),
             signif(row["noise_sd"], 2),
             signif(row["std_error"], 2),
-            *_ends(row),
+            *_ends(row, date=of.date),
         )
         for row in lines
     ]
@@ -115,10 +117,15 @@ def _var_cells(lines: list[dict[object, float]]) -> list[tuple[str, ...]]:
             _rows(row),
             printed(row["estimate"], row["noise_sd"]),
             _spread(row),
-            *_ends(row),
+            *_ends(row, date=False),
         )
         for row in lines
     ]
+
+
+def mean_text(of: TableCall, value: float, *sds: float) -> str:
+    """Print a mean, that of dates as the nearest date."""
+    return day(value) if of.date and np.isfinite(value) else printed(value, *sds)
 
 
 def printed(value: float, *sds: float) -> str:
@@ -139,14 +146,15 @@ def _rows(row: dict[object, float]) -> str:
     return count(row["count"]) if np.isfinite(row["estimate"]) else LOST
 
 
-def _ends(row: dict[object, float]) -> tuple[str, str]:
+def _ends(row: dict[object, float], *, date: bool) -> tuple[str, str]:
     """Print both intervals; none where the group is lost in noise."""
     if not np.isfinite(row["estimate"]):
         return LOST, LOST
-    return (
-        interval(row["noise_low"], row["noise_high"]),
-        interval(row["conf_low"], row["conf_high"]),
+    pairs = [(row[f"{kind}_low"], row[f"{kind}_high"]) for kind in ("noise", "conf")]
+    noise, both = (
+        f"[{day(low)}, {day(high)}]" if date else interval(low, high) for low, high in pairs
     )
+    return noise, both
 
 
 def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
@@ -162,6 +170,9 @@ def _notes(fit: GroupedResult, facts: TableCall, kinds: str) -> list[str]:
         )
     if isinstance(fit, MeanResult):
         notes += _skewed_note(fit, facts)
+    notes += ["Means of dates are the nearest day; their errors are in days."] * (
+        facts.date and isinstance(fit, MeanResult)
+    )
     return [*notes, *_range_notes(fit, facts)]
 
 
@@ -192,9 +203,10 @@ def _range_notes(fit: GroupedResult, facts: TableCall) -> tuple[str, ...]:
         note = f"{facts.measured}: no range much shorter than the declared one was found."
         return (note, *range_note(facts)) if unfound else range_note(facts)
     share = min(max(held.outside, 0.0) + ndtri(LEVEL) * held.outside_sd, 1.0)
+    found = f"{end(facts, held.lower)} to {end(facts, held.upper)}"
     return (
-        f"{facts.measured}: held within {held.lower:,.10g} to {held.upper:,.10g}, a range found "
-        f"first. At most {100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside and "
+        f"{facts.measured}: held within {found}, a range found first. "
+        f"At most {100 * share:.2g}% of the rows (at 95%, by noisy counts) were outside and "
         "count as its ends: estimates and intervals are those of rows so held.",
     )
 

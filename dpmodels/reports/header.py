@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
 from dpmodels.inference.ratios import TOLD
 from dpmodels.privacy import ApproxDP
 from dpmodels.released import (
@@ -153,10 +154,20 @@ def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
     return (f"{there - shown} more {what}: see {where}.",) * (there > shown)
 
 
+def end(of: TableCall, value: float) -> str:
+    """Print an end of a range, a date as such."""
+    return day(value) if of.date else f"{value:,.10g}"
+
+
+def day(value: float) -> str:
+    """Print a number of days since 1970-01-01 as the nearest date of the years 1 to 9999."""
+    return text_of_day(min(max(value, FIRST_DAY), LAST_DAY))
+
+
 def range_note(*tables: TableCall) -> tuple[str, ...]:
     """Say what was done with values outside declared ranges, but of those from 0 to 1."""
     ranges = [
-        f"{own.lower:,.10g} to {own.upper:,.10g} ({own.measured})"
+        f"{end(own, own.lower)} to {end(own, own.upper)} ({own.measured})"
         for own in tables
         if (own.lower, own.upper) != (0.0, 1.0)
     ]

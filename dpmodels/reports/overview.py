@@ -7,7 +7,7 @@ import numpy as np
 from dpmodels.inference.ratios import TOLD
 from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
-from dpmodels.reports.groups import printed
+from dpmodels.reports.groups import mean_text
 from dpmodels.reports.header import LOST, closing, more, opening, range_note
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
@@ -50,7 +50,7 @@ def _mean_rows(name: str, own: MeanResult) -> list[Row]:
     """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
     pairs = list(zip(own.params.tolist(), own.bse_noise.tolist(), strict=True))
     cells = tuple(
-        f"{printed(mean, sd)} ({spread})" if np.isfinite(mean) else LOST
+        f"{mean_text(own.call.tables[0], mean, sd)} ({spread})" if np.isfinite(mean) else LOST
         for (mean, sd), spread in zip(pairs, _spreads(own), strict=True)
     )
     rows = tuple(map(count, own.counts.clip(lower=0.0, upper=own.release.rows).tolist()))

@@ -10,6 +10,7 @@ from dpmodels.reports.header import (
     SHOWN_GROUPS,
     closing,
     complete_text,
+    day,
     described_header,
     more,
     range_note,
@@ -83,12 +84,16 @@ def _printed(fit: QuantileResult, value: float, width: float) -> str:
     """Print a quantile to the digits that the grid and the interval leave; a step as it is."""
     if not np.isfinite(value):
         return LOST
+    if fit.call.tables[0].date:
+        return day(value)
     if fit.call.tables[0].step is not None:
         return f"{value:.10g}"
     return signif_uncertain(value, min(width / 4, abs(value) / 10))
 
 
 def _interval(fit: QuantileResult, low: float, high: float) -> str:
+    if fit.call.tables[0].date:
+        return f"[{day(low)}, {day(high)}]"
     if fit.call.tables[0].step is not None:
         return f"[{low:.10g}, {high:.10g}]"
     if high - low > WIDE * min(abs(low), abs(high)):

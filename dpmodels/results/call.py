@@ -125,6 +125,7 @@ class TableCall:
     upper: float = 1.0
     degree: int = 0  # highest power whose sums were released; 0 for counts
     step: Amount | None = None  # of its values, where they are declared in steps
+    date: bool = False  # whether it is a day since 1970-01-01
 
     def held_in(self, held: HeldIn | None) -> TableCall:
         """Return the table with the range that its release held the number in."""
