@@ -12,12 +12,13 @@ from html import escape
 from os import PathLike
 from typing import Any
 
-from dpmodels.errors import CodebookError, FrameError
+from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.labels import plain
-from dpmodels.levels import check_writable
+from dpmodels.levels import check_writable, said_missing
 from dpmodels.outside import parse, read_bytes
 from dpmodels.variables import (
     FORM,
+    Categorical,
     Numeric,
     Variable,
     as_variable,
@@ -29,12 +30,23 @@ from dpmodels.writing import write_whole
 
 # A choice: far beyond any honest codebook's file.
 MOST_BYTES = 64 * 2**20
+# A choice: so many characters of levels in the printed table.
+WIDEST = 72
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise CodebookError(f"names {names!r} is one string; give a list of names")
     return tuple(names)
+
+
+def _brief(variable: Variable) -> str:
+    """Return what is declared, of many levels the first, how many there are and missing codes."""
+    text = variable.describe()
+    if not isinstance(variable, Categorical) or len(text) <= WIDEST:
+        return text
+    missing = said_missing(variable.missing)
+    return f"{shorten(text.removesuffix(missing), WIDEST)} ({len(variable.levels)} levels){missing}"
 
 
 class Codebook(Mapping[str, Variable]):
@@ -167,7 +179,7 @@ class Codebook(Mapping[str, Variable]):
         head: list[tuple[str, ...]] = [("variable", "type", "declared", "unit", "label")]
         for name, variable in self.items():
             unit = variable.unit if isinstance(variable, Numeric) else ""
-            head.append((name, kind(variable), variable.describe(), unit, variable.label))
+            head.append((name, kind(variable), _brief(variable), unit, variable.label))
         used = [j for j in range(5) if j < 3 or any(row[j] for row in head[1:])]
         return [tuple(plain(row[j]) for j in used) for row in head]
 

@@ -41,6 +41,15 @@ def test_the_codebook_prints_kinds_labels_and_missing_codes():
     assert "<td>1 = low &lt; 2 = high; missing: 9</td>" in BOOK._repr_html_()
 
 
+def test_many_levels_are_printed_in_brief():
+    own = dp.Categorical({j: f"level {j}" for j in range(40)}, missing=[-1])
+    line = str(dp.codebook(x=own)).splitlines()[1]
+    assert line.startswith("x         categorical  0 = level 0 | 1 = level 1 | ")
+    assert line.endswith(" ... (40 levels); missing: -1")
+    assert len(line) < 130
+    assert own.describe().count("|") == 39
+
+
 def test_bounds_of_whole_numbers_are_whole_and_printed_so():
     assert repr(dp.Integer(0.0, np.int64(15))) == (
         "Integer(lower=0, upper=15, label='', unit='', missing=())"
@@ -232,3 +241,45 @@ def test_files_of_before_are_read():
 def test_hostile_entries_are_refused_by_name(entry):
     with pytest.raises(CodebookError, match="variable 'x'"):
         from_plain("x", entry)
+
+
+ODD = [
+    *(None, True, 0, -1, 10**400, 0.5, math.nan, math.inf, "", "x", "2001-01-01", "\x1b[31m"),
+    *("\ud800", [], {}, [[]], [None], ["x", "x"], {"x": 1}, {"1": "one"}, [1, 2, 3]),
+]
+
+
+def _places(plain):
+    """All places in a file, as the keys that lead to them."""
+    yield ()
+    items = plain.items() if isinstance(plain, dict) else enumerate(plain)
+    for key, inner in items:
+        yield from ((key, *more) for more in (_places(inner) if _holds(inner) else [()]))
+
+
+def _holds(plain):
+    return isinstance(plain, dict | list)
+
+
+def test_a_file_with_anything_anywhere_is_read_or_refused():
+    plain = json.loads(json.dumps(BOOK.to_dict()))
+    places = list(_places(plain))
+    assert len(places) > 30
+    for odd in ODD:
+        for *way, last in filter(None, places):
+            changed = json.loads(json.dumps(plain))
+            inner = changed
+            for key in way:
+                inner = inner[key]
+            inner[last] = odd
+            text = _read(changed)
+            assert len(text) < 5000
+            text.encode()
+
+
+def _read(plain):
+    """What a file prints as, or why it does not."""
+    try:
+        return str(Codebook.from_dict(plain))
+    except CodebookError as refused:
+        return str(refused)

@@ -34,6 +34,18 @@ def test_pairs_are_neighbours(make, adjacency):
             assert len(right) == len(left) + 1
 
 
+def test_all_kinds_of_variables_have_neighbours():
+    book = dp.codebook(
+        k=dp.Integer(0, 9, missing=[-9]),
+        d=dp.Date("2001-01-01", "2001-12-31"),
+        b=dp.Boolean(),
+        e=dp.Categorical({1: "low", 2: "high"}, ordered=True),
+    )
+    for make in (worst_pairs, neighbouring_tables):
+        cells = {cell for pair in make("~ .", book) for cell in pair.rows["d"]}
+        assert {"2001-01-01", "2001-12-31"} <= cells
+
+
 def test_every_kind_of_row_is_tried():
     names = " ".join(pair.name for pair in worst_pairs("~ .", BOOK))
     for word in ("none", "opposite", "orthogonal", "45 degrees", "bounds", "infinite", "unlisted"):
