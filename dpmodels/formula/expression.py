@@ -12,20 +12,20 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 
 import numpy as np
 import patsy
 
 from dpmodels.dates import Date
 from dpmodels.errors import FormulaError, UnknownVariable, shorten
+from dpmodels.formula.bins import by_whole_numbers
+from dpmodels.formula.comparison import COMPARED, compared
 from dpmodels.formula.functions import FUNCTIONS, INSTEAD, positive, power
 from dpmodels.formula.parse import ParsedFormula, folded, names_in, quoted_name, syntax, text_of
 from dpmodels.formula.values import (
     Category,
     Columns,
     Constant,
-    Evaluate,
     Real,
     Truth,
     Value,
@@ -34,7 +34,6 @@ from dpmodels.formula.values import (
     as_truth,
     in_days,
     number,
-    numbers,
 )
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Numeric
@@ -44,14 +43,8 @@ Book = Mapping[str, Declared]
 
 CONTRASTS = {name: getattr(patsy, name) for name in ("Treatment", "Sum", "Poly", "Helmert", "Diff")}
 
-_COMPARE: dict[type[ast.cmpop], Callable[..., Floats]] = {
-    ast.Lt: np.less,
-    ast.LtE: np.less_equal,
-    ast.Gt: np.greater,
-    ast.GtE: np.greater_equal,
-    ast.Eq: np.equal,
-    ast.NotEq: np.not_equal,
-}
+# A choice: so many whole numbers are levels.
+MOST_NUMBERS = 1_000
 
 
 def compile_factor(code: str, book: Book) -> Varying:
@@ -249,11 +242,24 @@ def _contrast_object(node: ast.expr, value: Category, book: Book) -> object:
 
 
 def as_category(value: Value, code: str) -> Category:
-    """Read a value as a category: categories and comparisons are, numbers are not."""
-    if isinstance(value, Truth):
-        return Category(value.code, (False, True), value.evaluate)
-    if isinstance(value, Category):
-        return value
+    """Read a value as a category: categories, comparisons and a few whole numbers are."""
+    match value:
+        case Truth():
+            return Category(value.code, (False, True), value.evaluate)
+        case Category():
+            return value
+        case Real(date=True):
+            raise FormulaError(
+                f"{shorten(code)!r}: {value.code} is a date; take C(year({value.code})), "
+                f"month({value.code}) or weekday({value.code}), or cut it at public days: "
+                f"cut({value.code}, ['2001-01-01', '2010-01-01', '2020-12-31'])"
+            )
+        case Real() if by_whole_numbers(value) and value.upper - value.lower < MOST_NUMBERS:
+            levels = tuple(range(int(value.lower), int(value.upper) + 1))
+            first = value.lower
+            return Category(
+                value.code, levels, lambda cols: np.rint(value.evaluate(cols) - first), ordered=True
+            )
     raise FormulaError(
         f"{shorten(code)!r}: {value.code} is a number; declare it as a list of levels in the "
         f"codebook, or cut it at public breaks: cut({value.code}, [0, 10, 20])"
@@ -329,63 +335,10 @@ def _corner_values(apply: Callable[..., Floats], a: Real, b: Real) -> list[float
 
 def _comparison(node: ast.Compare, book: Book) -> Truth:
     code = text_of(node)
-    if len(node.ops) != 1 or not isinstance(node.ops[0], (*_COMPARE, ast.In, ast.NotIn)):
+    if len(node.ops) != 1 or not isinstance(node.ops[0], COMPARED):
         raise FormulaError(
             f"{code!r} in the formula: compare two things at a time with < <= > >= == != or in, "
             "and join with &, for example (a > 1) & (a < 5)"
         )
-    op = node.ops[0]
     left, right = _compile(node.left, book), _compile(node.comparators[0], book)
-    if isinstance(op, ast.In | ast.NotIn):
-        return _membership(code, left, right, isinstance(op, ast.In))
-    if isinstance(left, Category) or isinstance(right, Category):
-        return _level_comparison(code, op, left, right)
-    a, b = as_real(in_days(left, right)), as_real(in_days(right, left))
-    return _told(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
-
-
-def _told(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:
-    """Return whether a comparison of numbers holds, nan where one of them is missing."""
-
-    def holds(columns: Columns) -> Floats:
-        numbers = [side(columns) for side in sides]
-        missing = reduce(np.logical_or, map(np.isnan, numbers))
-        return np.where(missing, np.nan, compare(*numbers))
-
-    return Truth(code, holds)
-
-
-def _level_comparison(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
-    factor, other = (left, right) if isinstance(left, Category) else (right, left)
-    assert isinstance(factor, Category)
-    if not isinstance(other, Constant):
-        raise FormulaError(f"{code!r}: a category is compared with one of its levels")
-    wanted = factor.place(other, code)
-    if not (factor.ordered or isinstance(op, ast.Eq | ast.NotEq)):
-        raise FormulaError(
-            f"{code!r}: the levels of {factor.code} have no declared order; compare with one of "
-            "them by == or !=, or declare dp.Categorical(..., ordered=True)"
-        )
-    compare = _COMPARE[type(op)]
-    if factor is left:
-        return _told(code, lambda codes: compare(codes, wanted), factor.evaluate)
-    return _told(code, lambda codes: compare(wanted, codes), factor.evaluate)
-
-
-def _membership(code: str, left: Value, right: Value, among: bool) -> Truth:
-    """Return whether a value is one of a list, ``x in [1, 2]``."""
-    if not isinstance(right, Constant):
-        raise FormulaError(
-            f"{code!r}: what a value is looked for in is a list written in the formula, "
-            'for example region in ["north", "east"]'
-        )
-    if isinstance(left, Category):
-        held = right.value if isinstance(right.value, tuple) else (right.value,)
-        wanted = [float(left.place(Constant(repr(one), one), code)) for one in held]
-        own: Truth | Category | Real = left
-    else:
-        own = as_real(left)
-        listed = in_days(right, own)
-        assert isinstance(listed, Constant)
-        wanted = list(numbers(listed, code))
-    return _told(code, lambda values: np.isin(values, wanted) == among, own.evaluate)
+    return compared(code, node.ops[0], left, right)

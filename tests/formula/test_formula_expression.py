@@ -7,7 +7,7 @@ import dpmodels as dp
 from dpmodels.design.columns import converted
 from dpmodels.errors import FormulaError
 from dpmodels.formula import design
-from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.expression import as_category, compile_factor
 
 BOOK = dp.codebook(
     x=(0, 10),
@@ -139,3 +139,21 @@ def test_dates_are_cut_and_named_as_such():
     value = compile_factor("cut(day, ['2001-01-01', '2010-01-01', '2020-12-31'])", BOOK)
     assert value.levels == ("[2001-01-01, 2010-01-01]", "(2010-01-01, 2020-12-31]")
     np.testing.assert_array_equal(value.evaluate(COLUMNS), [0, 1, NAN, 1])
+
+
+def test_whole_numbers_are_levels_where_rows_are_grouped_by_them():
+    book = BOOK | {"zip": dp.Integer(0, 99_999), "half": dp.Numeric(0.5, 3.5, step=1)}
+    for code in ("k", "year(day)"):
+        number = compile_factor(code, BOOK)
+        own = as_category(number, code)
+        assert own.levels == tuple(range(int(number.lower), int(number.upper) + 1))
+        kept = number.evaluate(COLUMNS)
+        found = [own.levels[int(place)] for place in own.evaluate(COLUMNS)[~np.isnan(kept)]]
+        assert found == kept[~np.isnan(kept)].tolist()
+    assert design("~ C(k)", BOOK).names == tuple(f"C(k)[T.{j}]" for j in range(1, 10))
+    assert design("~ k", BOOK).names == ("k",)
+    for code in ("x", "zip", "half", "k + 1"):
+        with pytest.raises(FormulaError, match="is a number; declare it as a list of levels"):
+            as_category(compile_factor(code, book), code)
+    with pytest.raises(FormulaError, match=r"day is a date; take C\(year\(day\)\), month"):
+        as_category(compile_factor("day", BOOK), "day")
