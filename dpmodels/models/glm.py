@@ -58,7 +58,8 @@ def dp_glm(
     ----------
     formula : str
         For example ``"income ~ age + C(region)"``. With ``family="binomial"``
-        the response is a category of two levels, or a comparison such as
+        the response is a category of two levels, a number declared ``(0, 1)``
+        (rows of other values are incomplete), or a comparison such as
         ``wage > 20``; the probability of the second level is modelled.
     data : frame, mapping or path
         As for :func:`dp_pca`, but not an iterable of frames: the rows are read

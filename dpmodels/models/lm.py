@@ -65,7 +65,8 @@ def dp_lm(
     ----------
     formula : str
         Such as ``"income ~ age + C(sex)"``; ``y ~ .`` for all other variables
-        of the codebook.
+        of the codebook. ``y ~ x + offset(z)`` is a fit of ``y - z``, so named,
+        and predicts that.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook

@@ -14,7 +14,12 @@ from dpmodels.results.netcdf import file_bytes, open_saved
 from dpmodels.sites.letter import digest
 
 BOOK = dp.codebook(
-    a=dp.Numeric(0, 10, unit="m", label="a length"), b=(-1, 1), g=["p", "q", "r"], h=[0, 1]
+    a=dp.Numeric(0, 10, unit="m", label="a length", missing=[-9]),
+    b=(-1, 1),
+    g=["p", "q", "r"],
+    h=dp.Categorical({0: "no", 1: "yes"}, ordered=True, missing=[9]),
+    k=dp.Integer(0, 5),
+    d=dp.Date("2001-01-01", "2001-12-31", missing=["2001-06-01"]),
 )
 RNG = np.random.default_rng(5)
 ROWS = {
@@ -22,6 +27,8 @@ ROWS = {
     "b": RNG.uniform(-1, 1, 300),
     "g": RNG.choice(["p", "q", "r"], 300),
     "h": RNG.choice([0, 1], 300),
+    "k": RNG.integers(0, 6, 300),
+    "d": np.datetime64("2001-01-01") + RNG.integers(0, 365, 300),
 }
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
 PURE = {"codebook": BOOK, "eps": 2.0}
@@ -49,8 +56,10 @@ def results():
     yield dp.dp_mean("~ a", ROWS, **PURE, mechanism="paired")
     yield dp.dp_var("a ~ h", ROWS, **PURE)
     yield dp.dp_ttest("a ~ h", ROWS, **PURE)
-    yield dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5])
+    yield dp.dp_quantile("d ~ g", ROWS, **PURE, probs=[0.25, 0.5])
     yield dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4)
+    yield dp.dp_hist("~ d", ROWS, **PURE, breaks=4)
+    yield dp.dp_mean("year(d) ~ k", ROWS, **PURE)
     yield dp.dp_table("~ g + h", ROWS, **PURE)
     yield dp.dp_summary("h ~ a + g", ROWS, **APPROX)
 
@@ -58,7 +67,7 @@ def results():
 def letters(folder):
     """Letters of two sites, by protocol and verb: lists of bytes that combine."""
     ways = [("full", "pca", "~ a + b"), ("dpdispca", "pca", "~ a + b"), ("full", "lm", "a ~ b")]
-    ways += [("secure_sum", "mean", "a ~ g"), ("full", "hist", "~ a"), ("cape", "table", "~ g + h")]
+    ways += [("secure_sum", "mean", "a ~ g"), ("full", "hist", "~ d"), ("cape", "table", "~ k + h")]
     ways += [("full", "summary", "~ a + g"), ("secure_sum", "cov", "~ a + b")]
     for number, (protocol, verb, formula) in enumerate(ways):
         own = folder / str(number)
