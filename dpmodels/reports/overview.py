@@ -111,4 +111,6 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
         "each: noise_int(), conf_int()."
     )
+    dated = ("Means of dates are the nearest day; sd and noise are in days.",)
+    notes += dated * any(own.date for own in fit.call.tables)
     return [*notes, *range_note(*fit.call.tables)]

@@ -32,6 +32,9 @@ def test_table_one_has_dates_and_whole_bounds():
     text = lines(dp.dp_summary("~ d + k", ROWS, **HUGE))
     assert any(line.startswith("d, mean (sd) 2011-05-16 (") for line in text)
     assert "0 to 9 (k)" in " ".join(text)
+    assert "sd and noise are in days" in " ".join(text)
+    other = dp.dp_summary("~ k", ROWS, **HUGE)
+    assert "days" not in str(other.summary())
 
 
 def test_a_range_that_was_found_is_one_of_dates():
