@@ -182,7 +182,7 @@ class Categorical:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        labels = self.levels if isinstance(self.levels, Mapping) else self.labels
+        labels = _given(self.levels, self.labels)
         levels = tuple(as_level(level) for level in sequence("levels", self.levels))
         object.__setattr__(self, "levels", levels)
         check_levels(levels)
@@ -210,6 +210,17 @@ class Categorical:
         pairs = zip(self.levels, self.shown_levels, strict=True)
         texts = [str(a) if str(a) == str(b) else f"{a} = {b}" for a, b in pairs]
         return (" < " if self.ordered else " | ").join(texts) + said_missing(self.missing)
+
+
+def _given(levels: Any, labels: Any) -> Any:
+    """Return the labels where they are written."""
+    if not isinstance(levels, Mapping):
+        return labels
+    if labels:
+        raise CodebookError(
+            "levels are a mapping to their labels, and labels= is given too; write one of them"
+        )
+    return levels
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,11 @@ def test_labels_that_tables_could_not_print_are_refused(labels, said):
         dp.Categorical([1, 2], labels=labels)
 
 
+def test_labels_are_written_once():
+    with pytest.raises(CodebookError, match="labels= is given too"):
+        dp.Categorical({1: "low", 2: "high"}, labels=["a", "b"])
+
+
 def test_dtypes_of_pandas_are_declarations():
     dtype = pd.CategoricalDtype(["low", "high"], ordered=True)
     assert dp.codebook(x=dtype)["x"] == dp.Categorical(["low", "high"], ordered=True)

@@ -45,7 +45,7 @@ def syntax(code: str) -> ast.expr:
 
 
 # R's %in%, outside the texts of a formula, which are levels and names.
-_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|%\s*in\s*%""")
+_IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""")
 
 
 def _python_in(text: str) -> str:
