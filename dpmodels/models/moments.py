@@ -11,7 +11,7 @@ from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import scaled_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
+from dpmodels.privacy import WRITE_DELTA, Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
 from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsCall, MomentsResult
@@ -112,7 +112,7 @@ def moments_way(question: Question) -> Way[MomentsResult]:
     if isinstance(guarantee, PureDP):
         raise BudgetError(
             f"{guarantee.describe()}: dp_moments adds Gaussian noise, which has no pure guarantee: "
-            "write delta=1e-6, or budget=dp.ZCDP(rho)"
+            f"{WRITE_DELTA}, or budget=dp.ZCDP(rho)"
         )
     return scaled_way(question, COVARIANCE, _result, lawful=True)
 

@@ -18,7 +18,7 @@ from dpmodels.models.pca import pca_way
 from dpmodels.models.table import table_way
 from dpmodels.models.var import var_way
 from dpmodels.outside import Shape, conform
-from dpmodels.privacy import ZCDP, AdjacencyName, ApproxDP, Guarantee
+from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee
 from dpmodels.question import Question, asked
 from dpmodels.sites import SENT, LetterProtocol, SecureSum, named_protocol
 from dpmodels.sites.key_file import Seat, take_seat
@@ -90,7 +90,7 @@ def state(
     all_words = {**VERBS[verb].words, **words}
     question = asked(verb, formula, codebook, eps, delta, budget, adjacency, **all_words)
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
-        raise ArgumentError("sites add Gaussian noise: write delta=1e-6, or budget=dp.ZCDP(rho)")
+        raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
     terms = {**question.plain(), "protocol": protocol_terms(chosen), "session": session}
     # What the others could not read is said here, before it is paid for.
     read = json.loads(json.dumps({**terms, "keys": {site: ""}}))

@@ -2,6 +2,7 @@
 
 from dpmodels.privacy.account import Charge, charge, check_ledger
 from dpmodels.privacy.budget import (
+    WRITE_DELTA,
     ZCDP,
     Adjacency,
     AdjacencyName,
@@ -35,6 +36,7 @@ from dpmodels.privacy.lines import About, Entry
 from dpmodels.privacy.spent import Spent
 
 __all__ = [
+    "WRITE_DELTA",
     "ZCDP",
     "About",
     "Adjacency",

@@ -20,7 +20,12 @@ from typing import ClassVar, Final, Literal, cast
 from dpmodels.arguments import real, whole
 from dpmodels.errors import ArgumentError, BudgetError, said
 
-_WRITE_BUDGET: Final = "write eps=1.0, or eps=1.0, delta=1e-6, or budget=dp.ZCDP(0.1)"
+# A choice that a user makes: a default could only be taken from the number of rows.
+WRITE_DELTA: Final = "write delta=1e-6, a public number well below 1 over the number of rows"
+_WRITE_BUDGET: Final = (
+    "write eps=1.0 (the privacy loss: 0.1 is strict, 10 is loose), or eps=1.0, delta=1e-6 (delta "
+    "well below 1 over the number of rows), or budget=dp.ZCDP(0.1)"
+)
 
 
 def finite_number(name: str, value: object, write: str) -> float:

@@ -30,6 +30,7 @@ from scipy.special import erfcx, ndtr
 
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import (
+    WRITE_DELTA,
     ApproxDP,
     Guarantee,
     PureDP,
@@ -143,7 +144,7 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
     if isinstance(guarantee, PureDP):
         raise BudgetError(
             f"{guarantee.describe()}, delta = 0 is asked of a Gaussian mechanism, which has no "
-            "pure guarantee: write delta=1e-6, or budget=dp.ZCDP(rho); mechanism='auto' takes one "
+            f"pure guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho); mechanism='auto' takes one "
             "that needs no delta where there is one."
         )
     if isinstance(guarantee, ApproxDP):

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
 from dpmodels.frames.files import named_files, require_once
 from dpmodels.noise import source
-from dpmodels.privacy import Event, PureDP
+from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.question import Question
 from dpmodels.sites.protocol import SiteProtocol
 
@@ -87,7 +87,7 @@ class Parties:
         if isinstance(question.guarantee, PureDP):
             raise BudgetError(
                 f"protocol={name!r}: sites add Gaussian noise, which has no pure guarantee such as "
-                f"{question.guarantee.describe()}: write delta=1e-6, or budget=dp.ZCDP(rho), or "
+                f"{question.guarantee.describe()}: {WRITE_DELTA}, or budget=dp.ZCDP(rho), or "
                 "protocol='pooled', where one trusted aggregator takes any mechanism"
             )
         if not (isinstance(asked, str) and asked == "auto"):
