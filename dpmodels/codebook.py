@@ -10,16 +10,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
 from dpmodels.outside import parse, read_bytes
+from dpmodels.typing import AnyPath
 from dpmodels.variables import (
     FORM,
     Categorical,
-    Numeric,
     Variable,
     as_variable,
     from_plain,
@@ -32,6 +32,7 @@ from dpmodels.writing import write_whole
 MOST_BYTES = 64 * 2**20
 # A choice: so many characters of levels in the printed table.
 WIDEST = 72
+HEAD: Final = ("variable", "type", "declared", "unit", "label")
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
@@ -40,7 +41,7 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _brief(variable: Variable) -> str:
+def brief(variable: Variable) -> str:
     """Return what is declared, of many levels the first, how many there are and missing codes."""
     text = variable.describe()
     if not isinstance(variable, Categorical) or len(text) <= WIDEST:
@@ -84,9 +85,7 @@ class Codebook(Mapping[str, Variable]):
     def __init__(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         declared = {**(variables or {}), **named}
         for name in declared:
-            if not isinstance(name, str) or not name.strip():
-                raise CodebookError(f"variable name {name!r} is not a non-empty string")
-            check_writable("variable name", name)
+            check_name(name)
         self._variables = {name: as_variable(name, value) for name, value in declared.items()}
 
     @classmethod
@@ -165,40 +164,119 @@ class Codebook(Mapping[str, Variable]):
         CodebookError
             If the file is missing, is not JSON or declares something unusable.
         """
-        try:
-            declared = parse(read_bytes(path, MOST_BYTES))
-        except FrameError as error:
-            raise CodebookError(
-                f"codebook {str(path)!r} cannot be read as JSON ({error}); {FORM}"
-            ) from None
-        if not isinstance(declared, dict):
-            raise CodebookError(f"codebook {str(path)!r} is not a JSON object; {FORM}")
-        return cls.from_dict(declared)
+        return cls.from_dict(read_json(path))
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        head: list[tuple[str, ...]] = [("variable", "type", "declared", "unit", "label")]
-        for name, variable in self.items():
-            unit = variable.unit if isinstance(variable, Numeric) else ""
-            head.append((name, kind(variable), _brief(variable), unit, variable.label))
-        used = [j for j in range(5) if j < 3 or any(row[j] for row in head[1:])]
-        return [tuple(plain(row[j]) for j in used) for row in head]
+    def attach(self, data: Any) -> Any:
+        """Return a table with the codebook beside it, where every verb finds it.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame, pyarrow.Table or pyarrow.RecordBatch
+            It stays as it is; no row of it is copied or read. Frames of polars keep nothing beside
+            their columns: see :meth:`write_parquet`.
+
+        Returns
+        -------
+        The same kind of table
+            What pandas derives from it, such as a frame of some of its columns, carries the
+            codebook too.
+
+        Raises
+        ------
+        CodebookError
+            If nothing can travel with such a table.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> import pandas as pd
+        >>> table = dp.codebook(age=(0, 100)).attach(pd.DataFrame({"age": [41, 35, 62]}))
+        >>> list(table[["age"]].attrs)
+        ['dpmodels.codebook/1']
+        """
+        from dpmodels.carried import attached
+
+        return attached(self.to_dict(), data)
+
+    def write_parquet(self, data: Any, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write a table in memory as a Parquet file that carries the codebook in its footer.
+
+        Parameters
+        ----------
+        data : DataFrame
+            Of pandas, polars or pyarrow.
+        path : path
+            A new file, written whole or not at all.
+        overwrite : bool, default False
+            Whether a file that is there already is replaced.
+
+        Raises
+        ------
+        ArgumentError, FrameError
+            If the file cannot be written, or `data` is no such table.
+        """
+        from dpmodels.carried import write_parquet
+
+        write_parquet(self.to_dict(), data, path, overwrite=overwrite)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        units = {name: getattr(variable, "unit", "") for name, variable in self.items()}
+        return [
+            (name, kind(variable), brief(variable), units[name], variable.label)
+            for name, variable in self.items()
+        ]
 
     def __repr__(self) -> str:
-        cells = self._cells()
-        widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
-        lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        return as_text(self._rows())
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
-        )
-        return (
-            "<table><thead><tr>"
-            + "".join(f"<th>{cell}</th>" for cell in head)
-            + f"</tr></thead><tbody>{rows}</tbody></table>"
-        )
+        return as_html(self._rows())
+
+
+def check_name(name: object) -> None:
+    """Refuse what is no name of a variable."""
+    if not isinstance(name, str) or not name.strip():
+        raise CodebookError(f"variable name {name!r} is not a non-empty string")
+    check_writable("variable name", name)
+
+
+def read_json(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read the JSON object of a codebook; CodebookError if the file holds none."""
+    try:
+        declared = parse(read_bytes(path, MOST_BYTES))
+    except FrameError as error:
+        raise CodebookError(
+            f"codebook {str(path)!r} cannot be read as JSON ({error}); {FORM}"
+        ) from None
+    if not isinstance(declared, dict):
+        raise CodebookError(f"codebook {str(path)!r} is not a JSON object; {FORM}")
+    return declared
+
+
+def as_text(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> str:
+    """Lay out lines on variables, without columns after the third that are empty in all."""
+    cells = _cells(rows, head)
+    widths = [max(len(row[j]) for row in cells) for j in range(len(cells[0]))]
+    lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def as_html(rows: list[tuple[str, ...]]) -> str:
+    """Lay out the same as a table of HTML."""
+    head, *body = _cells(rows, HEAD)
+    cells = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
+    )
+    return (
+        "<table><thead><tr>"
+        + "".join(f"<th>{cell}</th>" for cell in head)
+        + f"</tr></thead><tbody>{cells}</tbody></table>"
+    )
+
+
+def _cells(rows: list[tuple[str, ...]], head: tuple[str, ...]) -> list[tuple[str, ...]]:
+    used = [j for j in range(5) if j < 3 or any(row[j] for row in rows)]
+    return [tuple(plain(row[j]) for j in used) for row in (head, *rows)]
 
 
 codebook = Codebook

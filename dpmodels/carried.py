@@ -1,0 +1,129 @@
+"""Codebooks that travel with tables, in what pandas and Arrow keep beside the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+
+from dpmodels.errors import CodebookError, FrameError
+from dpmodels.outside import parse
+from dpmodels.typing import AnyPath
+from dpmodels.writing import require_target, write_whole
+
+# The version of what stands under the name; another one is another name.
+KEY: Final = "dpmodels.codebook/1"
+_ANY_VERSION: Final = KEY.partition("/")[0] + "/"
+# Where pandas writes what a frame carries, as JSON.
+_OF_PANDAS: Final = b"PANDAS_ATTRS"
+MOST_CHARACTERS: Final = 2**24
+
+
+def attached(declared: Mapping[str, Any], data: Any) -> Any:
+    """Return the same table with a codebook's plain values beside it; no row is copied or read."""
+    text = json.dumps(declared)
+    if nw.dependencies.is_pandas_dataframe(data):
+        own = data.copy(deep=False)
+        own.attrs = {**data.attrs, KEY: text}
+        return own
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
+        return data.replace_schema_metadata({**(data.schema.metadata or {}), KEY: text})
+    raise CodebookError(
+        f"a codebook cannot travel with a table of type {type(data).__name__}, which keeps nothing "
+        "beside its columns; attach it to a pandas or pyarrow table, write cb.write_parquet(table, "
+        '"rows.parquet"), or say it once by dp.options(codebook=cb)'
+    )
+
+
+def write_parquet(
+    declared: Mapping[str, Any], data: Any, path: AnyPath, *, overwrite: bool = False
+) -> None:
+    """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
+    place = require_target(path, overwrite=overwrite)
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise FrameError(
+            'writing Parquet files needs pyarrow: pip install "dpmodels[arrow]"'
+        ) from None
+    try:
+        table = nw.from_native(data, eager_only=True).to_arrow()
+    except TypeError:
+        raise FrameError(
+            f"rows of type {type(data).__name__} cannot be written: give a DataFrame of pandas, "
+            "polars or pyarrow"
+        ) from None
+    own = attached(declared, table)
+    # pandas gives what stands here back as what its frame carries.
+    beside = json.dumps({KEY: own.schema.metadata[KEY.encode()].decode()})
+    whole = BytesIO()
+    parquet.write_table(
+        own.replace_schema_metadata({**own.schema.metadata, _OF_PANDAS: beside}), whole
+    )
+    write_whole(place, whole.getvalue(), overwrite=overwrite)
+
+
+def carried(data: Any) -> Any:
+    """Return the plain values that travel with a table in memory, None where there are none.
+
+    CodebookError if what stands under the name is no JSON, or of another version.
+    """
+    data = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(data):
+        return _found(data.attrs)
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(data, pyarrow.Table | pyarrow.RecordBatch):
+        return _of_schema(data.schema)
+    return None
+
+
+def carried_by_file(path: Path) -> Any:
+    """Return the plain values in the footer of a Parquet file; None where there are none."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        schema = parquet.read_schema(path)
+    except (ImportError, OSError, pa.ArrowException):
+        return None
+    return _of_schema(schema)
+
+
+def _of_schema(schema: Any) -> Any:
+    metadata = dict(schema.metadata or {})
+    beside = metadata.pop(_OF_PANDAS, b"{}")
+    own = {name.decode(errors="replace"): text for name, text in metadata.items()}
+    found = _found(own)
+    if found is not None or _ANY_VERSION.encode() not in beside:
+        return found
+    return _found(_parsed(beside))
+
+
+def _found(beside: Any) -> Any:
+    names = [name for name in beside if isinstance(name, str) and name.startswith(_ANY_VERSION)]
+    if KEY in names:
+        return _parsed(beside[KEY])
+    if names:
+        raise CodebookError(
+            f"the table carries a codebook of another version, {names[0]!r}, and {KEY!r} is read: "
+            "give codebook=, or attach it again"
+        )
+    return None
+
+
+def _parsed(text: object) -> Any:
+    content = text.encode(errors="replace") if isinstance(text, str) else text
+    try:
+        if not isinstance(content, bytes) or len(content) > MOST_CHARACTERS:
+            raise FrameError("it is no text, or too long")
+        return parse(content)
+    except FrameError as error:
+        raise CodebookError(
+            f"the codebook that travels with the table cannot be read ({error}): give codebook=, "
+            "or attach it again"
+        ) from None
