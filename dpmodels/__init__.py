@@ -2,6 +2,6 @@
 
 import lazy_loader as _lazy
 
-from dpmodels.codebook import codebook as codebook
+from dpmodels.dictionaries.door import codebook as codebook
 
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -3,8 +3,9 @@ from . import mechanisms as mechanisms
 from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
-from .codebook import codebook as codebook
 from .dates import Date as Date
+from .dictionaries.door import codebook as codebook
+from .dictionaries.draft import Draft as Draft
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
 from .models.flower import flower as flower
@@ -25,6 +26,7 @@ from .models.table import dp_table as dp_table
 from .models.ttest import dp_ttest as dp_ttest
 from .models.var import dp_var as dp_var
 from .noise import simulation as simulation
+from .options import options as options
 from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger

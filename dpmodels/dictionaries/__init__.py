@@ -1,0 +1,1 @@
+"""Data dictionaries of many formats, read as drafts of codebooks: never from rows."""

@@ -1,0 +1,39 @@
+"""What a file of SPSS, Stata or SAS says of its variables, read in a process of its own.
+
+Its text is run by :mod:`dpmodels.dictionaries.labelled`: a damaged file may crash the library that
+reads it, and has to leave the caller standing. It prints JSON and reads no row.
+"""
+
+import contextlib
+import json
+import sys
+
+
+def main(path: str, reader: str, more: str) -> None:
+    """Print a list for each variable: name, label, type, format, measure, labels, missing."""
+    # Memory is held within a limit where the system has one.
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+    import pyreadstat
+
+    read = getattr(pyreadstat, reader)
+    _, told = read(path, metadataonly=True, output_format="dict", **json.loads(more))
+    variables = [
+        {
+            "name": name,
+            "label": told.column_names_to_labels.get(name) or "",
+            "type": told.readstat_variable_types.get(name) or "",
+            "format": told.original_variable_types.get(name) or "",
+            "measure": told.variable_measure.get(name) or "",
+            "labels": list(told.variable_value_labels.get(name, {}).items()),
+            "missing": [[own["lo"], own["hi"]] for own in told.missing_ranges.get(name, ())],
+        }
+        for name in told.column_names
+    ]
+    sys.stdout.write(json.dumps(variables))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

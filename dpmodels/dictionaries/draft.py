@@ -1,0 +1,255 @@
+"""Drafts: codebooks of which some bounds or levels are not known yet."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from html import escape
+from typing import Any, Final
+
+from dpmodels.codebook import Codebook, as_html, as_text, brief, check_name, read_json
+from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
+from dpmodels.errors import CodebookError, shorten
+from dpmodels.labels import plain
+from dpmodels.levels import check_writable
+from dpmodels.typing import AnyPath
+from dpmodels.writing import write_whole
+
+# A formula that speaks of all variables, or of those whose names are alike.
+_ALL: Final = re.compile(r"(?<![\w.)\]])\.(?![\w.])|\b(?:starts_with|ends_with|contains)\s*\(")
+
+
+class Draft(Mapping[str, Entry]):
+    """A codebook to be: what public sources say of variables, with ``?`` for what they do not.
+
+    Made by ``dp.codebook.draft``. It may be given to a verb as a codebook; there, and in
+    :meth:`codebook`, a ``?`` is refused by name.
+
+    Parameters
+    ----------
+    entries : mapping
+        What is known of each variable, by name.
+    source : str, optional
+        Where it comes from, for printing.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> draft = dp.codebook.draft({"age": "int64", "smokes": "bool"})
+    >>> print(draft)
+    variable  type     declared
+    age       integer  ?
+    smokes    boolean  False | True
+    Not known (?): 'age'; draft.complete(age=(lower, upper))
+    >>> draft.complete(age=(0, 110)).codebook()["age"] == dp.Integer(0, 110)
+    True
+    """
+
+    def __init__(self, entries: Mapping[str, Entry], source: str = "") -> None:
+        for name, entry in entries.items():
+            check_name(name)
+            for text in (entry.label, entry.unit):
+                check_writable(f"variable {name!r}: label or unit", text)
+        self._entries = {
+            name: Entry.of(entry.variable(name)) if entry.known else entry
+            for name, entry in entries.items()
+        }
+        self.source = source
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Draft) and self._entries == other._entries
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __or__(self, other: Mapping[str, Any]) -> Draft:
+        """Return what two drafts say together; where they disagree they are refused by name."""
+        right = other if isinstance(other, Draft) else Draft(of_declared(other))
+        try:
+            both = {name: joined(name, self[name], right[name]) for name in self if name in right}
+        except CodebookError as error:
+            raise CodebookError(f"{self._said()} and {right._said()}: {error}") from None
+        both = {**self, **right, **both}
+        return Draft(both, ", ".join(dict.fromkeys(filter(None, (self.source, right.source)))))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the variables of which something is not known."""
+        return tuple(name for name, entry in self.items() if not entry.known)
+
+    def complete(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> Draft:
+        """Return the draft with declarations in place of what it says of range or levels.
+
+        Parameters
+        ----------
+        variables : mapping, optional
+            Declarations by name, for names that are not Python identifiers.
+        **named
+            Declarations by name, as for ``dp.codebook``. Of a variable that the draft calls a whole
+            number, bounds are those of one; its label, unit and missing codes are kept where the
+            declaration gives none.
+
+        Returns
+        -------
+        Draft
+
+        Raises
+        ------
+        CodebookError
+            If the draft has no such variable, or the declaration cannot be used.
+        """
+        declared = {**(variables or {}), **named}
+        for name in declared:
+            self._require(name)
+        done = {name: self[name].completed(name, own) for name, own in declared.items()}
+        return Draft({**self._entries, **done}, self.source)
+
+    def select(self, names: Iterable[str]) -> Draft:
+        """Return the draft of some of the variables.
+
+        Raises
+        ------
+        CodebookError
+            If a name is not in the draft.
+        """
+        wanted = list(names)
+        for name in wanted:
+            self._require(name)
+        return Draft({name: self[name] for name in wanted}, self.source)
+
+    def codebook(self) -> Codebook:
+        """Return the codebook.
+
+        Raises
+        ------
+        CodebookError
+            While something is not known; the message names the variables.
+        """
+        self._refuse(self.unknown)
+        return Codebook({name: entry.variable(name) for name, entry in self.items()})
+
+    def codebook_for(self, formula: object) -> Codebook:
+        """Return the codebook of what is known, if it is all that a formula speaks of.
+
+        Raises
+        ------
+        CodebookError
+            If something that the formula names is not known, or anything is not where it speaks of
+            all variables.
+        """
+        text = formula if isinstance(formula, str) else ""
+        named = [name for name in self.unknown if _names(text, name)]
+        self._refuse(self.unknown if not text or _ALL.search(text) else named)
+        known = {name: entry.variable(name) for name, entry in self.items() if entry.known}
+        return Codebook(known)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
+        return {name: plain_of(name, entry) for name, entry in self.items()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], source: str = "") -> Draft:
+        """Read what :meth:`to_dict` wrote, or what a codebook's did.
+
+        Raises
+        ------
+        CodebookError
+            If it is neither.
+        """
+        return cls({name: entry_of(name, own) for name, own in plain.items()}, source)
+
+    def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write the draft as JSON, whole or not at all; without ``?`` it is a codebook's file.
+
+        Raises
+        ------
+        ArgumentError, FrameError
+            If it cannot be written, or the file is there already and `overwrite` is False.
+        """
+        text = json.dumps(self.to_dict(), indent=2) + "\n"
+        write_whole(path, text.encode(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: AnyPath) -> Draft:
+        """Read a draft, or a codebook, from JSON.
+
+        Raises
+        ------
+        CodebookError
+            If the file is missing, is not JSON or declares something unusable.
+        """
+        return cls.from_dict(read_json(path), str(path))
+
+    def _require(self, name: str) -> None:
+        if name not in self:
+            near = get_close_matches(str(name), list(self), n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise CodebookError(
+                f"the draft has no variable {shorten(repr(name))}{meant}: complete what it has, or "
+                "add others by draft | dp.codebook(...)"
+            )
+
+    def _refuse(self, unknown: Iterable[str]) -> None:
+        names = list(unknown)
+        if names:
+            raise CodebookError(
+                f"the draft does not know the bounds or levels of {_listed(names)}: declare them "
+                f"from knowledge, never from rows: {self._instead(names)}; or leave variables out: "
+                "draft.select([...])"
+            )
+
+    def _instead(self, names: list[str]) -> str:
+        words = ", ".join(self[name].instead(name) for name in names[:3])
+        return f"draft.complete({words}{', ...' if len(names) > 3 else ''})"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (name, own.kind or UNKNOWN, _told(name, own), own.unit, own.label)
+            for name, own in self.items()
+        ]
+
+    def _said(self) -> str:
+        return self.source or "the declarations"
+
+    def _notes(self) -> list[str]:
+        names = list(self.unknown)
+        left = f"Not known (?): {_listed(names)}; {self._instead(names)}" if names else ""
+        return [
+            note for note in (self.source and f"From {plain(self.source)}", plain(left)) if note
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join([as_text(self._rows()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        return as_html(self._rows()) + notes
+
+
+def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
+    """Return the entries of declarations, as ``dp.codebook`` takes them."""
+    return {name: Entry.of(variable) for name, variable in Codebook(declared).items()}
+
+
+def _told(name: str, own: Entry) -> str:
+    return brief(own.variable(name)) if own.known else own.describe(name)
+
+
+def _names(formula: str, name: str) -> bool:
+    """Tell whether a formula may name a variable, quoted or not."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", formula) is not None
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:10])
+    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown

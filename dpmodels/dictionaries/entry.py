@@ -1,0 +1,289 @@
+"""What a dictionary says of one variable, which may be less than a codebook needs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields, replace
+from datetime import date
+from typing import Any, Final, Literal, NoReturn
+
+from dpmodels.dates import Date
+from dpmodels.dictionaries.words import codes_between
+from dpmodels.errors import CodebookError, FrameError, shorten
+from dpmodels.levels import Level, said_missing
+from dpmodels.outside import conform
+from dpmodels.variables import (
+    Boolean,
+    Categorical,
+    Integer,
+    Numeric,
+    Variable,
+    as_variable,
+    from_plain,
+    to_plain,
+)
+
+UNKNOWN: Final = "?"
+# The types that a dictionary may name, and how one that is not known of is declared.
+TYPES: Final[dict[str, tuple[type[Any], str]]] = {
+    "numeric": (Numeric, "(lower, upper)"),
+    "integer": (Integer, "(lower, upper)"),
+    "date": (Date, '("2001-01-01", "2020-12-31")'),
+    "boolean": (Boolean, "dp.Boolean()"),
+    "categorical": (Categorical, '["low", "high"]'),
+}
+_COMPARED: Final = ("lower", "upper", "step", "levels", "labels", "missing", "unit")
+# What the label of a variable says whose bounds were read off public rows.
+PUBLIC_ROWS: Final = "from a public sample"
+_NUMBERS: Final = frozenset({"numeric", "integer"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Facts of a variable, named as in its declaration; what is None or empty is not known."""
+
+    kind: str = ""  # One of TYPES
+    lower: Any = None
+    upper: Any = None
+    step: float = 0.0
+    levels: tuple[Level, ...] = ()
+    labels: tuple[str, ...] = ()
+    ordered: bool = False
+    missing: tuple[Level, ...] = ()
+    label: str = ""
+    unit: str = ""
+
+    @classmethod
+    def of(cls, variable: Variable) -> Entry:
+        """Return the facts of a declared variable."""
+        held = {f.name: getattr(variable, f.name) for f in fields(cls) if hasattr(variable, f.name)}
+        kinds = (kind for kind, (made, _) in TYPES.items() if type(variable) is made)
+        return cls(**held, kind=next(kinds))
+
+    @property
+    def known(self) -> bool:
+        """Whether all is known that a codebook needs."""
+        if self.kind == "categorical":
+            return len(self.levels) > 1
+        ends = self.lower is not None and self.upper is not None
+        return self.kind == "boolean" or (self.kind in TYPES and ends)
+
+    def variable(self, name: str) -> Variable:
+        """Return the declaration; CodebookError, by name, where it is not known or is none."""
+        if not self.known:
+            raise CodebookError(f"variable {name!r} is not known: {self.instead(name)}")
+        made, _ = TYPES[self.kind]
+        words = {own.name for own in fields(made) if own.init}
+        held = {own.name: getattr(self, own.name) for own in fields(self) if own.name in words}
+        try:
+            variable: Variable = made(**held)
+        except CodebookError as error:
+            raise CodebookError(f"variable {name!r}: {error}") from None
+        return variable
+
+    def describe(self, name: str) -> str:
+        """Return the declared range or levels, with a ``?`` for what is not known."""
+        if self.known:
+            return self.variable(name).describe()
+        ends = [_shown(end) for end in (self.lower, self.upper)]
+        told = UNKNOWN if ends == [UNKNOWN] * 2 else " to ".join(ends)
+        return told + said_missing(self.missing)
+
+    def instead(self, name: str) -> str:
+        """Say what to write for what is not known, as a word of a call."""
+        _, example = TYPES.get(self.kind, TYPES["numeric"])
+        return f"{name}={example}" if name.isidentifier() else f"**{{{name!r}: {example}}}"
+
+    def completed(self, name: str, declared: Any) -> Entry:
+        """Return the entry with a declaration in place of what was known of range and levels."""
+        if isinstance(declared, dict):
+            declared = Categorical(declared)  # type: ignore[arg-type]
+        own = Entry.of(as_variable(name, declared))
+        if isinstance(declared, tuple) and (own.kind, self.kind) == ("numeric", "integer"):
+            own = replace(own, kind="integer", step=1.0)
+        return replace(
+            own,
+            label=own.label or _worded(self.label),
+            unit=own.unit or self.unit,
+            missing=own.missing or self.missing,
+        )
+
+
+_UNGIVEN: Final = {own.name: own.default for own in fields(Entry)}
+
+
+def joined(name: str, one: Entry, other: Entry) -> Entry:
+    """Return what two entries of one variable say together; CodebookError where they disagree.
+
+    Of two labels the first is kept, as they are worded freely; that bounds are those of public rows
+    is said whichever label says it.
+    """
+    for word in _COMPARED:
+        first, second = getattr(one, word), getattr(other, word)
+        if _given(word, first) and _given(word, second) and first != second:
+            _disagree(name, word, first, second)
+    held = {own.name: getattr(one, own.name) for own in fields(Entry)}
+    held |= {word: getattr(other, word) for word, own in held.items() if not _given(word, own)}
+    held["kind"] = _kind(name, one, other)
+    label = _worded(one.label) or _worded(other.label)
+    sample = PUBLIC_ROWS if PUBLIC_ROWS in one.label + other.label else ""
+    return settled(name, Entry(**{**held, "label": "; ".join(filter(None, (label, sample)))}))
+
+
+def settled(name: str, entry: Entry) -> Entry:
+    """Return an entry with one type: a number has a range, a category levels.
+
+    Missing codes are no levels. Labelled values of a number with a range are its levels if there is
+    one for each whole number of the range; else those outside the range stand for missing values,
+    as in surveys, where ``-9`` is labelled "refused". Of a category a range says no more than its
+    levels, and stands for whole numbers where it has none.
+    """
+    kept = [place for place, level in enumerate(entry.levels) if level not in entry.missing]
+    levels = tuple(entry.levels[place] for place in kept)
+    labels = tuple(entry.labels[place] for place in kept) if entry.labels else ()
+    entry = replace(entry, levels=levels, labels=_unlike(levels, labels))
+    ends = entry.lower is not None and entry.upper is not None
+    if entry.kind == "categorical" and not levels and ends:
+        listed = tuple(codes_between(entry.lower, entry.upper, ()))
+        return replace(entry, levels=listed, lower=None, upper=None)
+    if entry.kind in ("boolean", "date") or (not levels and entry.kind):
+        return entry
+    numbers = all(_is_number(level) for level in levels)
+    if not levels or (entry.kind in _NUMBERS and len(levels) < 2 and not ends):
+        bounded = entry.lower is not None or entry.upper is not None
+        return replace(
+            entry, kind=entry.kind or ("numeric" if bounded else ""), levels=(), labels=()
+        )
+    if not ends or not numbers:
+        return replace(entry, kind="categorical", lower=None, upper=None)
+    inside = [level for level in levels if entry.lower <= level <= entry.upper]
+    if entry.kind == "categorical" or len(inside) == entry.upper - entry.lower + 1:
+        if len(inside) < len(levels):
+            _disagree(name, "levels", levels, f"a range {entry.describe(name)}")
+        return replace(entry, kind="categorical", lower=None, upper=None)
+    codes = tuple(level for level in levels if level not in inside)
+    return replace(
+        entry,
+        kind=entry.kind or "numeric",
+        levels=(),
+        labels=(),
+        missing=(*entry.missing, *codes),
+    )
+
+
+def plain_of(name: str, entry: Entry) -> dict[str, Any]:
+    """Return JSON values: those of a codebook, with ``"?"`` for what is not known."""
+    if entry.known:
+        return to_plain(entry.variable(name))
+    made: dict[str, Any] = {}
+    if entry.kind not in ("numeric", "categorical"):
+        made["type"] = entry.kind or UNKNOWN
+    if entry.kind == "categorical":
+        made["levels"] = UNKNOWN
+    elif entry.kind:
+        ends = (entry.lower, entry.upper)
+        made["range"] = [
+            UNKNOWN if end is None else str(end) if entry.kind == "date" else end for end in ends
+        ]
+    unit = entry.unit if entry.kind in _NUMBERS else ""
+    made |= {"label": entry.label, "unit": unit, "missing": list(entry.missing)}
+    return {word: value for word, value in made.items() if value}
+
+
+def entry_of(name: str, plain: Any) -> Entry:
+    """Read JSON values of a draft or of a codebook; CodebookError, by name, if they are neither."""
+    partly = isinstance(plain, dict) and (
+        UNKNOWN in (plain.get("type"), plain.get("levels"), plain.get("range"))
+        or UNKNOWN in (plain.get("range") or ())
+    )
+    if not partly:
+        return Entry.of(from_plain(name, plain))
+    try:
+        held = conform({word: _SHAPES.get(word, _no_word) for word in plain}, plain, "")
+    except FrameError as error:
+        raise CodebookError(f"variable {name!r}: {error}") from None
+    implied = "categorical" if "levels" in held else "numeric"
+    kind = held.get("type", implied)
+    ends = held.get("range", UNKNOWN)
+    lower, upper = (None, None) if ends == UNKNOWN else (_end(name, kind, end) for end in ends)
+    return Entry(
+        kind="" if kind == UNKNOWN else kind,
+        lower=lower,
+        upper=upper,
+        **{word: held[word] for word in ("label", "unit", "missing") if word in held},
+    )
+
+
+def _no_word(plain: object) -> object:
+    raise FrameError("is no word of a variable")
+
+
+_SHAPES: Final[dict[str, Any]] = {
+    "type": Literal["?", "numeric", "integer", "date", "boolean", "categorical"],
+    "range": Literal["?"] | tuple[float | str, float | str],
+    "levels": Literal["?"],
+    "label": str,
+    "unit": str,
+    "missing": tuple[float | str, ...],
+}
+
+
+def _end(name: str, kind: str, plain: Any) -> Any:
+    if plain == UNKNOWN:
+        return None
+    try:
+        return date.fromisoformat(plain) if kind == "date" else float(plain)
+    except (TypeError, ValueError):
+        raise CodebookError(
+            f"variable {name!r}: {shorten(repr(plain))} is no end of a range; write a number, a "
+            'date such as "2001-12-31", or "?" where it is not known'
+        ) from None
+
+
+def _worded(label: str) -> str:
+    return label.removesuffix(PUBLIC_ROWS).removesuffix("; ")
+
+
+def _given(word: str, value: Any) -> bool:
+    return bool(value != _UNGIVEN[word])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unlike(levels: tuple[Level, ...], labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Return labels of levels, a level in place of each that a table could not tell from others."""
+    texts = tuple(map(str, levels))
+    shown = labels or texts
+    counts = Counter([*shown, *texts])
+    pairs = zip(texts, shown, strict=True)
+    told = tuple(label if label.strip() and counts[label] == 1 else text for text, label in pairs)
+    return () if told == texts else told
+
+
+def _kind(name: str, one: Entry, other: Entry) -> str:
+    """Return the one type of two entries, the narrower of two that fit."""
+    kinds = {one.kind, other.kind} - {""}
+    levels = one.levels or other.levels
+    if len(kinds) < 2:
+        return next(iter(kinds), "")
+    if kinds == _NUMBERS:
+        return "integer"
+    if "boolean" in kinds and kinds <= {"boolean", "numeric", "integer", "categorical"}:
+        return "categorical" if levels and "categorical" in kinds else "boolean"
+    if "categorical" in kinds and "date" not in kinds and levels and all(map(_is_number, levels)):
+        return "categorical"
+    _disagree(name, "type", one.kind, other.kind)
+
+
+def _disagree(name: str, word: str, first: object, second: object) -> NoReturn:
+    told = (shorten(str(list(own) if isinstance(own, tuple) else own)) for own in (first, second))
+    raise CodebookError(
+        f"variable {name!r} has two entries that disagree: {word} {' and '.join(told)}; keep one "
+        "of them, or correct the other"
+    )
+
+
+def _shown(end: Any) -> str:
+    return UNKNOWN if end is None else f"{end:,.10g}" if _is_number(end) else str(end)

@@ -1,0 +1,128 @@
+"""What files of SPSS, Stata and SAS say of their variables; the rows in them are not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from dpmodels.codebook import MOST_BYTES
+from dpmodels.dictionaries.entry import Entry, settled
+from dpmodels.dictionaries.words import codes_between, one_line
+from dpmodels.errors import CodebookError, FrameError
+from dpmodels.levels import Level
+from dpmodels.outside import conform, parse
+
+READERS: Final = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+# Of declared missing values SPSS's files tell only if they are to be kept.
+_MORE: Final = {"read_sav": {"user_missing": True}}
+_DAYS: Final = re.compile(r"[AEJS]?DATE|MMDDYY|DDMMYY|YYMMDD|%-?t[dcC]|E8601D")
+_SECONDS: Final = 60
+
+
+def _printed(plain: object) -> str:
+    if not isinstance(plain, str):
+        raise FrameError("expected a text")
+    return one_line(plain)
+
+
+_Text = Annotated[str, _printed]
+_Code = float | str
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a file says of a variable, as the other process prints it."""
+
+    name: str
+    label: _Text
+    type: str
+    format: str
+    measure: str
+    labels: tuple[tuple[_Code, _Text], ...]
+    missing: tuple[tuple[_Code, _Code], ...]
+
+
+def read_labelled(path: Path) -> dict[str, Entry]:
+    """Read names, labels, labels of values and codes of missing values: what people declared.
+
+    How wide a number is stored is no declaration, since software may choose it by the rows.
+    """
+    where = repr(str(path))
+    if find_spec("pyreadstat") is None:
+        raise CodebookError(
+            'reading files of SPSS, Stata and SAS needs pyreadstat: pip install "dpmodels[labels]"'
+        )
+    if not path.is_file():
+        raise CodebookError(f"there is no file {where}: check the path and the working folder")
+    try:
+        told = conform([_Told], parse(_told(path)), "")
+    except (FrameError, subprocess.SubprocessError, OSError):
+        raise CodebookError(
+            f"{where} is damaged, or is not what its suffix says: write it anew"
+        ) from None
+    return {own.name: _entry(own) for own in told}
+
+
+def _told(path: Path) -> bytes:
+    """Return what another process prints of a file."""
+    reader = READERS[path.suffix.lower()]
+    script = Path(__file__).with_name("apart.py").read_text("utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script, str(path), reader, json.dumps(_MORE.get(reader, {}))],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=_SECONDS,
+        check=True,
+    )
+    if len(done.stdout) > MOST_BYTES:
+        raise FrameError("it says too much")
+    return done.stdout
+
+
+def _entry(told: _Told) -> Entry:
+    text, scale = told.type == "string", told.measure == "scale"
+    # Labelled letters are Stata's missing values, which every reader takes for such.
+    listed = {
+        _level(code): label for code, label in told.labels if text or not isinstance(code, str)
+    }
+    missing: list[Level] = []
+    for lower, upper in told.missing:
+        if isinstance(lower, str) or isinstance(upper, str) or lower == upper:
+            missing.append(_level(lower))
+        else:
+            missing += codes_between(lower, upper, listed)
+    if scale:
+        listed = {}
+    days = _DAYS.match(told.format) is not None
+    return settled(
+        told.name,
+        Entry(
+            kind="date" if days else "categorical" if text else "numeric",
+            levels=tuple(listed),
+            labels=tuple(listed.values()),
+            missing=tuple(missing),
+            label=told.label,
+            ordered=told.measure == "ordinal",
+        ),
+    )
+
+
+def _level(code: Any) -> Level:
+    whole = isinstance(code, float) and code.is_integer()
+    level: Level = int(code) if whole else code
+    return level

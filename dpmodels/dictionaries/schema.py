@@ -1,0 +1,169 @@
+"""Names and types of tables: the schema of a frame or of a Parquet file, and never a value.
+
+A type tells of numbers, text, truth values or days. Levels it tells of only where they were
+declared, as those of polars' ``Enum``: the categories of pandas and Arrow are commonly made of the
+rows, so that one row more would be one level more. Nor does the width of a number tell of whole
+numbers, which become others where software meets an empty cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from dpmodels.dictionaries.entry import Entry, settled
+from dpmodels.errors import CodebookError, FrameError
+from dpmodels.variables import as_variable
+
+_KINDS: Final = {"b": "boolean", "i": "numeric", "u": "numeric", "f": "numeric", "M": "date"}
+_TEXTS: Final = ("U", "S", "T")
+
+
+def entries_of_types(types: Iterable[tuple[object, Any]]) -> dict[str, Entry]:
+    """Return entries of names and types; CodebookError where a name is none or stands twice."""
+    made: dict[str, Entry] = {}
+    for name, dtype in types:
+        if not isinstance(name, str) or name in made:
+            what = "twice" if name in made else "of a column, which is no text"
+            raise CodebookError(
+                f"the table has the name {name!r} {what}: rename its columns, each by a text of "
+                "its own"
+            )
+        levels = _declared_levels(dtype)
+        kind = "categorical" if levels else kind_of_dtype(dtype)
+        made[name] = settled(name, Entry(kind=kind, levels=levels))
+    return made
+
+
+def types_of(source: Any) -> list[tuple[object, Any]] | None:
+    """Return names and types of a table or a schema, None of anything else."""
+    polars, pyarrow = nw.dependencies.get_polars(), nw.dependencies.get_pyarrow()
+    if pyarrow is not None and isinstance(source, pyarrow.Schema):
+        return list(zip(source.names, source.types, strict=True))
+    if pyarrow is not None and isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
+        return types_of(source.schema)
+    if polars is not None and isinstance(source, polars.LazyFrame):
+        return list(source.collect_schema().items())
+    if polars is not None and isinstance(source, polars.DataFrame):
+        return list(source.schema.items())
+    if nw.dependencies.is_pandas_dataframe(source) or nw.dependencies.is_dask_dataframe(source):
+        return list(zip(source.columns, source.dtypes, strict=True))
+    return None
+
+
+def entries_of_dtypes(declared: Mapping[str, Any]) -> dict[str, Entry] | None:
+    """Return entries of types that people wrote by name, categories included; None of other values.
+
+    >>> entries_of_dtypes({"age": "int64"})["age"].kind, entries_of_dtypes({"age": [41, 35]})
+    ('integer', None)
+    """
+    types = {name: _dtype(own) for name, own in declared.items()}
+    if not types or any(own is None for own in types.values()):
+        return None
+    return {
+        name: entry_of_dtype(name, types[name], entry)
+        for name, entry in entries_of_types(types.items()).items()
+    }
+
+
+def entry_of_dtype(name: str, dtype: Any, entry: Entry) -> Entry:
+    """Return an entry with what a type says where a person wrote it: whole numbers, categories."""
+    if getattr(dtype, "categories", None) is not None and not hasattr(dtype, "is_temporal"):
+        return Entry.of(as_variable(name, dtype))
+    whole = getattr(dtype, "kind", "") in ("i", "u") and entry.kind == "numeric"
+    return replace(entry, kind="integer") if whole else entry
+
+
+def types_of_parquet(path: Path) -> list[tuple[object, Any]]:
+    """Return names and types of a Parquet file, of which the footer alone is read."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise FrameError(
+            'reading Parquet files needs pyarrow: pip install "dpmodels[arrow]"'
+        ) from None
+    try:
+        schema = parquet.read_schema(path)
+    except (pa.ArrowException, OSError):
+        raise CodebookError(
+            f"{str(path)!r} cannot be opened as a Parquet file: check the path, or write it anew"
+        ) from None
+    return list(zip(schema.names, schema.types, strict=True))
+
+
+def kind_of_dtype(dtype: Any) -> str:
+    """Return the type of variable that a column of a type holds; empty if it may hold anything."""
+    pandas = nw.dependencies.get_pandas()
+    if hasattr(dtype, "is_temporal"):
+        return _of_polars(dtype)
+    if _is_arrow(dtype):
+        return _of_arrow(dtype)
+    if pandas is not None and isinstance(dtype, pandas.ArrowDtype):
+        return _of_arrow(dtype.pyarrow_dtype)
+    if pandas is not None and isinstance(dtype, pandas.CategoricalDtype | pandas.StringDtype):
+        return "categorical"
+    if isinstance(dtype, type) and issubclass(dtype, date):
+        return "date"
+    kind = getattr(dtype, "kind", "")
+    return "categorical" if kind in _TEXTS else _KINDS.get(kind, "")
+
+
+def _of_polars(dtype: Any) -> str:
+    import polars as pl
+
+    if dtype == pl.Boolean:
+        return "boolean"
+    if dtype in (pl.Date, pl.Datetime):
+        return "date"
+    text = dtype in (pl.String, pl.Categorical, pl.Enum)
+    return "categorical" if text else "numeric" if dtype.is_numeric() else ""
+
+
+def _of_arrow(dtype: Any) -> str:
+    from pyarrow import types
+
+    if types.is_boolean(dtype):
+        return "boolean"
+    if types.is_date(dtype) or types.is_timestamp(dtype):
+        return "date"
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "numeric"
+    text = types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
+    return "categorical" if text or types.is_dictionary(dtype) else ""
+
+
+def _declared_levels(dtype: Any) -> tuple[str, ...]:
+    polars = nw.dependencies.get_polars()
+    enum = polars is not None and isinstance(dtype, polars.Enum)
+    return tuple(dtype.categories) if enum else ()
+
+
+def _dtype(declared: Any) -> Any:
+    """Return a type that was written as itself, as a class or by its name; None if it is none."""
+    pandas = nw.dependencies.get_pandas()
+    if isinstance(declared, np.dtype) or hasattr(declared, "is_temporal") or _is_arrow(declared):
+        return declared
+    if pandas is not None and isinstance(declared, pandas.api.extensions.ExtensionDtype):
+        return declared
+    if isinstance(declared, type) and issubclass(declared, date):
+        return declared
+    if not isinstance(declared, str | type):
+        return None
+    from pandas.api.types import pandas_dtype
+
+    try:
+        return pandas_dtype(declared)
+    except TypeError:
+        return None
+
+
+def _is_arrow(dtype: object) -> bool:
+    pyarrow = nw.dependencies.get_pyarrow()
+    return pyarrow is not None and isinstance(dtype, pyarrow.DataType)

@@ -1,0 +1,79 @@
+"""XML from outside: read in steps, within limits, without entities or anything from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from dpmodels.errors import CodebookError, shorten
+
+# Choices: beyond any honest dictionary's elements; and bytes read at a time.
+_DEEPEST: Final = 100
+_STEP: Final = 1 << 16
+
+
+def elements(content: bytes, wanted: str, where: str) -> Iterator[Element]:
+    """Give the elements of a name, by local names, one at a time; the rest is passed over.
+
+    Entities are refused where they are declared, and nothing outside the file is looked up.
+
+    >>> [own.get("id") for own in elements(b'<a><b id="1"/><c/><b id="2"/></a>', "b", "it")]
+    ['1', '2']
+    """
+    taken = _Taken(wanted, where)
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler, parser.EndElementHandler = taken.start, taken.end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = taken.text, taken.entity
+    for begin in range(0, len(content) + 1, _STEP):
+        try:
+            parser.Parse(content[begin : begin + _STEP], begin + _STEP > len(content))
+        except (expat.ExpatError, LookupError, UnicodeError):
+            raise CodebookError(f"{where} is truncated or is not XML") from None
+        yield from taken.made
+        taken.made.clear()
+
+
+class _Taken:
+    """The wanted elements of a document that passes by, of which one at most is under way."""
+
+    def __init__(self, wanted: str, where: str) -> None:
+        self.made: list[Element] = []
+        self._wanted, self._where = wanted, where
+        self._depth = self._since = 0
+        self._builder: TreeBuilder | None = None
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise CodebookError(
+                f"{self._where} is nested more than {_DEEPEST} deep, and is no dictionary"
+            )
+        if self._builder is None and _local(tag) == self._wanted:
+            self._builder, self._since = TreeBuilder(), self._depth
+        if self._builder is not None:
+            own = {_local(name): value for name, value in attributes.items()}
+            self._builder.start(_local(tag), own)
+
+    def end(self, tag: str) -> None:
+        if self._builder is not None:
+            self._builder.end(_local(tag))
+            if self._depth == self._since:
+                self.made.append(self._builder.close())
+                self._builder = None
+        self._depth -= 1
+
+    def text(self, data: str) -> None:
+        if self._builder is not None:
+            self._builder.data(data)
+
+    def entity(self, name: str, *_: object) -> None:
+        raise CodebookError(
+            f"{self._where} declares the entity {shorten(repr(name))}, which is not read from "
+            "outside: write its text in its place"
+        )
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition(" ")[2]
