@@ -1,18 +1,115 @@
-"""The codebook of a call."""
+"""The codebook of a call: what it says, what travels with its table, or what was said once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any
 
+from dpmodels.carried import carried, carried_by_file
 from dpmodels.codebook import Codebook
-from dpmodels.formula.coding import checked_codebook
+from dpmodels.dictionaries.draft import Draft
+from dpmodels.dictionaries.read import read
+from dpmodels.errors import CodebookError, FormulaError
+from dpmodels.formula.parse import parse, variables_in
+from dpmodels.frames.files import SUFFIX, named_files
+from dpmodels.options import chosen
+from dpmodels.question import difference
 
 Declared = Codebook | Mapping[str, Any] | str | PathLike[str] | None
-"""What ``codebook=`` may be: a codebook, declarations by name, or a file of them."""
+"""What ``codebook=`` may be: a codebook, a draft, declarations by name, or a file of them."""
 
 
 def declared(codebook: object, data: object, sites: object, formula: object) -> Codebook:
-    """Return the declarations that a call means; CodebookError where there are none."""
-    return checked_codebook(codebook)
+    """Return the codebook for a formula; CodebookError, before a row is read, where there is none.
+
+    `codebook` is what the call says: a codebook, a draft, declarations by name, the path of one of
+    these, or None. Then what travels with `data`, or with the `sites`, is taken; else what
+    ``dp.options`` holds.
+    """
+    given = codebook if codebook is not None else _travelling(data, sites)
+    own: Any = given if given is not None else chosen().codebook
+    if own is None:
+        raise CodebookError(_lesson(formula))
+    if isinstance(own, Codebook):
+        return own
+    if isinstance(own, str | PathLike):
+        own = read(own)
+    if isinstance(own, Draft):
+        return own.codebook_for(formula)
+    if isinstance(own, Mapping):
+        return Codebook(own)
+    raise CodebookError(
+        f"codebook= is {type(own).__name__}; expected a dp.codebook with the public bounds or "
+        'levels of each variable, for example dp.codebook(age=(0, 100), sex=["F", "M"])'
+    )
+
+
+def _travelling(data: object, sites: object) -> Codebook | None:
+    """Return the one codebook that tables carry; CodebookError where two are not the same."""
+    if isinstance(sites, Mapping):
+        held = [(f"site {name!r}", own) for name, own in sites.items()]
+    else:
+        held = [("the table", data)]
+    found = [pair for where, own in held for pair in _books(where, own)]
+    for where, book in found[1:]:
+        first, other = found[0]
+        if book != other:
+            raise CodebookError(
+                f"{first} and {where} carry codebooks that are not the same ("
+                f"{difference(other.to_dict(), book.to_dict())}): give one by codebook="
+            )
+    return found[0][1] if found else None
+
+
+def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:
+    """Give the codebooks of a table, of a list of them or of Parquet files, with their place."""
+    files = named_files(data)
+    tables = data if isinstance(data, list | tuple) and not files else [data]
+    parquet = [file for file in files if file.suffix.lower() == SUFFIX]
+    plain = [(f"{where}, {file.name!r}", carried_by_file(file)) for file in parquet]
+    plain += [(where, carried(own)) for own in tables]
+    for place, own in plain:
+        if own is not None:
+            yield place, _conforming(place, own)
+
+
+def _conforming(where: str, plain: Any) -> Codebook:
+    try:
+        return Codebook.from_dict(plain)
+    except CodebookError as error:
+        raise CodebookError(
+            f"the codebook that travels with {where} is none: {error}; give codebook=, or attach "
+            "it again"
+        ) from None
+
+
+def _lesson(formula: object) -> str:
+    """Say what a codebook is, how the one of this formula is written, and where it may be put."""
+    names = _variables(formula) or ["age", "income"]
+    levelled = re.findall(r"\bC\(\s*(\w+)", str(formula))
+    forms = {name: '["low", "high"]' if name in levelled else "(lower, upper)" for name in names}
+    words = [
+        f"{name}={form}" if name.isidentifier() else f"**{{{name!r}: {form}}}"
+        for name, form in list(forms.items())[:4]
+    ]
+    more = ", ..." if len(names) > 4 else ""
+    return (
+        "no codebook: a codebook says the public bounds or levels of each variable, from knowledge "
+        "and never from the rows.\n"
+        f"Write codebook=dp.codebook({', '.join(words)}{more}), with a list of levels for a "
+        'category, such as ["low", "high"].\n'
+        "It may travel with the table, table = cb.attach(table), be said once, "
+        'dp.options(codebook=cb), or be a file, codebook="cb.json"; dp.codebook.draft("study.sav") '
+        "reads what dictionaries say."
+    )
+
+
+def _variables(formula: object) -> list[str]:
+    try:
+        found = parse(formula, ())  # type: ignore[arg-type]
+        factors = (code for term in (*found.response, *found.predictors) for code in term)
+        return list(dict.fromkeys(name for code in factors for name in variables_in(code)))
+    except FormulaError:
+        return []

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from dpmodels.codebook import Codebook
 from dpmodels.errors import shorten
 from dpmodels.labels import plain as shown
+from dpmodels.options import chosen
 from dpmodels.outside import Shape, conform
 from dpmodels.privacy import (
     ZCDP,
@@ -100,7 +101,8 @@ def asked(
 ) -> Question:
     """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
     guarantee = resolve_budget(eps, delta, budget)
-    relation = protecting("replace" if neighbours is None else neighbours, rows, person)
+    usual = chosen().adjacency or "replace"
+    relation = protecting(usual if neighbours is None else neighbours, rows, person)
     return Question(verb, formula, codebook, guarantee, relation, words, subset)
 
 

@@ -19,6 +19,7 @@ from dpmodels.audit.result import AuditResult, CountedEvent, Reach
 from dpmodels.audit.runs import Batch, run
 from dpmodels.audit.scores import SCORES, Learner, Score
 from dpmodels.errors import ArgumentError, said
+from dpmodels.options import options
 from dpmodels.privacy import Guarantee, resolve_budget
 
 RUNS: Final = 20_000
@@ -147,7 +148,9 @@ def audit(
     made = claim(resolve_budget(eps, delta, budget), law or getattr(recipe, "law", None))
     batch = batch or getattr(recipe, "batch", None)
     own = score or getattr(recipe, "score", None)
-    sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
+    # Tables that are made up are not what a chosen ledger is the account of.
+    with options(ledger=None):
+        sides = [run(recipe, table, runs, batch) for table in (pair.rows, pair.neighbour)]
     cut = split(*sides)
     goals = _goals(made, error)
     scored = scorers(

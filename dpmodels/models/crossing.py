@@ -10,7 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
 from dpmodels.formula.subset import subset
-from dpmodels.privacy import Charge, Ledger, charge, check_ledger, group_events, planned_for_group
+from dpmodels.options import ledger_of
+from dpmodels.privacy import Charge, Ledger, charge, group_events, planned_for_group
 from dpmodels.question import Question
 from dpmodels.sites import Parties, parties
 
@@ -81,7 +82,7 @@ def measured(
     claims: tuple[tuple[str, str], ...] = (),
 ) -> Measured:
     """Check everything and charge for it; only then read the rows."""
-    check_ledger(ledger)
+    ledger = ledger_of(ledger)
     question, witness = way.question, held.witness
     private = held.bind(way.private.bind)
     own = planned(way, held, mechanism, private)

@@ -60,6 +60,7 @@ from dpmodels.models import flower as flower
 from dpmodels.models.site_files import Combined, combine, site_release
 from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
 from dpmodels.models.site_terms import state
+from dpmodels.options import ledger_of
 from dpmodels.outside import parse
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger, resolve_budget
 from dpmodels.sites import LetterProtocol
@@ -144,7 +145,7 @@ def client_app(
 
     if isinstance(sites, str):
         raise ArgumentError("sites=: expected the names of all sites, such as ['A', 'B']")
-    guarantee = resolve_budget(eps, delta, budget)
+    guarantee, ledger = resolve_budget(eps, delta, budget), ledger_of(ledger)
     stated: dict[str, Any] = {
         "site": site,
         "session": session,

@@ -63,8 +63,10 @@ def dp_pca(
         moments of each), ``"dpdispca"`` (the leading part of these, of R columns:
         ``dp.sites.DPdisPCA(R=10)``), ``"cape"`` or ``"secure_sum"`` (noise of about
         one release, without a trusted aggregator). Has to be stated.
-    codebook : Codebook
-        Public bounds and levels of the variables, see :class:`dp.codebook`.
+    codebook : Codebook, Draft, dict of declarations or path, optional
+        Public bounds and levels of the variables, see :class:`dp.codebook`. By
+        default the one that travels with the table, see
+        :meth:`dp.Codebook.attach`, or that of :class:`dp.options`.
     eps, delta : float
         The guarantee; ``delta`` in (0, 1) for Gaussian mechanisms.
     budget : Guarantee, optional

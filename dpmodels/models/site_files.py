@@ -11,6 +11,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.models.crossing import Way, measured, planned
 from dpmodels.models.site_terms import VERBS, keys_of, read_terms, seat_of, state
+from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult
@@ -135,7 +136,7 @@ def site_release(
         adjacency=adjacency,
         words=words,
     )
-    chosen, terms = stated.protocol, stated.terms
+    chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
     if key is not None and finish(key, site, path, terms, ledger):
         return Path(path)
     require_places(path, key)
