@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dpmodels as dp
+from dpmodels.drafting import EXAMPLE as CODEBOOK_EXAMPLE
+from dpmodels.drafting import WHAT, add_codebook, run_codebook
 from dpmodels.errors import ArgumentError, DPModelsError
 from dpmodels.outputs import add_outputs, require_outputs, write_outputs
 from dpmodels.writing import require_target
@@ -70,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = {
         None: _main_job,
         "pca": _pca,
+        "codebook": run_codebook,
         "ledger": _ledger,
         "audit": _audit,
         "site-key": _site_key,
@@ -99,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     pca.add_argument("--mechanism", default="auto", help="auto (default) or a name")
     _add_model(pca.add_argument_group("model"))
     add_outputs(pca, "report")
+    add_codebook(_command(commands, "codebook", WHAT, CODEBOOK_EXAMPLE))
     _add_ledger(_command(commands, "ledger", LEDGER, LEDGER_EXAMPLE))
     _add_sites(commands)
     return parser
@@ -118,7 +122,9 @@ def _command(commands: Any, name: str, what: str, example: str) -> argparse.Argu
 def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("formula", help='for example "~ a + log(b + 1)"; "~ ." takes all variables')
     parser.add_argument("data", help="path of a .parquet or .csv file")
-    parser.add_argument("--codebook", required=True, help="JSON file of public bounds and levels")
+    parser.add_argument(
+        "--codebook", help="file of public bounds and levels; by default what a .parquet carries"
+    )
     budget = parser.add_argument_group("privacy")
     budget.add_argument("--eps", type=float, help="privacy loss, for example 1")
     budget.add_argument("--delta", type=float, default=0.0, help="for example 1e-6; well below 1/n")
@@ -246,11 +252,11 @@ def _main_job(words: argparse.Namespace) -> int:
 
 
 def _pca(words: argparse.Namespace) -> int:
-    require_outputs(words, words.data, words.codebook, *filter(None, [words.ledger]))
+    require_outputs(words, words.data, *filter(None, [words.codebook, words.ledger]))
     fit = dp.dp_pca(
         words.formula,
         words.data,
-        codebook=dp.Codebook.load(words.codebook),
+        codebook=words.codebook,
         mechanism=words.mechanism,
         ledger=_opened(words),
         **_privacy(words),
@@ -304,6 +310,8 @@ def _site_key(words: argparse.Namespace) -> int:
 
 
 def _site(words: argparse.Namespace) -> int:
+    from dpmodels.declared import declared
+
     written = dp.site_release(
         words.formula,
         words.data,
@@ -311,7 +319,7 @@ def _site(words: argparse.Namespace) -> int:
         site=words.site,
         session=words.session,
         protocol=_protocol(words),
-        codebook=dp.Codebook.load(words.codebook),
+        codebook=declared(words.codebook, words.data, None, words.formula),
         verb=words.verb,
         key=words.key,
         cards=words.cards,

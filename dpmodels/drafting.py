@@ -1,0 +1,93 @@
+"""The commands on codebooks: draft one, and hold one against a table's names and types."""
+
+from __future__ import annotations
+
+import argparse
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from dpmodels.codebook import as_text
+from dpmodels.errors import FrameError
+from dpmodels.writing import require_target
+
+if TYPE_CHECKING:
+    from dpmodels.dictionaries.entry import Entry
+    from dpmodels.frames.protocol import RowSource
+
+WHAT = "draft a codebook from data dictionaries, or hold one against a table"
+
+EXAMPLE = """\
+example:
+  python -m dpmodels codebook draft study.sav dictionary.csv -o cb.json
+  python -m dpmodels codebook check cb.json people.parquet
+
+A draft is read from what people declared (a dictionary as .csv or .xlsx, DDI as .xml, the labels
+of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows; what
+is not known is a "?" in the file, to be written over. A check compares names and types, and reads
+no row; its status is 1 where they do not fit.
+"""
+
+_HEAD = ("variable", "type", "declared", "column", "fits")
+
+
+def add_codebook(parser: argparse.ArgumentParser) -> None:
+    """Add the words of both commands."""
+    commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
+    draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
+    draft.add_argument("files", nargs="+", metavar="FILE", help="that must not disagree")
+    draft.add_argument("-o", "--out", metavar="FILE", help="the codebook to be, as JSON")
+    draft.add_argument("--force", action="store_true", help="write over it, where it is there")
+    check = commands.add_parser("check", help="names and types of a table against a codebook")
+    check.add_argument("codebook", metavar="FILE", help="of a codebook or a draft, as JSON")
+    check.add_argument("data", help="path of a .parquet or .csv file; no row is read")
+
+
+def run_codebook(words: argparse.Namespace) -> int:
+    """Draft or check, print the table and return the exit status."""
+    return _draft(words) if words.step == "draft" else _check(words)
+
+
+def _draft(words: argparse.Namespace) -> int:
+    from dpmodels.dictionaries.read import read
+
+    if words.out is not None:
+        require_target(words.out, overwrite=words.force, never=words.files)
+    made = reduce(or_, map(read, words.files))
+    print(made)
+    if words.out is not None:
+        made.save(words.out, overwrite=words.force)
+    return 0
+
+
+def _check(words: argparse.Namespace) -> int:
+    from dpmodels.dictionaries.read import read
+    from dpmodels.frames import open_rows
+
+    source = open_rows(words.data)
+    held = {name: _held(name, own, source) for name, own in read(words.codebook).items()}
+    print(as_text([row for row, _ in held.values()], _HEAD))
+    wrong = {name: why for name, (_, why) in held.items() if why}
+    for name, why in wrong.items():
+        print(f"{name}: {why}")
+    print(f"{len(held) - len(wrong):,} of {len(held):,} variables fit; no row was read")
+    return 1 if wrong else 0
+
+
+def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], str]:
+    """Return a variable's line in the table, and why it does not fit, empty where it does."""
+    from dpmodels.dictionaries.entry import UNKNOWN
+    from dpmodels.frames import require, require_declared
+
+    column, why = "", ""
+    try:
+        require(source, (name,))
+        column = source.kind(name).name or "any"
+        if own.known:
+            require_declared(source, {name: own.variable(name)})
+        else:
+            why = f"its bounds or levels are not known; write them in place of {UNKNOWN!r}"
+    except FrameError as error:
+        why = str(error)
+    declared = (name, own.kind or UNKNOWN, own.describe(name))
+    return (*declared, column, "no" if why else "yes"), why

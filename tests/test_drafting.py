@@ -1,0 +1,94 @@
+"""The commands on codebooks: what they print, write and return."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.__main__ import main
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A folder with a dictionary, and a Parquet file whose rows cannot be read."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["name,type,min,max", "age,integer,0,110", "town,text,,", "day,date,2001-01-01,"]
+    (tmp_path / "dictionary.csv").write_text("\n".join(lines))
+    table = pd.DataFrame({"age": [7731.0] * 999, "town": ["a"] * 999, "day": [1] * 999})
+    table["spoilt"] = pd.Timestamp("2001-01-01").as_unit("us")
+    table["town"] = table.town.astype("large_string[pyarrow]")
+    table.to_parquet(tmp_path / "rows.parquet")
+    content = bytearray((tmp_path / "rows.parquet").read_bytes())
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    content[4:-footer] = bytes(len(content) - footer - 4)
+    (tmp_path / "rows.parquet").write_bytes(content)
+    return tmp_path
+
+
+def test_a_draft_is_printed_and_written(job, capsys):
+    assert main(["codebook", "draft", "dictionary.csv", "rows.parquet", "-o", "cb.json"]) == 2
+    assert "variable 'day' has two entries that disagree: type" in capsys.readouterr().err
+    assert main(["codebook", "draft", "dictionary.csv", "-o", "cb.json"]) == 0
+    assert "Not known (?): 'town', 'day'" in capsys.readouterr().out
+    assert dp.codebook.draft("cb.json") == dp.codebook.draft("dictionary.csv")
+    before = (job / "cb.json").read_bytes()
+    assert main(["codebook", "draft", "dictionary.csv", "-o", "cb.json"]) == 2
+    assert main(["codebook", "draft", "dictionary.csv", "-o", "dictionary.csv", "--force"]) == 2
+    assert main(["codebook", "draft", "dictionary.csv", "-o", "cb.json", "--force"]) == 0
+    assert (job / "cb.json").read_bytes() == before
+
+
+def test_a_check_reads_no_row_and_names_what_does_not_fit(job, capsys):
+    book = {
+        "age": {"type": "integer", "range": [0, 110]},
+        "town": {"levels": "?"},
+        "sex": {"levels": ["F", "M"]},
+        "spoilt": {"levels": ["F", "M"]},
+    }
+    (job / "cb.json").write_text(json.dumps(book))
+    assert main(["codebook", "check", "cb.json", "rows.parquet"]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in printed[:5]] == [
+        ["variable", "type", "declared", "column", "fits"],
+        ["age", "integer", "0", "to", "110", "double", "yes"],
+        ["town", "categorical", "?", "large_string", "no"],
+        ["sex", "categorical", "F", "|", "M", "no"],
+        ["spoilt", "categorical", "F", "|", "M", "timestamp[us]", "no"],
+    ]
+    assert "town: its bounds or levels are not known" in printed[5]
+    assert "sex: the data have no column 'sex'" in printed[6]
+    assert "spoilt: column 'spoilt' is of type timestamp" in printed[7]
+    assert printed[8] == "1 of 4 variables fit; no row was read"
+
+
+def test_what_fits_has_status_zero(job, capsys):
+    dp.codebook(age=(0, 110), town=["a", "b"]).save(job / "cb.json")
+    assert main(["codebook", "check", "cb.json", "rows.parquet"]) == 0
+    assert "2 of 2 variables fit" in capsys.readouterr().out
+
+
+def test_a_table_that_carries_its_codebook_needs_no_word(job, capsys):
+    rows = pd.DataFrame({"age": [41.0, 35.0, 62.0] * 99})
+    dp.codebook(age=(0, 110)).write_parquet(rows, "own.parquet")
+    words = ["pca", "~ age", "own.parquet", "--eps", "1", "--delta", "1e-6"]
+    assert main(words) == 0
+    assert "297 (public)" in capsys.readouterr().out
+    rows.to_parquet("bare.parquet")
+    assert main([word.replace("own", "bare") for word in words]) == 2
+    assert "no codebook" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["draft", "none.csv"], "missing or cannot be opened"),
+        (["draft", "dictionary.csv", "-o", "nowhere/cb.json"], "its folder does not exist"),
+        (["check", "none.json", "rows.parquet"], "cannot be read as JSON"),
+        (["check", "dictionary.csv", "none.parquet"], "there is no file 'none.parquet'"),
+        (["check", "rows.parquet", "dictionary.csv"], ""),
+    ],
+)
+def test_what_cannot_be_done_is_said(job, capsys, words, said):
+    assert main(["codebook", *words]) == (2 if said else 1)
+    assert said in capsys.readouterr().err
