@@ -282,8 +282,12 @@ def _unary(node: ast.UnaryOp, book: Book) -> Value:
 
 def _both(node: ast.BinOp, book: Book) -> Truth:
     """Join two conditions as R does: one that decides alone does so where the other is missing."""
-    left, right = (as_truth(_compile(side, book)) for side in (node.left, node.right))
-    decides = 0.0 if isinstance(node.op, ast.BitAnd) else 1.0
+    either = isinstance(node.op, ast.BitOr)
+    more = "; groups behind '|' are for verbs that describe: dp_summary('~ a + b | group')"
+    left, right = (
+        as_truth(_compile(side, book), more if either else "") for side in (node.left, node.right)
+    )
+    decides = 1.0 if either else 0.0
 
     def holds(columns: Columns) -> Floats:
         a, b = left.evaluate(columns), right.evaluate(columns)

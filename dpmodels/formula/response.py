@@ -135,7 +135,8 @@ def _response(parsed: ParsedFormula) -> str:
         listed = " + ".join(":".join(term) for term in parsed.response)
         raise FormulaError(
             f"the left side of the formula, {shorten(listed)!r}, is not one variable; write one "
-            "response, sums and products of variables inside I()"
+            "response, sums and products of variables inside I(). Several variables are described "
+            "by groups with dp_summary('a + b ~ group')"
         )
     return parsed.response[0][0]
 

@@ -1,7 +1,8 @@
-"""Both sides of a descriptive formula: what is measured, and what rows are grouped by."""
+"""What a descriptive formula describes, and what rows are grouped by, however it is written."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,48 +12,111 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import Term, parse, variables_in
+from dpmodels.formula.parse import Term, check_size, parse, variables_in
 from dpmodels.formula.values import Category, Columns, Real, Truth, Varying
 from dpmodels.typing import Floats
+
+# Strings, which are skipped, and what opens, closes or stands between the parts of a formula.
+_MARK = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[(\[{]|[)\]}]|[|~]""")
+_DOT = re.compile(r"\s*\.(?!\w)")
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The factors of a formula by side, whatever the operators between them.
+    """The factors of a formula by what they are for, whatever the operators between them.
 
-    Numbers, comparisons and categories in order of first mention.
+    Numbers, comparisons and categories in order of first mention. What is described may be named on
+    the right alone, or on the left of ``~`` or of ``|``, with what rows are grouped by behind it.
     """
 
     text: str
     codebook: Codebook
-    left: tuple[Varying, ...]
-    right: tuple[Varying, ...]
+    described: tuple[Varying, ...]
+    groups: tuple[Category, ...]
 
 
 def sides(formula: str, codebook: Codebook | None) -> Sides:
-    """Split a formula at ``~`` and compile its factors.
+    """Tell what a formula describes from what it groups by, and compile its factors.
 
     >>> import dpmodels as dp
-    >>> cb = dp.codebook(income=(0, 250_000), sex=["F", "M"])
-    >>> both = sides("income ~ sex", cb)
-    >>> [one.code for one in both.left], [one.code for one in both.right]
-    (['income'], ['sex'])
+    >>> cb = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
+    >>> for formula in ("age + income ~ sex", "~ age + income | sex", "~ . | sex"):
+    ...     both = sides(formula, cb)
+    ...     print([one.code for one in both.described], [one.code for one in both.groups])
+    ['age', 'income'] ['sex']
+    ['age', 'income'] ['sex']
+    ['age', 'income'] ['sex']
     """
     book = checked_codebook(codebook)
-    parsed = parse(formula, book)
+    left, right = _parts(formula, book)
+    used = {name for code in (*left, *right) for name in variables_in(code)}
+    described = tuple(compile_factor(code, book) for code in left)
+    groups = tuple(compile_factor(code, book) for code in right)
+    text = " ".join(formula.split())
+    _check(text, described, groups)
+    return Sides(
+        text,
+        book.select(name for name in book if name in used),
+        described,
+        tuple(map(grouping, groups)),
+    )
+
+
+def _parts(formula: str, book: Codebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the factors that are described, and those that rows are grouped by."""
+    check_size(formula)
+    marks = _marks(formula)
+    start = marks.pop(0) + 1 if marks and not formula[: marks[0]].strip() else 0
+    if len(marks) > 1:
+        raise FormulaError(
+            f"formula {shorten(formula)!r} names groups in more than one place; write all of them "
+            "behind '~', 'y ~ a + b', or behind '|', '~ y | a + b'"
+        )
+    end = marks[0] if marks else len(formula)
+    before, behind = formula[start:end], formula[end + 1 :]
+    # A dot stands for the variables that the left side leaves.
+    turned = formula[end : end + 1] == "|" or bool(behind and _DOT.match(before))
+    if turned and not behind.strip():
+        raise FormulaError(
+            f"formula {shorten(formula)!r} names no group behind '|'; write '~ y | group', or "
+            "'~ y' for all rows together"
+        )
+    parsed = parse(f"{behind} ~ {before}" if turned else formula, book)
     check_removed(parsed, book)
     left, right = _codes(parsed.response), _codes(parsed.predictors)
-    used = {name for code in (*left, *right) for name in variables_in(code)}
-    return Sides(
-        parsed.text,
-        book.select(name for name in book if name in used),
-        tuple(compile_factor(code, book) for code in left),
-        tuple(compile_factor(code, book) for code in right),
-    )
+    return (right, left) if turned or not left else (left, right)
+
+
+def _marks(formula: str) -> list[int]:
+    """Return where ``~`` and ``|`` stand outside brackets and strings."""
+    depth, places = 0, []
+    for found in _MARK.finditer(formula):
+        depth += (found[0] in "([{") - (found[0] in ")]}")
+        if found[0] in "|~" and not depth:
+            places.append(found.start())
+    return places
 
 
 def _codes(terms: Iterable[Term]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for term in terms for code in term))
+
+
+def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...]) -> None:
+    """Refuse what is described and a group at once, and numbers where groups are meant."""
+    twice = {one.code for one in described} & {one.code for one in groups}
+    if twice:
+        raise FormulaError(
+            f"formula {shorten(text)!r} has {min(twice)!r} on both sides: rows are either "
+            "grouped by it or described; leave it out on one side"
+        )
+    numbers = [one.code for one in groups if isinstance(one, Real)]
+    if numbers and not any(isinstance(one, Real) for one in described):
+        first, last = (shorten(" + ".join(one.code for one in own)) for own in (groups, described))
+        raise FormulaError(
+            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
+            f"and has no levels; what is described comes first: write '{first} ~ {last}' or "
+            f"'~ {first} | {last}'"
+        )
 
 
 def grouping(value: Varying) -> Category:
@@ -84,15 +148,13 @@ def measured(value: Varying) -> Real:
 def one_measured(both: Sides, verb: str) -> tuple[Real, tuple[Category, ...]]:
     """Return the number a formula is about and the factors it is grouped by.
 
-    ``y ~ groups``, or ``~ y`` for all rows together; `verb` asks, for the message.
+    `verb` asks, for the message.
     """
-    if len(both.left) == 1:
-        return measured(both.left[0]), tuple(map(grouping, both.right))
-    if not both.left and len(both.right) == 1:
-        return measured(both.right[0]), ()
+    if len(both.described) == 1:
+        return measured(both.described[0]), both.groups
     raise FormulaError(
         f"formula {shorten(both.text)!r}: {verb} takes one variable, by groups or not; write "
-        "'y ~ group' or '~ y'"
+        "'y ~ group', '~ y | group' or '~ y'. dp_summary describes several, 'a + b ~ group'"
     )
 
 

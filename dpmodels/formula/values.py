@@ -145,7 +145,7 @@ def as_real(value: Value) -> Real:
     raise FormulaError(f"{value.code} is not a number")
 
 
-def as_truth(value: Value) -> Truth:
+def as_truth(value: Value, more: str = "") -> Truth:
     """Read a value as a condition: comparisons are, and categories of False and True."""
     match value:
         case Truth():
@@ -153,7 +153,7 @@ def as_truth(value: Value) -> Truth:
         case Category(levels=(False, True) as levels) if all(type(one) is bool for one in levels):
             return Truth(value.code, value.evaluate)
     raise FormulaError(
-        f"{value.code!r} in the formula is not a comparison; write for example x > 1"
+        f"{value.code!r} in the formula is not a comparison; write for example x > 1{more}"
     )
 
 

@@ -141,7 +141,7 @@ def _whole_ends(breaks: object, ends: tuple[float, ...], number: Real) -> tuple[
 
 def _check_number(both: Sides) -> None:
     """Refuse to draw what has levels of its own."""
-    drawn = both.left or both.right
+    drawn = both.described
     if len(drawn) == 1 and isinstance(drawn[0], Category | Truth):
         code = shorten(drawn[0].code)
         raise FormulaError(

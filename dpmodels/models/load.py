@@ -101,7 +101,7 @@ def require_tables(result: Any) -> None:
             _require_quantiles(result, tallies[0])
     if len(expected) != len(call.tables) or not all(map(_same, expected, call.tables)):
         raise FrameError("call.tables: not those of the formula")
-    if isinstance(result, OverviewResult) and result.strata != len(both.left):
+    if isinstance(result, OverviewResult) and result.strata != len(both.groups):
         raise FrameError("strata: not as many as the formula groups by")
 
 

@@ -42,8 +42,8 @@ def dp_summary(
     Parameters
     ----------
     formula : str
-        ``"~ age + income + sex"`` or ``"~ ."``; ``"sex ~ age + income"``
-        describes the variables by sex.
+        ``"~ age + income + sex"`` or ``"~ ."``; by groups ``"age + income ~ sex"``,
+        or the same as ``"~ age + income | sex"``, and ``"~ . | sex"`` for all others.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook
@@ -92,25 +92,18 @@ def dp_summary(
 def summary_way(question: Question) -> Way[OverviewResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
-    made = partial(OverviewResult, strata=len(both.left))
+    made = partial(OverviewResult, strata=len(both.groups))
     return described_way(question, both, tables(both), made)
 
 
 def tables(both: Sides) -> tuple[Tally, ...]:
-    """Return a table for each variable of the right-hand side."""
-    if not both.right:
+    """Return a table for each variable that is described."""
+    if not both.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r} has nothing on its right-hand side to describe; "
-            "write '~ a + b'"
+            f"formula {shorten(both.text)!r} names no variable to describe; write '~ a + b' or "
+            "'a + b ~ group'"
         )
-    twice = {one.code for one in both.left} & {one.code for one in both.right}
-    if twice:
-        raise FormulaError(
-            f"formula {shorten(both.text)!r} has {min(twice)!r} on both sides: rows are either "
-            "grouped by it or described; leave it out on one side"
-        )
-    strata = tuple(map(grouping, both.left))
-    return tuple(_tally(value, strata) for value in both.right)
+    return tuple(_tally(value, both.groups) for value in both.described)
 
 
 def _tally(value: Varying, strata: tuple[Category, ...]) -> Tally:

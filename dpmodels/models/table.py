@@ -42,6 +42,7 @@ def dp_table(
     formula : str
         ``"~ sex + region"``: a count for each combination of declared levels.
         Numbers are cut at public breaks, ``"~ sex + cut(age, [0, 30, 60, 100])"``.
+        ``"region ~ sex"`` and ``"~ region | sex"`` are the table ``"~ sex + region"``.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook, eps, delta, budget
@@ -98,10 +99,9 @@ def table_way(question: Question) -> Way[TableResult]:
 
 
 def counted(both: Sides) -> Tally:
-    """Return the table of a right-hand side."""
-    if both.left or not both.right:
+    """Return the table of a formula, groups first."""
+    if not both.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_table counts the levels of the right-hand side "
-            "alone; write '~ a + b'"
+            f"formula {shorten(both.text)!r} names no variable to count; write '~ a + b'"
         )
-    return Tally(tuple(map(grouping, both.right)))
+    return Tally((*both.groups, *map(grouping, both.described)))

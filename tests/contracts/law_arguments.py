@@ -206,8 +206,8 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         *_bad("breaks", ArgumentError, 1, 2.5, "4", [1], [0, 50], [0, 50, 20], [0, 50, 50]),
         *_bad("breaks", ArgumentError, [-9, 0, 9], [0, 50, NAN], True, None, 10**9),
     ],
-    "dp_table": [*FACTORS, ("dp_table", {"formula": "sex ~ region"}, FormulaError)],
-    "dp_summary": [("is a number", {"formula": "wage ~ sex"}, FormulaError)],
+    "dp_table": [*FACTORS, ("names no variable", {"formula": "1 ~ region"}, FormulaError)],
+    "dp_summary": [("is a number", {"formula": "sex ~ wage"}, FormulaError)],
     "dp_ttest": [
         *ONE_NUMBER,
         ("two groups", {"formula": "wage ~ region"}, FormulaError),

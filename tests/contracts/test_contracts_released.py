@@ -49,7 +49,7 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "var": ("dp_var", "b ~ g", PURE),
     "hist": ("dp_hist", "~ b", BOTH),
     "table": ("dp_table", "~ s + g", PURE),
-    "summary": ("dp_summary", "s ~ a + g", BOTH),
+    "summary": ("dp_summary", "a + g ~ s", BOTH),
     "ttest": ("dp_ttest", "b ~ s", PURE),
     "quantile": ("dp_quantile", "b ~ s", PURE | {"level": 0.95}),
 }

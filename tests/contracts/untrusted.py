@@ -61,7 +61,7 @@ def results():
     yield dp.dp_hist("~ d", ROWS, **PURE, breaks=4)
     yield dp.dp_mean("year(d) ~ k", ROWS, **PURE)
     yield dp.dp_table("~ g + h", ROWS, **PURE)
-    yield dp.dp_summary("h ~ a + g", ROWS, **APPROX)
+    yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
 
 
 def letters(folder):

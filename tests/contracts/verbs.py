@@ -136,8 +136,8 @@ TABLE = Verb(
 )
 SUMMARY = Verb(
     "dp_summary",
-    ("sex ~ age + region + wage", "~ age + wage + sex"),
-    "(a > 0) ~ a + b + g",
+    ("age + region + wage ~ sex", "~ age + wage + sex"),
+    "a + b + g ~ (a > 0)",
     answers={"": exact.overview},
 )
 TTEST = Verb("dp_ttest", ("age ~ sex", "~ wage"), "b ~ (a > 0)", answers={"": exact.difference})

@@ -51,7 +51,7 @@ ASKED = {
     "quantile": lambda: dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
     "hist": lambda: dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4),
     "table": lambda: dp.dp_table("~ g + h", ROWS, **PURE),
-    "summary": lambda: dp.dp_summary("h ~ a + g", ROWS, **APPROX),
+    "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
     "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
 }
 
