@@ -7,7 +7,8 @@ from html import escape
 from dpmodels.errors import ArgumentError
 from dpmodels.labels import plain
 from dpmodels.report.layout import is_words
-from dpmodels.report.values import Report, Section
+from dpmodels.report.legend import placed
+from dpmodels.report.values import Report, Row, Section
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -94,6 +95,7 @@ def _figure(text: str, png: bytes) -> str:
 
 
 def _fragment(report: Report, heading: str, figures: Sequence[str] = ()) -> str:
+    report = placed(report)
     stamp = [] if report.stamp is None else [f'<p class="stamp">{_text(report.stamp)}</p>']
     lines = ['<div class="dpmodels-report tex2jax_ignore mathjax_ignore">', _STYLE, *stamp]
     lines += [f'<{heading} class="title">{_text(report.title)}</{heading}>']
@@ -129,5 +131,12 @@ def _table(section: Section) -> list[str]:
         cells = [
             f"<td{kind}>{_text(cell)}</td>" for cell, kind in zip(row.cells, kinds, strict=True)
         ]
-        lines.append(f'<tr><th scope="row">{_text(row.label)}</th>{"".join(cells)}</tr>')
+        lines.append(f"<tr>{_label(row)}{''.join(cells)}</tr>")
     return [*lines, "</tbody>", "</table>", "</div>"]
+
+
+def _label(row: Row) -> str:
+    """Set the words for a label behind it; levels below a heading stand further in."""
+    shift = f' style="padding-left: {0.75 + 1.5 * row.indent}em"' if row.indent else ""
+    words = f" &emsp;<em>{_text(row.about[1])}</em>" if row.about else ""
+    return f'<th scope="row"{shift}>{_text(row.label)}{words}</th>'

@@ -9,12 +9,14 @@ from dpmodels.report.layout import (
     Layout,
     cell_lines,
     head_lines,
+    is_heading,
     is_words,
     lay_out,
     width,
     wrap,
 )
-from dpmodels.report.values import Report, Section
+from dpmodels.report.legend import placed
+from dpmodels.report.values import Report, Row, Section
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -57,6 +59,7 @@ def as_latex(report: Report) -> str:
     Needs ``\usepackage{array, booktabs, longtable}``; tables break over pages,
     and columns over panels where the table would be wider than a column of text.
     """
+    report = placed(report, _LINE)
     stamp = []
     if report.stamp is not None:
         stamp = [rf"\begin{{center}}\fbox{{\Large\textbf{{{_text(report.stamp)}}}}}\end{{center}}"]
@@ -104,9 +107,11 @@ def _stack(lines: Sequence[str], align: str, level: str) -> str:
 
 def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     """One panel; its head repeats on every page."""
-    long = any(width(plain(row.label)) > LABEL for row in section.rows)
+    rows = [row for row in section.rows if not (section.columns and is_heading(row))]
+    long = any(width(plain(row.label)) > LABEL for row in rows) or not section.columns
     aligns = {j: "l" if is_words(section, j) else "r" for j in panel}
-    spec = (_PARAGRAPH % "16em" if long else "l") + "".join(aligns.values())
+    paragraph = _PARAGRAPH % ("16em" if section.columns else r"0.95\linewidth")
+    spec = (paragraph if long else "l") + "".join(aligns.values())
     title = _text(section.title)
     heads = [
         _stack(head_lines(section.columns[j], layout.widths[j]), aligns[j], "b") for j in panel
@@ -117,7 +122,18 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
     for row in section.rows:
-        label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if long else _text(row.label)
+        if panel and is_heading(row):
+            spread = "@{}" + _PARAGRAPH % r"0.95\linewidth" + "@{}"
+            lines.append(rf"\multicolumn{{{len(panel) + 1}}}{{{spread}}}{{{_label(row)}}} \\")
+            continue
+        broken = long and not row.about
+        label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if broken else _label(row)
         cells = (_stack(cell_lines(row.cells[j], layout.stacked), aligns[j], "t") for j in panel)
         lines.append(_line(label, *cells))
     return [*lines, r"\bottomrule", r"\end{longtable}"]
+
+
+def _label(row: Row) -> str:
+    r"""Set the words for a label behind it; levels below a heading stand a ``\quad`` further in."""
+    words = rf"\quad {{}}{_text(row.about[1])}" if row.about else ""
+    return r"\quad{}" * row.indent + _text(row.label) + words

@@ -3,11 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dpmodels.labels import plain
-from dpmodels.report.values import Section
+from dpmodels.report.values import Row, Section
 
 _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
 
@@ -67,6 +67,7 @@ def _pieces(word: str, columns: int) -> list[str]:
 WIDTH = 78  # of a report that needs no more
 LIMIT = 100  # of any line
 GAP = 2  # spaces before a column
+INDENT = "  "  # of a row below a heading
 LABEL = 26  # a label longer than this wraps when room is short
 _WIDE_LABEL = 44
 _HEAD = 12  # a head may be as wide as this even over narrower cells
@@ -81,13 +82,15 @@ class Layout:
     """Measures of a table in characters.
 
     `widths` leave out the gap before a column; `stacked` intervals stand on two
-    lines; `panels` are the columns of each panel.
+    lines; `panels` are the columns of each panel; `name` is the width of labels
+    that have words beside them.
     """
 
     label: int
     widths: tuple[int, ...]
     stacked: bool
     panels: tuple[range, ...]
+    name: int = 0
 
     def width(self, panel: range) -> int:
         """Characters that the lines of one panel take."""
@@ -113,6 +116,33 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
     return _in_panels(tries[-1], limits[-1])
 
 
+def fits(section: Section, limit: int) -> bool:
+    """Whether a table stands within a limit with all its words beside its labels."""
+    layout = _measure((section,), _WIDE_LABEL, stacked=False, comfort=limit)
+    beside = [row for row in section.rows if row.about and not is_heading(row)]
+    lines = [label_lines(row, layout.label, layout.name) for row in beside]
+    return layout.width(layout.panels[0]) <= limit and all(len(own) == 1 for own in lines)
+
+
+def is_heading(row: Row) -> bool:
+    """Whether a row has the line for itself."""
+    return not any(row.cells)
+
+
+def label_lines(row: Row, columns: int, name: int = 0) -> tuple[str, ...]:
+    """Lines of a label, indented; the words for it beside it, or below a label that is long."""
+    shift = INDENT * row.indent
+    label = wrap(row.label, columns - len(shift), indent=2)
+    if row.about is None:
+        return tuple(shift + line for line in label)
+    words = plain(row.about[1])
+    first = shift + pad(label[0], name, "<") + " " * GAP
+    if len(label) > 1 or columns - width(first) < _HEAD:
+        return tuple(shift + line for line in (*label, *wrap(words, columns - len(shift))))
+    told = wrap(words, columns - width(first))
+    return (first + told[0], *(" " * width(first) + line for line in told[1:]))
+
+
 def cell_lines(cell: str, stacked: bool) -> tuple[str, ...]:
     """Lines of one cell; a stacked interval has its two ends on two lines."""
     text = plain(cell)
@@ -136,18 +166,20 @@ def is_words(section: Section, column: int) -> bool:
 def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int) -> Layout:
     """One panel, as wide as it gets."""
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
-    labels = [line for s in sections for r in s.rows for line in wrap(r.label, most, indent=2)]
-    label = max(map(width, titles + labels), default=0)
     heads = sections[0].columns
+    rows = [row for s in sections for row in s.rows if not (heads and is_heading(row))]
+    name = max((width(plain(row.label)) for row in rows if row.about), default=0)
+    labels = [line for row in rows for line in label_lines(row, most, name)]
+    label = max(map(width, titles + labels), default=0)
     widths = []
     for j, head in enumerate(heads):
         cells = [line for s in sections for r in s.rows for line in cell_lines(r.cells[j], stacked)]
         body = max(map(width, cells), default=0)
         widths.append(max([body, *map(width, head_lines(head, body))]))
     everything = (range(len(heads)),)
-    natural = Layout(label, tuple(widths), stacked, everything)
+    natural = Layout(label, tuple(widths), stacked, everything, name)
     for common in (max([_COMFORT, *widths]), max(widths, default=0)):
-        even = Layout(label, (common,) * len(widths), stacked, everything)
+        even = Layout(label, (common,) * len(widths), stacked, everything, name)
         if even.width(everything[0]) <= comfort:
             return even
     return natural
@@ -161,4 +193,4 @@ def _in_panels(layout: Layout, limit: int) -> Layout:
         panels = tuple(range(a, b) for a, b in pairwise(cuts))
         if all(layout.width(panel) <= limit for panel in panels):
             break
-    return Layout(layout.label, layout.widths, layout.stacked, panels)
+    return replace(layout, panels=panels)

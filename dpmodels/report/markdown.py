@@ -4,13 +4,15 @@ import re
 
 from dpmodels.labels import plain
 from dpmodels.report.layout import is_words
-from dpmodels.report.values import Report, Section
+from dpmodels.report.legend import placed
+from dpmodels.report.values import Report, Row, Section
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&^!@])")
 
 
 def as_markdown(report: Report) -> str:
     r"""Write a heading, tables and a list of notes, by GFM 0.29, sections 2.4 and 4.10."""
+    report = placed(report)
     stamp = [] if report.stamp is None else [f"**{_text(report.stamp)}**"]
     blocks = [*stamp, f"### {_text(report.title)}"]
     if report.facts:
@@ -35,5 +37,10 @@ def _line(*cells: str) -> str:
 def _table(section: Section) -> str:
     columns = range(len(section.columns))
     rules = [":---", *(":---" if is_words(section, j) else "---:" for j in columns)]
-    rows = [_line(*map(_text, (row.label, *row.cells))) for row in section.rows]
+    rows = [_line(_label(row), *map(_text, row.cells)) for row in section.rows]
     return "\n".join([_line(*map(_text, (section.title, *section.columns))), _line(*rules), *rows])
+
+
+def _label(row: Row) -> str:
+    words = f" &emsp;{_text(row.about[1])}" if row.about else ""
+    return "&emsp;" * row.indent + _text(row.label) + words

@@ -11,12 +11,15 @@ from dpmodels.report.layout import (
     Layout,
     cell_lines,
     head_lines,
+    is_heading,
     is_words,
+    label_lines,
     lay_out,
     pad,
     width,
     wrap,
 )
+from dpmodels.report.legend import placed
 from dpmodels.report.values import Fact, Report, Row, Section
 
 _VALUE = 32  # a value longer than this is shortened or wrapped
@@ -31,6 +34,7 @@ def as_text(report: Report) -> str:
     Tables too wide for that are cut into panels, one under the other. Long
     formulas of the header lose their middle terms; nothing else is left out.
     """
+    report = placed(report, WIDTH)
     layouts = {
         section.columns: lay_out([s for s in report.sections if s.columns == section.columns])
         for section in report.sections
@@ -88,7 +92,9 @@ def _table(section: Section, layout: Layout) -> list[str]:
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:
     """Set one row; its cells stand beside the last line of a long label."""
-    label = wrap(row.label, layout.label, indent=2)
+    if panel and is_heading(row):
+        return list(label_lines(row, max(layout.width(panel), WIDTH)))
+    label = label_lines(row, layout.label, layout.name)
     cells = [cell_lines(row.cells[j], layout.stacked) for j in panel]
     above = ("",) * (len(label) - max(map(len, cells), default=0))
     return _lines(label, [above + cell for cell in cells], panel, layout, aligns)

@@ -10,10 +10,16 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table."""
+    """One line of a table; where all cells are blank, a heading of those below.
+
+    `about` is the name it is of and the words for that, which stand beside the label where there is
+    room.
+    """
 
     label: str
     cells: tuple[str, ...] = ()
+    indent: int = 0
+    about: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A printed result: title, facts, tables, notes.
+    """A printed result: title, facts, tables, notes, and a legend: words for names in it.
 
     Examples
     --------
@@ -62,3 +68,4 @@ class Report:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     stamp: str | None = None
+    legend: tuple[Fact, ...] = ()

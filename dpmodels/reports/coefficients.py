@@ -9,7 +9,7 @@ import numpy as np
 from dpmodels.inference.sandwich import SIZE, Sandwich
 from dpmodels.released import CoefficientsRelease, shared_facts
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.reports.header import SEE, closing, more, opening, row_norm
+from dpmodels.reports.header import SEE, about, closing, more, opening, row_norm
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.glm import GLMResult
@@ -70,7 +70,7 @@ def _coefficients(fit: GLMResult) -> Section:
             sds = signif(bse, 2), signif(noise, 2)
             ends = interval(low, high)
             cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", f"{p:.3f}", ends)
-        rows.append(Row(name, cells))
+        rows.append(Row(name, cells, about=about(fit.call, name)))
     return Section("Coefficients", heads, tuple(rows[:SHOWN]))
 
 
@@ -81,7 +81,7 @@ def _unidentified(fit: GLMResult) -> Section:
         return _as_released(fit.held, fit.release)
     pairs = list(zip(fit.params, least, strict=True))[:SHOWN]
     rows = [
-        Row(name, (signif_uncertain(value, sd), signif(sd, 2)))
+        Row(name, (signif_uncertain(value, sd), signif(sd, 2)), about=about(fit.call, name))
         for name, (value, sd) in zip(fit.call.names, pairs, strict=False)
     ]
     return Section("Coefficients", ("coef", "noise, at least"), tuple(rows))
@@ -91,11 +91,14 @@ def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Sectio
     """Lay out coefficients as released; their noise stands beside where it is theirs alone."""
     values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
     if release.gradient is not None or math.isnan(release.coefficient_sd):
-        rows = [Row(name, (signif(v, 1),)) for name, v in zip(call.names, values, strict=False)]
+        rows = [
+            Row(name, (signif(v, 1),), about=about(call, name))
+            for name, v in zip(call.names, values, strict=False)
+        ]
         return Section("Coefficients", ("coef",), tuple(rows))
     noise = (np.linalg.norm(call.matrix, axis=1) * release.coefficient_sd).tolist()
     rows = [
-        Row(name, (signif_uncertain(v, sd), signif(sd, 2)))
+        Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=about(call, name))
         for name, v, sd in zip(call.names, values, noise, strict=False)
     ]
     return Section("Coefficients", ("coef", "noise"), tuple(rows))

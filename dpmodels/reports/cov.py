@@ -8,6 +8,7 @@ from dpmodels.report import Fact, Report, Row, Section, hundredth, signif, uncer
 from dpmodels.reports.header import (
     SEE,
     SHOWN_VARIABLES,
+    about,
     closing,
     complete_rows,
     moments_header,
@@ -69,8 +70,10 @@ def _variables(fit: CovResult) -> Section:
         mean, noise = fit.center.to_numpy()[shown], fit.center_noise_sd.to_numpy()[shown]
         cells = [_printed(mean, noise, spread), _sds(noise), *cells]
         heads = ["Mean", "noise sd", *heads]
-    rows = zip(names, zip(*cells, strict=True), strict=True)
-    return Section("Variables", tuple(heads), tuple(Row(name, own) for name, own in rows))
+    known = [about(fit.call, name) for name in fit.call.names[shown]]
+    rows = zip(names, zip(*cells, strict=True), known, strict=True)
+    section = tuple(Row(name, own, about=words) for name, own, words in rows)
+    return Section("Variables", tuple(heads), section)
 
 
 def _labels(fit: CovResult) -> list[str]:

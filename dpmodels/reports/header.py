@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
+from dpmodels.formula.parse import quote
 from dpmodels.inference.ratios import TOLD
 from dpmodels.privacy import ApproxDP
 from dpmodels.released import (
@@ -17,6 +18,7 @@ from dpmodels.released import (
 )
 from dpmodels.report import Fact, count, signif
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
+from dpmodels.results.legend import words
 
 # Groups, and variables, components and loadings of a table: a choice, about what a page holds.
 SHOWN_GROUPS = 40
@@ -26,6 +28,14 @@ SMALL_LOADING = 0.1
 
 LOST = "-"
 SEE = "; see dpmodels.mechanisms"
+
+
+def about(call: AnyCall, code: str) -> Fact | None:
+    """Return a coded column and the words for it, where it is a variable that has some."""
+    book = call.codebook
+    name = next((own for own in book if quote(own) == code), "") if code[:2] == "Q(" else code
+    told = words(book[name]) if name in book else ""
+    return (code, told) if told else None
 
 
 def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.reports.header import SEE, closing, complete_rows, moments_header, more
+from dpmodels.reports.header import SEE, about, closing, complete_rows, moments_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.lm import LMResult
 
@@ -39,10 +39,10 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     kept = tuple((label, value) for label, value in own if label != "Variables")
     statistic, slopes, chance = fit.linear.slopes_test()
     known = not math.isnan(statistic)
-    about = "" if fit.model.intercept else " (uncentred)"
+    kind = "" if fit.model.intercept else " (uncentred)"
     return (
         ("Dep. variable", fit.call.names[-1]),
-        (f"R-squared{about}", _rsquared(fit, fit.rsquared)),
+        (f"R-squared{kind}", _rsquared(fit, fit.rsquared)),
         ("Model", f"WLS, weights {weighted}" if weighted else "OLS"),
         ("Adj. R-squared", _rsquared(fit, fit.rsquared_adj)),
         ("Residual sd", _sigma(fit)),
@@ -97,7 +97,10 @@ def _coefficients(fit: LMResult) -> Section:
     blank = ("",) * (len(heads) - 1)
     if not fit.sampled:
         plain = zip(fit.params.items(), fit.bse_noise, strict=True)
-        rows = [Row(str(name), (signif_uncertain(v, sd), *blank)) for (name, v), sd in plain]
+        rows = [
+            Row(str(name), (signif_uncertain(v, sd), *blank), about=about(fit.call, str(name)))
+            for (name, v), sd in plain
+        ]
         return Section("Coefficients", heads, tuple(rows[:SHOWN]))
     table = fit.tidy()
     rows = []
@@ -109,7 +112,7 @@ def _coefficients(fit: LMResult) -> Section:
         if known:
             ends = interval(low, high) if math.isfinite(high - low) else UNKNOWN
             cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", f"{p:.3f}", ends)
-        rows.append(Row(str(name), cells))
+        rows.append(Row(str(name), cells, about=about(fit.call, str(name))))
     return Section("Coefficients", heads, tuple(rows))
 
 

@@ -24,6 +24,7 @@ from dpmodels.reports.header import (
     SHOWN_COMPONENTS,
     SHOWN_VARIABLES,
     SMALL_LOADING,
+    about,
     closing,
     complete_rows,
     moments_header,
@@ -31,6 +32,7 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
+from dpmodels.results.call import MomentsCall
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
@@ -113,7 +115,7 @@ def _cosines(values: Floats) -> tuple[str, ...]:
 def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
     noise = _loading_noise(fit)[: len(columns)]
-    rows = _loading_rows(fit.call.names, table, noise)
+    rows = _loading_rows(fit.call, table, noise)
     if isinstance(fit.spectrum, Unread):
         return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
     typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
@@ -121,11 +123,15 @@ def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     return Section(title, columns, (*rows, Row("noise sd of a loading", typical)))
 
 
-def _loading_rows(names: tuple[str, ...], table: Floats, noise: Floats) -> tuple[Row, ...]:
+def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row, ...]:
     """Print the variables of the largest loadings, in their order; none where noise is nan."""
     order = np.argsort(-np.abs(table[:, ~np.isnan(noise)]).max(axis=1), kind="stable")
     return tuple(
-        Row(names[i], tuple(map(_loading, table[i].tolist(), noise.tolist())))
+        Row(
+            call.names[i],
+            tuple(map(_loading, table[i].tolist(), noise.tolist())),
+            about=about(call, call.names[i]),
+        )
         for i in np.sort(order[:SHOWN_VARIABLES])
     )
 
@@ -274,7 +280,7 @@ def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Secti
 
 def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
-    rows = _loading_rows(fit.call.names, table, np.zeros(len(columns)))
+    rows = _loading_rows(fit.call, table, np.zeros(len(columns)))
     return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
 
 

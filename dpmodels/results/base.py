@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
@@ -12,6 +13,7 @@ from dpmodels.arguments import share, whole
 from dpmodels.errors import NotAvailable, PrivacyError
 from dpmodels.privacy import ZCDP, ApproxDP
 from dpmodels.report import Report, Summary
+from dpmodels.results.legend import legend
 from dpmodels.writing import write_whole
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
@@ -80,6 +82,10 @@ class Result(Printed):
     def nobs(self) -> float:
         """Number of rows: the public one, nan where it is private."""
         return float("nan") if self.release.rows is None else float(self.release.rows)
+
+    def summary(self) -> Summary:
+        """Return the printed report, with the labels and units that the codebook has."""
+        return Summary(replace(report_of(self), legend=legend(self.call.codebook)))
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""

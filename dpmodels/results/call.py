@@ -132,6 +132,11 @@ class TableCall:
         return self if held is None else replace(self, lower=held.lower, upper=held.upper)
 
     @property
+    def variable(self) -> str:
+        """What is described: the measured number, or the last factor."""
+        return self.measured.partition(" = ")[0] or self.factors[-1]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Number of levels of each factor."""
         return tuple(map(len, self.levels))

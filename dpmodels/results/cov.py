@@ -20,6 +20,7 @@ from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis, root_sd
 from dpmodels.results.base import Result, checked_ncomp, per_row
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.legend import labelled
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
@@ -220,7 +221,9 @@ class CovResult(Result):
     def tidy(self) -> pd.DataFrame:
         """Return one row a pair: ``column1, column2, cov, cor, noise_sd``."""
         cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
-        return self._pairs(cov=cov, cor=cor, noise_sd=noise)
+        table = self._pairs(cov=cov, cor=cor, noise_sd=noise)
+        first, second = table["column1"], table["column2"]
+        return labelled(table, self.call.codebook, label1=first, label2=second)
 
     def _line(self) -> dict[str, Any]:
         return {

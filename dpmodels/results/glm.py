@@ -18,6 +18,7 @@ from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ class GLMResult(Result):
                 "noise_sd": self.bse_noise,
                 **interval_columns(self.noise_int(), self.conf_int()),
             }
-        return pd.DataFrame(table).reset_index()
+        tidy = pd.DataFrame(table).reset_index()
+        return labelled(tidy, self.call.codebook, label=self.call.names)
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -20,6 +20,7 @@ from dpmodels.results.described import (
     interval_columns,
     interval_frame,
 )
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
 
@@ -108,7 +109,8 @@ class GroupedResult(Result):
             "noise_sd": self.bse_noise,
             **interval_columns(self.noise_int(), self.conf_int()),
         }
-        return pd.DataFrame(values).reset_index()
+        table = pd.DataFrame(values).reset_index()
+        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
     def _line(self) -> dict[str, Any]:
         complete = float(self._moments.counts.sum())

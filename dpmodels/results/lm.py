@@ -19,11 +19,11 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
 from dpmodels.typing import Coder, Floats
 
-# Rows of a prediction at a time.
-_ROWS = 4096
+_ROWS = 4096  # of a prediction, at a time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -337,8 +337,7 @@ class LMResult(Result):
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, with the column names of R's broom.
 
-        Those of tests, errors and confidence intervals are nan where there is
-        no number of rows to take them from.
+        Tests, errors and confidence intervals are nan where rows are not counted.
         """
         known, own = self.sampled, self.noise_int()
         table = {
@@ -350,7 +349,8 @@ class LMResult(Result):
             **interval_columns(own, self.conf_int() if known else own * math.nan),
             "identified": self.identified,
         }
-        return pd.DataFrame(table).rename_axis("term").reset_index()
+        tidy = pd.DataFrame(table).rename_axis("term").reset_index()
+        return labelled(tidy, self.call.codebook, label=tidy["term"])
 
     def _line(self) -> dict[str, Any]:
         return {

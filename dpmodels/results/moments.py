@@ -21,6 +21,7 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cov import CovResult
+from dpmodels.results.legend import labelled
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.pca import PCAResult
@@ -164,7 +165,9 @@ class MomentsResult(Result):
             "sd_noise_sd": fit.sd_noise_sd,
         }
         values = {name: own.to_numpy() for name, own in parts.items() if own is not None}
-        return pd.DataFrame({"column": list(self.call.names), **values})
+        names = self.call.names
+        table = pd.DataFrame({"column": list(names), **values})
+        return labelled(table, self.call.codebook, label=names)
 
     def _line(self) -> dict[str, Any]:
         columns = len(self.call.names)

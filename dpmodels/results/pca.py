@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square
@@ -20,6 +21,7 @@ from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import Result, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -247,7 +249,7 @@ class PCAResult(Result):
             one row per component (``PC, std_dev, percent, cumulative``).
         """
         if matrix == "loadings":
-            return long_loadings(self.loadings)
+            return long_loadings(self.loadings, self.call.codebook)
         if matrix != "eigenvalues":
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
         names, share = component_names(self.ncomp), self.explained_variance_ratio.to_numpy()
@@ -350,7 +352,8 @@ class PCAResult(Result):
 UNKNOWN_MATRIX = 'matrix={!r}: expected "loadings" or "eigenvalues"'
 
 
-def long_loadings(loadings: xr.DataArray) -> pd.DataFrame:
-    """Return loadings as broom does: ``column, PC, value``."""
+def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
+    """Return loadings as broom does: ``column, PC, value``, and labels where there are any."""
     long = loadings.to_series().rename("value").reset_index()
-    return long.rename(columns={"variable": "column", "component": "PC"})
+    table = long.rename(columns={"variable": "column", "component": "PC"})
+    return labelled(table, codebook, label=table["column"])

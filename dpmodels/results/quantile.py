@@ -13,6 +13,7 @@ from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
 
@@ -135,7 +136,8 @@ class QuantileResult(Result):
         if self.level is not None:
             ends = self.conf_int()
             table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
-        return table.reset_index()
+        names = [self._facts.variable] * len(table)
+        return labelled(table.reset_index(), self.call.codebook, label=names)
 
     def _line(self) -> dict[str, Any]:
         complete = float(self.release.counts.sum())

@@ -149,7 +149,7 @@ class SubspaceResult(Result):
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
         """Return a long table, as :meth:`PCAResult.tidy`; of eigenvalues ``PC, std_dev``."""
         if matrix == "loadings":
-            return long_loadings(self.loadings)
+            return long_loadings(self.loadings, self.call.codebook)
         if matrix != "eigenvalues":
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
         return pd.DataFrame({"PC": component_names(self.ncomp), "std_dev": self.sdev.to_numpy()})

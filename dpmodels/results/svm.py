@@ -13,6 +13,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
 
@@ -57,7 +58,9 @@ class SVMResult(Result):
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient: ``term, estimate``."""
-        return pd.DataFrame({"term": list(self.call.names), "estimate": self.params.to_numpy()})
+        names = self.call.names
+        table = pd.DataFrame({"term": list(names), "estimate": self.params.to_numpy()})
+        return labelled(table, self.call.codebook, label=names)
 
     def _line(self) -> dict[str, Any]:
         return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}

@@ -16,6 +16,7 @@ from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.groups import MeanResult
+from dpmodels.results.legend import labelled
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +112,8 @@ class TTestResult(Result):
             "p_value": self.pvalue,
             **interval_columns(self.noise_int(), self.conf_int()),
         }
-        return pd.DataFrame(row).reset_index()
+        table = pd.DataFrame(row).reset_index()
+        return labelled(table, self.call.codebook, label=[self._facts.variable])
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test."""

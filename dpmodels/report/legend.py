@@ -1,0 +1,42 @@
+"""Where the words for a name stand: beside it where there is room, else in a legend below."""
+
+import re
+from dataclasses import replace
+
+from dpmodels.report.layout import fits
+from dpmodels.report.values import Report, Row, Section
+
+
+def placed(report: Report, limit: int | None = None) -> Report:
+    """Keep words beside names where a table with them stays within `limit` characters.
+
+    Words are told once. Those of names that the tables and the header speak of, and that stand
+    beside none, make one more table, the last.
+    """
+    told: set[tuple[str, str]] = set()
+    sections = []
+    for section in report.sections:
+        fresh = {row.about for row in section.rows if row.about} - told
+        if fresh and (limit is None or fits(section, limit)):
+            told |= fresh
+            sections.append(section)
+        else:
+            rows = tuple(replace(row, about=None) for row in section.rows)
+            sections.append(replace(section, rows=rows))
+    spoken = _spoken(report)
+    rest = [own for own in report.legend if own not in told and _names(own[0], spoken)]
+    rows = tuple(Row(name, about=(name, words)) for name, words in rest)
+    legend = (Section("Labels", (), rows),) if rows else ()
+    return replace(report, sections=(*sections, *legend), legend=())
+
+
+def _spoken(report: Report) -> str:
+    """Return all that a report names variables in."""
+    texts = [value for label, value in report.facts if label != "Formula"]
+    for section in report.sections:
+        texts += [section.title, *section.columns, *(row.label for row in section.rows)]
+    return "\n".join(texts)
+
+
+def _names(name: str, spoken: str) -> bool:
+    return name in spoken and bool(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", spoken))
