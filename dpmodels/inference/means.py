@@ -40,6 +40,13 @@ class GroupMoments:
         return np.asarray(self.parts.sum(axis=1))
 
     @cached_property
+    def together(self) -> GroupMoments:
+        """The moments of all groups as one."""
+        groups, parts = self.parts.shape
+        noise = self.noise._replace(added=tuple(range(parts)) * groups)
+        return GroupMoments(self.parts.sum(axis=0, keepdims=True), noise)
+
+    @cached_property
     def count_sd(self) -> float:
         """Noise standard deviation of each of them."""
         ones = np.ones((1, self.degree + 1))

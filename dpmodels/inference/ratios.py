@@ -19,7 +19,8 @@ class Noise(NamedTuple):
     `sd` is that of each part, before the table was balanced; `parts` is how many share a public
     total, 0 where there is none; the noise of a part is a multiple of `step`, 0 for a fine lattice;
     `paired` tells of the three parts of one mean, of which the first and the last share their
-    noise.
+    noise; `added` says of each part of the table to which of these it was added, none where these
+    are the parts of the table.
     """
 
     law: str
@@ -27,6 +28,7 @@ class Noise(NamedTuple):
     parts: int
     step: float = 0.0
     paired: bool = False
+    added: tuple[int, ...] = ()
 
     def weights(self, own: Floats) -> Floats:
         """Return the weights of independent noise variables in a weighted sum of a balanced table.
@@ -34,6 +36,7 @@ class Noise(NamedTuple):
         `own`, shape (..., some of the parts), weighs those parts, the others have weight 0; of what
         comes back, shape (..., variables), the last stands for all other parts.
         """
+        own = own[..., list(self.added)] if self.added else own
         if self.paired:
             low, middle, high = np.moveaxis(own, -1, 0)
             ends = (low + high) / 2

@@ -103,6 +103,8 @@ def require_tables(result: Any) -> None:
         raise FrameError("call.tables: not those of the formula")
     if isinstance(result, OverviewResult) and result.strata != len(both.groups):
         raise FrameError("strata: not as many as the formula groups by")
+    if isinstance(result, OverviewResult) and result.tested and not both.groups:
+        raise FrameError("tested: the formula has no groups that a test could compare")
 
 
 def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:

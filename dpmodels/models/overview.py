@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
+from dpmodels.arguments import truth
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
@@ -30,6 +31,7 @@ def dp_summary(
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
+    tests: bool = False,
     mechanism: str | CountMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
     person: str | None = None,
@@ -50,6 +52,8 @@ def dp_summary(
         Public bounds and levels of the variables.
     eps, delta, budget
         The guarantee, for all variables together.
+    tests : bool, default False
+        Whether p-values of differences between the groups are printed.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
     adjacency, person, rows, subset, ledger
@@ -73,6 +77,16 @@ def dp_summary(
     a row's L1 norm is m and its L2 norm √m, so that Gaussian noise grows with
     the root of the number of variables.
 
+    The column of all groups together and the tests are made of what is released
+    for the groups, at no further cost: Welch's t or his analysis of variance for
+    means, chi-square for counts, with the noise counted in. p-values are not
+    adjusted for their number.
+
+    References
+    ----------
+    .. [1] Welch, B. L. (1951). "On the comparison of several mean values: an
+       alternative approach." Biometrika 38, 330-336.
+
     Examples
     --------
     >>> import dpmodels as dp
@@ -85,6 +99,7 @@ def dp_summary(
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    words["tests"] = tests
     question = asked("summary", formula, book, eps, delta, budget, adjacency, **words)
     return cross(summary_way(question), held, mechanism, ledger)
 
@@ -92,7 +107,13 @@ def dp_summary(
 def summary_way(question: Question) -> Way[OverviewResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
-    made = partial(OverviewResult, strata=len(both.groups))
+    tested = truth("tests", question.words["tests"])
+    if tested and not both.groups:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r} has no groups, and tests=True compares them; write "
+            "'a + b ~ group'"
+        )
+    made = partial(OverviewResult, strata=len(both.groups), tested=tested)
     return described_way(question, both, tables(both), made)
 
 

@@ -44,7 +44,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "var": Verb(var_way, {}),
     "hist": Verb(hist_way, {"breaks": 10}),
     "table": Verb(table_way, {}),
-    "summary": Verb(summary_way, {}),
+    "summary": Verb(summary_way, {"tests": False}),
 }
 _SHAPES: Final[Mapping[str, Shape]] = {
     "ncomp": int | None,
@@ -54,6 +54,7 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "denoise": str | None,
     "weights": str | None,
     "breaks": int | tuple[float, ...],
+    "tests": bool,
 }
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD
 from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
 from dpmodels.reports.groups import mean_text
-from dpmodels.reports.header import LOST, closing, more, opening, range_note
+from dpmodels.reports.header import LOST, about, closing, more, opening, pvalue, range_note
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.groups import MeanResult
@@ -23,16 +24,16 @@ SHOWN_LEVELS = 20
 
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
-    """Lay out all variables as one table, a column a group."""
+    """Lay out all variables as one table: a column a group, one of all, and one of tests."""
     groups = fit.groups
-    heads = tuple(groups.labels[:SHOWN_GROUPS]) if groups.factors else ("All",)
+    heads = (*groups.labels[:SHOWN_GROUPS], "All") if groups.factors else ("All",)
+    tests = fit.tests()["p_value"].tolist() if fit.tested else []
     rows: list[Row] = []
-    for name in fit.variables:
-        own = fit[name]
-        rows += _mean_rows(name, own) if isinstance(own, MeanResult) else _table_rows(name, own)
+    for place, name in enumerate(fit.variables):
+        test = tuple(map(pvalue, tests[place : place + 1]))
+        rows += _variable(fit, name, test, ("",) * len(heads))
     title = "Variable" + (f", by {' / '.join(groups.factors)}" if groups.factors else "")
-    shown = tuple(Row(row.label, row.cells[:SHOWN_GROUPS]) for row in rows)
-    lost = any(cell == LOST or f"({LOST})" in cell for row in shown for cell in row.cells)
+    lost = any(cell == LOST or f"({LOST})" in cell for row in rows for cell in row.cells)
     return Report(
         title="Private overview",
         facts=(
@@ -40,63 +41,96 @@ def overview_report(fit: OverviewResult) -> Report:
             *shared_facts(fit.release),
             ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} rows"),
         ),
-        sections=(Section(title, heads, shown),),
+        sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_notes(fit, lost=lost), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
 
-def _mean_rows(name: str, own: MeanResult) -> list[Row]:
-    """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
-    pairs = list(zip(own.params.tolist(), own.bse_noise.tolist(), strict=True))
-    cells = tuple(
-        f"{mean_text(own.call.tables[0], mean, sd)} ({spread})" if np.isfinite(mean) else LOST
-        for (mean, sd), spread in zip(pairs, _spreads(own), strict=True)
-    )
-    rows = tuple(map(count, own.counts.clip(lower=0.0, upper=own.release.rows).tolist()))
-    errors = tuple(signif(sd, 2) if np.isfinite(mean) else LOST for mean, sd in pairs)
+def _variable(
+    fit: OverviewResult, name: str, test: tuple[str, ...], blank: tuple[str, ...]
+) -> list[Row]:
+    """Head the lines of a variable with its name."""
+    own = fit[name]
+    lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
+    title = name if isinstance(own, MeanResult) else f"{name}, rows (%)"
     return [
-        Row(f"{name}, mean (sd)", cells),
-        Row(f"{name}, noise sd of mean", errors),
-        Row(f"{name}, rows", rows),
+        Row(title, (*blank, *test), about=about(fit.call, name)),
+        *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),
     ]
 
 
-def _spreads(own: MeanResult) -> list[str]:
+def _shown(cells: list[str]) -> list[str]:
+    """Return the cells of groups that have a column, and that of all groups."""
+    return [*cells[: min(len(cells) - 1, SHOWN_GROUPS)], cells[-1]]
+
+
+def _mean_lines(own: MeanResult) -> list[tuple[str, list[str]]]:
+    """Mean and standard deviation to the digits that noise leaves, the noise, complete rows."""
+    moments = own._moments
+    cells = _mean_cells(own, moments, own.counts.tolist())
+    if own._facts.factors:
+        cells += _mean_cells(own, moments.together, [float(own.counts.sum())])
+    names = ("mean (sd)", "noise sd of mean", "rows")
+    return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
+
+
+def _mean_cells(
+    own: MeanResult, moments: GroupMoments, counts: list[float]
+) -> list[tuple[str, str, str]]:
+    """Print the mean with its standard deviation, the noise and the rows of each group."""
+    facts = own._facts
+    means = (facts.lower + facts.width * moments.means).tolist()
+    noise = (facts.width * moments.mean_noise_sd).tolist()
+    rows = map(count, np.clip(counts, 0.0, own.release.rows).tolist())
+    return [
+        (f"{mean_text(facts, mean, sd)} ({spread})", signif(sd, 2), number)
+        if np.isfinite(mean)
+        else (LOST, LOST, number)
+        for mean, sd, spread, number in zip(
+            means, noise, _spreads(facts.width, moments), rows, strict=True
+        )
+    ]
+
+
+def _spreads(width: float, moments: GroupMoments) -> list[str]:
     """Print standard deviations to three digits or less; none that may be 0 by the noise."""
-    variances, noise = own._moments.variances, own._moments.variance_noise_sd
-    width = own.call.tables[0].width
+    variances, noise = moments.variances, moments.variance_noise_sd
+    spreads = width * np.sqrt(variances)
     sds = (width * root_sd(np.sqrt(variances), noise)).tolist()
     return [
         signif_uncertain(spread, max(sd, 10 * hundredth(spread))) if told else LOST
-        for spread, sd, told in zip(own.sd, sds, variances > TOLD / 2 * noise, strict=True)
+        for spread, sd, told in zip(spreads, sds, variances > TOLD / 2 * noise, strict=True)
     ]
 
 
-def _table_rows(name: str, own: TableResult) -> list[Row]:
+def _level_lines(own: TableResult) -> list[tuple[str, list[str]]]:
     """Print counts, and shares within the group, a line a level."""
-    facts = own.call.tables[0]
-    levels = facts.levels[-1]
-    groups = facts.factors[:-1]
-    counts = own.counts.to_numpy().reshape(-1, len(levels))
-    shares = own.proportions(groups).to_numpy().reshape(-1, len(levels))
-    totals, sd = counts.sum(axis=1), own.noise_sd(len(levels))
-    shares[totals <= TOLD * sd] = np.nan
-    errors = 100 * own.noise_sd() / np.maximum(totals, 1.0)
+    facts, counts = own._facts, own.by_level
+    noise = np.full(len(counts), own.noise_sd())
+    sd = np.full(len(counts), own.noise_sd(counts.shape[1]))
+    if len(facts.factors) > 1:
+        counts = np.vstack([counts, counts.sum(axis=0)])
+        noise = np.append(noise, own.noise_sd(len(noise)))
+        sd = np.append(sd, own.noise_sd(own.by_level.size))
+    totals = counts.sum(axis=1)
+    divisor = np.where(totals > TOLD * sd, totals, np.nan)
+    shares = np.asarray(counts / divisor[:, None])
+    errors = 100 * noise / np.maximum(totals, 1.0)
     return [
-        Row(f"{name} = {level}, rows (%)", _counted(counts[:, place], shares[:, place], errors))
-        for place, level in enumerate(levels[:SHOWN_LEVELS])
+        (str(level), _counted(counts[:, place], shares[:, place], errors))
+        for place, level in enumerate(facts.levels[-1][:SHOWN_LEVELS])
     ]
 
 
-def _counted(counts: Integers, shares: Floats, errors: Floats) -> tuple[str, ...]:
+def _counted(counts: Integers, shares: Floats, errors: Floats) -> list[str]:
     """Print counts and percentages, these without a decimal where noise leaves none."""
     places = np.where(errors > 0.5, 0, 1).tolist()
     cells = zip(counts.tolist(), shares.tolist(), places, strict=True)
-    return tuple(
+    return [
         f"{count(number)} ({LOST if np.isnan(share) else f'{100 * share:.{digits}f}'})"
         for number, share, digits in cells
-    )
+    ]
 
 
 def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
@@ -105,6 +139,14 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
         notes.append(
             f"{LOST}: lost in the noise at this budget. Where bounds are wide, dp_mean and dp_var "
             "of one number can find a shorter range."
+        )
+    if fit.strata:
+        notes.append("All: the groups together, at no further cost; rows of no group are out.")
+    if fit.tested:
+        notes.append(
+            "p-values: Welch's t or analysis of variance of means, chi-square of counts, made of "
+            "what was released for the groups, at no further cost, with its noise counted in; not "
+            "adjusted for their number."
         )
     notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.inference.equal_means import EqualMeans, equal_means
+from dpmodels.inference.independence import Independence
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.groups import MeanResult
+from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
 
 
@@ -24,6 +29,8 @@ class OverviewResult(Result):
     ----------
     strata : int
         How many factors rows are grouped by, the first of each table.
+    tested : bool
+        Whether the printed table has p-values.
 
     Notes
     -----
@@ -34,6 +41,7 @@ class OverviewResult(Result):
     call: DescribedCall
     release: CountsRelease
     strata: int
+    tested: bool
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -67,6 +75,41 @@ class OverviewResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         return pd.concat({name: _flat(self[name].conf_int(level)) for name in self.variables})
 
+    def overall(self) -> pd.DataFrame:
+        """Return all groups together, one row a variable, or a level of one.
+
+        Sums of what was released for the groups, at no further cost; their noise is that of the
+        sums. Rows without a declared group are in none. The columns are those of :meth:`tidy`,
+        without intervals.
+        """
+        lines: list[dict[str, Any]] = []
+        for name in self.variables:
+            own = self[name]
+            if isinstance(own, TableResult):
+                lines += ({"variable": name, **line} for line in _levels(own))
+            else:
+                lines.append({"variable": name, **_mean(own)})
+        table = pd.DataFrame(lines)
+        return labelled(table, self.call.codebook, label=_codes(table["variable"]))
+
+    def tests(self) -> pd.DataFrame:
+        """Return one row a variable: whether the groups differ, with the noise counted in.
+
+        ``variable, test, statistic, df, df_resid, p_value, reason``: of means Welch's t or F, of
+        counts chi-square; nan for the reason given. Made of what was released, at no further cost;
+        p-values are not adjusted for their number, and none is below 1e-9 for means.
+
+        Raises
+        ------
+        NotAvailable
+            If there are no groups.
+        """
+        if not self.strata:
+            raise NotAvailable(
+                "tests() is not available: there are no groups to compare; write 'a + b ~ group'"
+            )
+        return pd.DataFrame([{"variable": name, **_test(self[name])} for name in self.variables])
+
     def tidy(self) -> pd.DataFrame:
         """Return one row a variable and cell, columns of means and of counts together."""
         parts = []
@@ -89,6 +132,52 @@ class OverviewResult(Result):
     @property
     def _size(self) -> str:
         return f"{len(self.variables)} vars"
+
+
+def _mean(own: MeanResult) -> dict[str, Any]:
+    """Return the mean of all groups together."""
+    facts, moments = own._facts, own._moments.together
+    noise, sampling = moments.mean_noise_sd[0], moments.mean_sampling_sd[0]
+    return {
+        "count": float(own.counts.sum()),
+        "estimate": facts.lower + facts.width * moments.means[0],
+        "sd": facts.width * np.sqrt(moments.variances[0]),
+        "std_error": facts.width * np.hypot(noise, sampling),
+        "noise_sd": facts.width * noise,
+    }
+
+
+def _levels(own: TableResult) -> list[dict[str, Any]]:
+    """Return the count of each level in all groups together."""
+    counts, levels = own.by_level, own._facts.levels[-1]
+    total, noise = max(counts.sum(), 1), own.noise_sd(len(counts))
+    return [
+        {"level": level, "count": count, "proportion": count / total, "noise_sd": noise}
+        for level, count in zip(levels, counts.sum(axis=0).tolist(), strict=True)
+    ]
+
+
+def _test(own: MeanResult | TableResult) -> dict[str, Any]:
+    """Compare the groups of a variable."""
+    found: Independence | EqualMeans
+    if isinstance(own, TableResult):
+        name, found = "chi-square", own._tested(own.by_level.shape)
+    else:
+        found = equal_means(own._moments)
+        name = "Welch t" if found.groups == 2 else "Welch F"
+    return {
+        "test": name,
+        "statistic": found.statistic,
+        "df": found.df,
+        "df_resid": getattr(found, "df_resid", np.nan),
+        "p_value": found.pvalue,
+        "reason": found.reason,
+    }
+
+
+def _codes(names: Iterable[str]) -> list[str]:
+    """Return what is described without the level that is counted of it."""
+    return [name.partition(" = ")[0] for name in names]
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:

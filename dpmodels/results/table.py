@@ -26,6 +26,7 @@ from dpmodels.results.described import (
     interval_columns,
     interval_frame,
 )
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Integers
 
 
@@ -71,6 +72,11 @@ class TableResult(Result):
     def counts(self) -> xr.DataArray:
         """Consistent counts: whole, not negative, adding up; a dimension a factor."""
         return self._labelled(self._whole[:-1], "count")
+
+    @property
+    def by_level(self) -> Integers:
+        """Consistent counts of shape (groups, levels of the last factor)."""
+        return self._whole[:-1].reshape(-1, self._facts.shape[-1])
 
     @property
     def released(self) -> xr.DataArray:
@@ -165,8 +171,12 @@ class TableResult(Result):
 
     @cached_property
     def _independence(self) -> Independence:
+        return self._tested(self._facts.shape)
+
+    def _tested(self, shape: tuple[int, ...]) -> Independence:
+        """Test independence in the table with some of its factors taken as one, by the shape."""
         own = self._counted
-        return independence(own.parts[:, 0].reshape(self._facts.shape), own.noise)
+        return independence(own.parts[:, 0].reshape(shape), own.noise)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: counts, shares, noise and 95 % intervals."""
@@ -177,7 +187,8 @@ class TableResult(Result):
             "noise_sd": self.noise_sd(),
             **interval_columns(self.noise_int(), self.conf_int()),
         }
-        return pd.DataFrame(values, index=self._facts.index).reset_index()
+        table = pd.DataFrame(values, index=self._facts.index).reset_index()
+        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test where there is one."""

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from models_samples import Mine
+from scipy.stats import chi2_contingency, ttest_ind
+from statsmodels.stats.oneway import anova_oneway
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, FormulaError, LedgerError, PrivacyError
+from dpmodels.errors import ArgumentError, FormulaError, LedgerError, NotAvailable, PrivacyError
 from dpmodels.models.overview import dp_summary
 from dpmodels.privacy import ZCDP
 
@@ -106,12 +108,13 @@ def test_what_noise_hides_is_not_printed():
     text = str(fit.summary())
     assert "-: lost in the noise at this budget." in text
     for line in text.splitlines():
-        if line.startswith("age, mean"):
-            assert line.split()[-2:] == ["-", "-"]
+        if line.startswith("  mean"):
+            assert line.split()[-3:-1] == ["-", "-"]
     plenty = str(dp_summary("age + g ~ sex", rows(), codebook=BOOK, eps=10.0).summary())
     assert "lost in the noise" not in plenty
-    assert "age, mean (sd)" in plenty
-    assert "g = w, rows (%)" in plenty
+    lines = plenty.splitlines()
+    assert lines[lines.index("age") + 1].startswith("  mean (sd)")
+    assert lines[lines.index("g, rows (%)") + 3].startswith("  w ")
 
 
 def test_rows_of_the_long_form_carry_their_variable():
@@ -131,3 +134,85 @@ def test_results_are_saved_and_not_pickled(tmp_path):
     assert again.variables == fit.variables
     with pytest.raises(PrivacyError):
         pickle.dumps(fit)
+
+
+def test_all_forms_of_a_formula_make_the_same_table():
+    forms = ("age + income + g ~ sex", "~ age + income + g | sex", "~ . | sex", ". ~ sex")
+    first, *others = (dp_summary(own, rows(), codebook=BOOK, eps=HUGE).tidy() for own in forms)
+    for other in others:
+        pd.testing.assert_frame_equal(other, first, rtol=1e-6)
+
+
+def test_all_groups_together_are_their_rows():
+    data = rows()
+    frame = pd.DataFrame(data)
+    fit = dp_summary("age + g ~ sex", data, codebook=BOOK, eps=HUGE)
+    table = fit.overall()
+    assert table["variable"].tolist() == ["age", "g", "g", "g"]
+    assert table["estimate"].iloc[0] == pytest.approx(frame["age"].mean(), rel=1e-6)
+    assert table["sd"].iloc[0] == pytest.approx(frame["age"].std(), rel=1e-4)
+    wanted = frame.loc[frame["g"] != "?", "g"].value_counts(normalize=True).sort_index()
+    assert table["proportion"].iloc[1:].to_numpy() == pytest.approx(wanted.to_numpy())
+    line = next(own for own in str(fit.summary()).splitlines() if own.startswith("  rows"))
+    assert line.split()[-1] == "4,000"
+
+
+def test_the_noise_of_all_groups_is_that_of_their_sum():
+    fit = dp_summary("age + sex ~ g", rows(), codebook=BOOK, eps=2.0, adjacency="add-remove")
+    own, count = fit.overall().iloc[0], fit.overall().iloc[1]
+    sd = fit.release.noise_sd
+    assert count["noise_sd"] == pytest.approx(sd * 3**0.5)
+    # Three groups of three parts, of which the weights in a mean m are -m, 1/2 - m and 1 - m.
+    mean = own["estimate"] / 100
+    squares = 3 * sum((weight - mean) ** 2 for weight in (0, 0.5, 1))
+    assert own["noise_sd"] == pytest.approx(100 * sd * squares**0.5 / own["count"], rel=1e-6)
+
+
+def test_p_values_are_those_of_the_usual_tests_at_a_huge_budget():
+    data = rows()
+    data["age"] = data["age"] + 2 * (data["sex"] == "F")
+    fit = dp_summary("age + g ~ sex", data, codebook=BOOK, eps=HUGE, tests=True)
+    tests = fit.tests().set_index("variable")
+    frame = pd.DataFrame(data)
+    own = [part["age"] for _, part in frame.groupby("sex")]
+    assert tests.loc["age", "test"] == "Welch t"
+    assert tests.loc["age", "p_value"] == pytest.approx(
+        ttest_ind(*own, equal_var=False).pvalue, rel=1e-2
+    )
+    known = frame[frame["g"] != "?"]
+    wanted = chi2_contingency(pd.crosstab(known["sex"], known["g"]), correction=False)
+    assert tests.loc["g", "p_value"] == pytest.approx(wanted.pvalue, rel=1e-3)
+    text = str(fit.summary())
+    assert "p-value" in text
+    assert "at no further cost, with its noise counted in" in " ".join(text.split())
+    three = dp_summary("age ~ g", data, codebook=BOOK, eps=HUGE, tests=True).tests()
+    groups = [part["age"] for _, part in known.groupby("g")]
+    assert three["test"].item() == "Welch F"
+    assert three["p_value"].item() == pytest.approx(
+        anova_oneway(groups, use_var="unequal").pvalue, rel=1e-3
+    )
+
+
+def test_tests_are_asked_for_with_groups_and_cost_nothing(tmp_path):
+    with pytest.raises(FormulaError, match="has no groups, and tests=True compares them"):
+        dp_summary("~ age", {"age": Mine()}, codebook=BOOK, eps=1.0, tests=True)
+    with pytest.raises(ArgumentError, match="tests=1: expected True or False"):
+        dp_summary("age ~ sex", {"age": Mine()}, codebook=BOOK, eps=1.0, tests=1)
+    with pytest.raises(NotAvailable, match=r"a \+ b ~ group"):
+        dp_summary("~ age", rows(50), codebook=BOOK, eps=1.0).tests()
+    plain, tested = (
+        dp_summary("age + g ~ sex", rows(), codebook=BOOK, eps=1.0, tests=own)
+        for own in (False, True)
+    )
+    assert plain.release.noise_sd == tested.release.noise_sd
+    assert "p-value" not in str(plain.summary())
+    tested.save(tmp_path / "fit.nc")
+    assert str(dp.load(tmp_path / "fit.nc").summary()) == str(tested.summary())
+
+
+def test_groups_lost_in_noise_have_no_test():
+    fit = dp_summary("age ~ sex", rows(40), codebook=BOOK, eps=0.01, tests=True)
+    found = fit.tests().iloc[0]
+    assert np.isnan(found["p_value"])
+    assert "fewer than two groups" in found["reason"]
+    assert "p-value" in str(fit.summary())

@@ -63,7 +63,7 @@ def test_an_overview_says_the_noise_of_means_and_names_each_range_once():
         fit = dp.dp_summary("~ x + z", rows, codebook=book, eps=0.5)
     shown = flat(fit)
     sd = fit["x"].bse_noise.item()
-    assert re.search(rf"x, noise sd of mean {signif(sd, 2)} ", shown)
+    assert re.search(rf"noise sd of mean {signif(sd, 2)} ", shown)
     assert "Values outside 0 to 1,000 (x), 0 to 500 (z) were clipped" in shown
 
 
