@@ -12,7 +12,7 @@ BOOK = dp.codebook(g=["u", "v", "w"], h=["p", "q"], y=(0, 10), big=list(range(10
 
 
 def value(code):
-    return sides(f"~ {code}", BOOK).right[0]
+    return sides(f"~ {code}", BOOK).described[0]
 
 
 def test_rows_fall_in_cells_in_the_order_of_the_levels():

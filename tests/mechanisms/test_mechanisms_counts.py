@@ -114,7 +114,7 @@ def test_neighbours_of_divided_rows_lose_no_more_than_is_charged(rise, fall, uni
 )
 def test_the_noise_has_the_law_of_the_plan(name, guarantee, relation):
     strategy = COUNTS[name]()
-    g = grouping(sides("~ g", BOOK).right[0])
+    g = grouping(sides("~ g", BOOK).described[0])
     size = 4
     plan = strategy.plan(facts(1, relation), guarantee)
     private = private_cells("~ g", {"g": ["u"] * 5 + ["v", None]}, BOOK, (Tally((g,)),))
@@ -136,7 +136,7 @@ def test_the_noise_has_the_law_of_the_plan(name, guarantee, relation):
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_huge_budget_gives_the_exact_counts(name):
-    g = grouping(sides("~ g", BOOK).right[0])
+    g = grouping(sides("~ g", BOOK).described[0])
     guarantee = ZCDP(1e9)
     strategy = COUNTS[name]()
     plan = strategy.plan(facts(), guarantee)
@@ -148,7 +148,7 @@ def test_a_huge_budget_gives_the_exact_counts(name):
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_tiny_budgets_are_planned_or_refused(name):
-    g = grouping(sides("~ g", BOOK).right[0])
+    g = grouping(sides("~ g", BOOK).described[0])
     private = private_cells("~ g", {"g": ["u"]}, BOOK, (Tally((g,)),))
     strategy = COUNTS[name]()
     plan = strategy.plan(facts(), ZCDP(1e-18))

@@ -20,7 +20,7 @@ WHOLE = 2**40
 
 
 def tallies():
-    g, h, y = (sides(f"~ {name}", BOOK).right[0] for name in ("g", "h", "y"))
+    g, h, y = (sides(f"~ {name}", BOOK).described[0] for name in ("g", "h", "y"))
     return (
         Tally((grouping(g), grouping(h))),
         Tally((grouping(g),), measured(y), 2),
