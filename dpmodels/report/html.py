@@ -128,15 +128,18 @@ def _table(section: Section) -> list[str]:
     lines += [f"<thead><tr><td></td>{''.join(heads)}</tr></thead>"] if heads else []
     lines += ["<tbody>"]
     for row in section.rows:
+        blank = row.blank(range(len(kinds)))
         cells = [
-            f"<td{kind}>{_text(cell)}</td>" for cell, kind in zip(row.cells, kinds, strict=True)
+            f"<td{kind}>{_text(cell)}</td>"
+            for cell, kind in zip(row.cells[blank:], kinds[blank:], strict=True)
         ]
-        lines.append(f"<tr>{_label(row)}{''.join(cells)}</tr>")
+        lines.append(f"<tr>{_label(row, blank)}{''.join(cells)}</tr>")
     return [*lines, "</tbody>", "</table>", "</div>"]
 
 
-def _label(row: Row) -> str:
+def _label(row: Row, blank: int) -> str:
     """Set the words for a label behind it; levels below a heading stand further in."""
     shift = f' style="padding-left: {0.75 + 1.5 * row.indent}em"' if row.indent else ""
     words = f" &emsp;<em>{_text(row.about[1])}</em>" if row.about else ""
-    return f'<th scope="row"{shift}>{_text(row.label)}{words}</th>'
+    span = f' colspan="{blank + 1}"' if blank else ""
+    return f'<th scope="row"{shift}{span}>{_text(row.label)}{words}</th>'

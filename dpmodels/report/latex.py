@@ -9,7 +9,6 @@ from dpmodels.report.layout import (
     Layout,
     cell_lines,
     head_lines,
-    is_heading,
     is_words,
     lay_out,
     width,
@@ -59,7 +58,7 @@ def as_latex(report: Report) -> str:
     Needs ``\usepackage{array, booktabs, longtable}``; tables break over pages,
     and columns over panels where the table would be wider than a column of text.
     """
-    report = placed(report, _LINE)
+    report = placed(report, (_LINE,))
     stamp = []
     if report.stamp is not None:
         stamp = [rf"\begin{{center}}\fbox{{\Large\textbf{{{_text(report.stamp)}}}}}\end{{center}}"]
@@ -107,7 +106,7 @@ def _stack(lines: Sequence[str], align: str, level: str) -> str:
 
 def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     """One panel; its head repeats on every page."""
-    rows = [row for row in section.rows if not (section.columns and is_heading(row))]
+    rows = [row for row in section.rows if not row.heading]
     long = any(width(plain(row.label)) > LABEL for row in rows) or not section.columns
     aligns = {j: "l" if is_words(section, j) else "r" for j in panel}
     paragraph = _PARAGRAPH % ("16em" if section.columns else r"0.95\linewidth")
@@ -122,9 +121,8 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
     for row in section.rows:
-        if panel and is_heading(row):
-            spread = "@{}" + _PARAGRAPH % r"0.95\linewidth" + "@{}"
-            lines.append(rf"\multicolumn{{{len(panel) + 1}}}{{{spread}}}{{{_label(row)}}} \\")
+        if row.heading:
+            lines.append(_line(*_heading(row, panel)))
             continue
         broken = long and not row.about
         label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if broken else _label(row)
@@ -137,3 +135,14 @@ def _label(row: Row) -> str:
     r"""Set the words for a label behind it; levels below a heading stand a ``\quad`` further in."""
     words = rf"\quad {{}}{_text(row.about[1])}" if row.about else ""
     return r"\quad{}" * row.indent + _text(row.label) + words
+
+
+def _heading(row: Row, panel: range) -> list[str]:
+    """Set a label over the blank cells behind it."""
+    blank = row.blank(panel)
+    text = _label(row)
+    if blank == len(panel):
+        # Of no width of its own, it widens no column.
+        text = rf"\rlap{{\parbox[t]{{0.95\linewidth}}{{\raggedright {text}\strut}}}}"
+    label = rf"\multicolumn{{{blank + 1}}}{{@{{}}l}}{{{text}}}"
+    return [label, *(_text(row.cells[j]) for j in panel[blank:])]

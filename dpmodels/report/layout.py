@@ -116,17 +116,23 @@ def lay_out(sections: Sequence[Section], limits: tuple[int, ...] = (WIDTH, LIMIT
     return _in_panels(tries[-1], limits[-1])
 
 
-def fits(section: Section, limit: int) -> bool:
-    """Whether a table stands within a limit with all its words beside its labels."""
-    layout = _measure((section,), _WIDE_LABEL, stacked=False, comfort=limit)
-    beside = [row for row in section.rows if row.about and not is_heading(row)]
-    lines = [label_lines(row, layout.label, layout.name) for row in beside]
-    return layout.width(layout.panels[0]) <= limit and all(len(own) == 1 for own in lines)
+def fits(section: Section, alike: Sequence[Section], limits: tuple[int, ...]) -> bool:
+    """Whether words beside its labels leave a table, and those of its columns, as narrow."""
+    others = [wordless(own) for own in alike if own is not section]
+    layout, before = (
+        lay_out([section, *others], limits),
+        lay_out([wordless(section), *others], limits),
+    )
+    wide, narrow = (own.width(own.panels[0]) for own in (layout, before))
+    same = (layout.stacked, layout.panels) == (before.stacked, before.panels)
+    rows = (row for row in section.rows if row.about and not row.heading)
+    lines = (label_lines(row, layout.label, layout.name) for row in rows)
+    return same and wide <= max(limits[0], narrow) and all(len(own) == 1 for own in lines)
 
 
-def is_heading(row: Row) -> bool:
-    """Whether a row has the line for itself."""
-    return not any(row.cells)
+def wordless(section: Section) -> Section:
+    """Leave out the words beside labels."""
+    return replace(section, rows=tuple(replace(row, about=None) for row in section.rows))
 
 
 def label_lines(row: Row, columns: int, name: int = 0) -> tuple[str, ...]:
@@ -137,7 +143,7 @@ def label_lines(row: Row, columns: int, name: int = 0) -> tuple[str, ...]:
         return tuple(shift + line for line in label)
     words = plain(row.about[1])
     first = shift + pad(label[0], name, "<") + " " * GAP
-    if len(label) > 1 or columns - width(first) < _HEAD:
+    if len(label) > 1 or columns - width(first) < min(_HEAD, width(words)):
         return tuple(shift + line for line in (*label, *wrap(words, columns - len(shift))))
     told = wrap(words, columns - width(first))
     return (first + told[0], *(" " * width(first) + line for line in told[1:]))
@@ -167,7 +173,7 @@ def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int
     """One panel, as wide as it gets."""
     titles = [plain(s.title) for s in sections if width(plain(s.title)) <= LABEL]
     heads = sections[0].columns
-    rows = [row for s in sections for row in s.rows if not (heads and is_heading(row))]
+    rows = [row for s in sections for row in s.rows if not row.heading]
     name = max((width(plain(row.label)) for row in rows if row.about), default=0)
     labels = [line for row in rows for line in label_lines(row, most, name)]
     label = max(map(width, titles + labels), default=0)

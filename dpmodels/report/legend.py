@@ -3,12 +3,12 @@
 import re
 from dataclasses import replace
 
-from dpmodels.report.layout import fits
+from dpmodels.report.layout import fits, wordless
 from dpmodels.report.values import Report, Row, Section
 
 
-def placed(report: Report, limit: int | None = None) -> Report:
-    """Keep words beside names where a table with them stays within `limit` characters.
+def placed(report: Report, limits: tuple[int, ...] | None = None) -> Report:
+    """Keep words beside names where a table stays with them within the first limit it is in.
 
     Words are told once. Those of names that the tables and the header speak of, and that stand
     beside none, make one more table, the last.
@@ -17,12 +17,12 @@ def placed(report: Report, limit: int | None = None) -> Report:
     sections = []
     for section in report.sections:
         fresh = {row.about for row in section.rows if row.about} - told
-        if fresh and (limit is None or fits(section, limit)):
+        alike = [own for own in report.sections if own.columns == section.columns]
+        if fresh and (limits is None or fits(section, alike, limits)):
             told |= fresh
             sections.append(section)
         else:
-            rows = tuple(replace(row, about=None) for row in section.rows)
-            sections.append(replace(section, rows=rows))
+            sections.append(wordless(section))
     spoken = _spoken(report)
     rest = [own for own in report.legend if own not in told and _names(own[0], spoken)]
     rows = tuple(Row(name, about=(name, words)) for name, words in rest)

@@ -1,6 +1,7 @@
 """A report as plain text, in the look of statsmodels' summaries."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from dpmodels.labels import plain
@@ -11,12 +12,12 @@ from dpmodels.report.layout import (
     Layout,
     cell_lines,
     head_lines,
-    is_heading,
     is_words,
     label_lines,
     lay_out,
     pad,
     width,
+    wordless,
     wrap,
 )
 from dpmodels.report.legend import placed
@@ -34,7 +35,7 @@ def as_text(report: Report) -> str:
     Tables too wide for that are cut into panels, one under the other. Long
     formulas of the header lose their middle terms; nothing else is left out.
     """
-    report = placed(report, WIDTH)
+    report = placed(report, (WIDTH, LIMIT))
     layouts = {
         section.columns: lay_out([s for s in report.sections if s.columns == section.columns])
         for section in report.sections
@@ -85,15 +86,17 @@ def _table(section: Section, layout: Layout) -> list[str]:
         if section.columns:
             first = ("",) * (height - 1) + ("" if number else title,)
             lines += _lines(first, raised, panel, layout, aligns)
-        for row in section.rows:
+        for row in section.rows if not number else wordless(section).rows:
             lines += _row(row, panel, layout, aligns)
     return lines
 
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:
     """Set one row; its cells stand beside the last line of a long label."""
-    if panel and is_heading(row):
-        return list(label_lines(row, max(layout.width(panel), WIDTH)))
+    if row.heading:
+        blank = row.blank(panel)
+        columns = max(layout.width(panel[:blank]), 0 if panel[blank:] else WIDTH)
+        layout, panel = replace(layout, label=columns, name=0), panel[blank:]
     label = label_lines(row, layout.label, layout.name)
     cells = [cell_lines(row.cells[j], layout.stacked) for j in panel]
     above = ("",) * (len(label) - max(map(len, cells), default=0))

@@ -10,16 +10,24 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table; where all cells are blank, a heading of those below.
+    """One line of a table.
 
     `about` is the name it is of and the words for that, which stand beside the label where there is
-    room.
+    room; the label of a heading takes the blank cells behind it too.
     """
 
     label: str
     cells: tuple[str, ...] = ()
     indent: int = 0
+    heading: bool = False
     about: Fact | None = None
+
+    def blank(self, columns: range) -> int:
+        """How many of the first of some columns the label takes."""
+        if not self.heading:
+            return 0
+        taken = (place for place, column in enumerate(columns) if self.cells[column])
+        return next(taken, len(columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def _variable(
     lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
     title = name if isinstance(own, MeanResult) else f"{name}, rows (%)"
     return [
-        Row(title, (*blank, *test), about=about(fit.call, name)),
+        Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
         *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),
     ]
 
@@ -148,6 +148,8 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             "what was released for the groups, at no further cost, with its noise counted in; not "
             "adjusted for their number."
         )
+        if fit.release.adjacency.places > 1:
+            notes.append("p-values take rows as independent, which those of one person are not.")
     notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "

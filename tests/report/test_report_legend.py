@@ -1,5 +1,6 @@
 """Words for names: beside them where there is room, else below; told once, whatever they are."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -47,9 +48,23 @@ def test_words_stand_below_where_there_is_none():
     assert "Age at interview" in as_latex(WIDE).partition("Labels")[2]
 
 
+def test_tables_of_equal_heads_leave_the_room_of_the_widest():
+    heads = ("PC1", "PC2", "PC3")
+    ends = Row("95% noise interval (sd)", ("[0.94373, 0.94901]",) * 3)
+    loadings = Section("Loadings", heads, (named("age", ("0.5",) * 3, AGE), named("b", ("",) * 3)))
+    own = Report("t", (), (Section("Importance", heads, (ends,)), loadings), (), None, (AGE,))
+    text = as_text(own)
+    assert "Labels" in text
+    alone = replace(own, sections=(loadings,))
+    assert "Labels" not in as_text(alone)
+
+
 def test_names_that_are_not_printed_have_no_words():
     told = as_text(report(named("ageing"), named("x.age"), named("b", about=None)))
     assert "Labels" not in told
+    assert as_text(report(named("age" * 40), named("age"))).splitlines()[-2] == (
+        "age  Age at interview (years)"
+    )
     hidden = replace(report(named("b")), facts=(("Formula", "~ age"), ("Variable", "income")))
     assert "Household" in as_text(hidden)
     assert "interview" not in as_text(hidden)
@@ -72,7 +87,9 @@ def test_two_names_with_equal_words_are_both_told():
 
 def test_a_heading_has_the_line_for_itself_and_rows_below_stand_in():
     long = ("age", "an age " + "of many words " * 4)
-    own = report(Row("age", ("",), about=long), Row("mean", ("1.0",), indent=1), legend=(long,))
+    own = report(
+        Row("age", ("",), heading=True, about=long), Row("mean", ("1.0",), indent=1), legend=(long,)
+    )
     lines = as_text(own).splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith("age  an age of many"))
     assert lines[place + 1].startswith("  mean ")
@@ -81,12 +98,26 @@ def test_a_heading_has_the_line_for_itself_and_rows_below_stand_in():
     assert "| &emsp;mean |" in as_markdown(own)
 
 
+def test_the_label_of_a_heading_takes_the_blank_cells_behind_it():
+    heads = ("first group", "second group", "p-value")
+    head = Row("age", ("", "", "0.04"), heading=True, about=AGE)
+    own = report(head, Row("mean", ("1", "2", ""), indent=1), columns=heads, legend=(AGE,))
+    line = next(line for line in as_text(own).splitlines() if line.startswith("age"))
+    assert re.fullmatch(r"age  Age at interview \(years\) +0\.04", line)
+    assert 'colspan="3"' in as_html(own)
+    assert r"\multicolumn{3}{@{}l}{age\quad {}Age at interview (years)} & 0.04" in as_latex(own)
+
+
 @pytest.mark.parametrize("words", [HOSTILE, "a" * 2_000, "界" * 300, ""])
 def test_whatever_words_are_no_line_is_forged(words):
     about = ("age", words)
     for own in (
         report(named("age", about=about), named("b"), legend=(about,)),
-        report(Row("age", ("",), about=about), Row("b", ("2.0",), indent=1), legend=(about,)),
+        report(
+            Row("age", ("",), heading=True, about=about),
+            Row("b", ("2.0",), indent=1),
+            legend=(about,),
+        ),
         report(named("log(age)"), legend=(about,)),
     ):
         text, html, latex, marked = (f(own) for f in (as_text, as_html, as_latex, as_markdown))
@@ -105,4 +136,4 @@ def test_whatever_words_are_no_line_is_forged(words):
 
 def test_what_has_no_legend_is_printed_as_it_was():
     plain = report(named("age"), named("income"), legend=())
-    assert placed(plain, 78) == plain
+    assert placed(plain, (78,)) == plain
