@@ -73,3 +73,23 @@ def test_a_long_label_is_cut_at_its_end_and_says_so():
     assert len(label) <= MOST
     assert words(dp.Numeric(0, 1, unit="m")) == "m"
     assert legend(dp.codebook(x=(0, 1))) == ()
+
+
+@pytest.mark.parametrize("name", ["lm", "hist", "summary"])
+def test_labels_as_an_enemy_would_write_them_forge_no_line(name):
+    label = "\n" + "=" * 78 + "\nIntercept 9.99 <script>$\\input{x}$ | \u202e" + "word " * 900
+    hostile = {
+        "a": dp.Numeric(0, 10, label=label, unit=label),
+        "h": dp.Categorical([0, 1], label=label),
+    }
+    verb, formula, more = ASKED[name]
+    fit = verb(formula, ROWS, codebook=dp.codebook(BARE | hostile), **{**WORDS, **more})
+    summary = fit.summary()
+    text, html, latex = str(summary), summary.as_html(), summary.as_latex()
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert sum(set(line) == {"="} for line in lines) == 2
+    assert not [line for line in lines if line.startswith("Intercept 9.99")]
+    assert not set(text + html + latex + summary.as_markdown()) & set("\x1b\u202e")
+    assert "<script" not in html
+    assert "\\input" not in latex
