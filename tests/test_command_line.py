@@ -61,6 +61,7 @@ def test_main_job_prints_the_readme_table(capsys):
         "The first rounds told of no smaller ball than the codebook",
         "Rows longer than the row norm",
         "Sign left open by the noise",
+        "Loadings not shown",
     }
     assert labels(printed) - varying == labels(shown) - varying
     assert "20,190 (public)" in printed
