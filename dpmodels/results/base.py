@@ -55,6 +55,9 @@ class Result(Printed):
 
     A subclass is a frozen dataclass that says what is its own: `tidy()`, `_size`
     for its repr and `_line()` for `glance()`.
+
+    Labels and units of the codebook stand in the printed report, and labels in
+    the last columns of `tidy()`, where there are any.
     """
 
     if TYPE_CHECKING:
