@@ -35,7 +35,7 @@ def test_wildcards_stand_for_names(formula, names):
 def test_a_wildcard_leaves_out_the_response_as_the_dot_does():
     assert two_sided("inc_a ~ starts_with('inc_')", BOOK).terms.names == ("inc_b",)
     both = sides("starts_with('inc_') ~ sex", BOOK)
-    assert [one.code for one in both.left] == ["inc_a", "inc_b"]
+    assert [one.code for one in both.described] == ["inc_a", "inc_b"]
 
 
 @pytest.mark.parametrize("text", ["starts_with('x')", "contains('INC')", "ends_with('sex ')"])

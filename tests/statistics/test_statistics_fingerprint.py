@@ -42,7 +42,10 @@ def clipped(halvings):
 
 def counted(formula="~ sex", book=BOOK, whole=1, degree=0):
     both = sides(formula, book)
-    tally = Tally(tuple(map(grouping, both.right)), *map(measured, both.left[:1]), degree=degree)
+    if degree:
+        tally = Tally(both.groups, measured(both.described[0]), degree)
+    else:
+        tally = Tally(tuple(map(grouping, both.described)))
     return counts(private_cells(both.text, ROWS, both.codebook, (tally,)), whole, count_public=True)
 
 
