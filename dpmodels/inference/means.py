@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,7 +44,7 @@ class GroupMoments:
         """The moments of all groups as one."""
         groups, parts = self.parts.shape
         noise = self.noise._replace(added=tuple(range(parts)) * groups)
-        return GroupMoments(self.parts.sum(axis=0, keepdims=True), noise)
+        return replace(self, parts=self.parts.sum(axis=0, keepdims=True), noise=noise)
 
     @cached_property
     def count_sd(self) -> float:
