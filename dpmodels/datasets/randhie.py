@@ -47,8 +47,8 @@ def randhie_codebook() -> Codebook:
     >>> from dpmodels.datasets import randhie_codebook
     >>> print(randhie_codebook().select(["mdvis", "idp"]))
     variable  type     declared  unit    label
-    mdvis     numeric  0 to 100  visits  outpatient visits to a doctor in a year
-    idp       numeric  0 to 1            individual deductible plan
+    mdvis     integer  0 to 100  visits  outpatient visits to a doctor in a year
+    idp       integer  0 to 1            individual deductible plan
     """
     with resources.as_file(resources.files(__package__) / "randhie.json") as path:
         return Codebook.load(path)
