@@ -3,9 +3,11 @@ from . import mechanisms as mechanisms
 from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
+from .codebook import codebook as codebook
 from .dates import Date as Date
 from .dictionaries.door import codebook as codebook
 from .dictionaries.draft import Draft as Draft
+from .models.bounds import dp_bounds as dp_bounds
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
 from .models.flower import flower as flower

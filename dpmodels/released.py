@@ -306,6 +306,58 @@ class CountsRelease(Released):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellsRelease(Released):
+    """Released counts of rows by cell of several numbers, in two rounds.
+
+    Attributes
+    ----------
+    values : ndarray, shape (counts,)
+        In rows: of the first round, number by number, those of its cells and of the incomplete
+        rows; then those of the second. Each with independent noise; may be negative.
+    ends : ndarray, shape (counts,)
+        Of the cells, in the same order; they are one more than the cells of a number.
+    sizes : tuple of int
+        Cells of each number in the first round, then in the second.
+    law : {"laplace", "gaussian"}
+        Of the noise.
+    noise_sds : tuple of float
+        Its standard deviation in either round, in rows.
+    """
+
+    later = frozenset({"shared"})
+
+    values: Annotated[Bounded, "count"]
+    ends: Annotated[Bounded, "count"]
+    sizes: tuple[int, ...]
+    law: Annotated[str, one_of("laplace", "gaussian")]
+    noise_sds: tuple[Amount, Amount]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelsRelease(Released):
+    """Released levels of variables, with noisy numbers of rows.
+
+    Attributes
+    ----------
+    values : ndarray, shape (counts,)
+        In rows, level by level, variable by variable: whole and above `most`.
+    levels : tuple of tuple of str
+        Of each variable, sorted.
+    scale : float
+        Of the discrete Laplace noise, in rows, before it was held within `most`.
+    most : int
+        What no noise exceeds.
+    """
+
+    later = frozenset({"shared"})
+
+    values: Annotated[Bounded, "count"]
+    levels: tuple[tuple[str, ...], ...]
+    scale: Amount
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class QuantilesRelease(Released):
     """Released quantiles of a number by group.
 
@@ -335,7 +387,9 @@ class QuantilesRelease(Released):
 
 
 Release = MomentsRelease | SubspaceRelease
-AnyRelease = Release | CoefficientsRelease | CountsRelease | QuantilesRelease
+AnyRelease = (
+    Release | CoefficientsRelease | CountsRelease | QuantilesRelease | CellsRelease | LevelsRelease
+)
 
 
 def release_facts(release: AnyRelease) -> Mapping[str, str]:

@@ -61,6 +61,18 @@ class Tally:
         """Length of the statistic: parts of each cell, and the incomplete rows."""
         return self.cells * (self.degree + 1) + 1
 
+    def cut(self, ends: Floats) -> Tally:
+        """Return the table of its number's cells, without groups: up to each of the ends."""
+        number = self.measured
+        assert number is not None
+        evaluate, inner = number.evaluate, ends[1:-1]
+
+        def cells(columns: Columns) -> Floats:
+            values = np.asarray(evaluate(columns))
+            return np.where(np.isnan(values), np.nan, np.searchsorted(inner, values))
+
+        return Tally((Category(number.code, tuple(ends[1:].tolist()), cells),))
+
     def place(self, columns: Columns) -> Placed:
         """Find the cell and the position of each row."""
         codes = [factor.evaluate(columns) for factor in self.factors]

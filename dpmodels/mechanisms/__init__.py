@@ -7,10 +7,12 @@ line.
 
 from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
+from dpmodels.mechanisms.counts import BOUNDS as BOUNDS
 from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
+from dpmodels.mechanisms.counts import Ranges as Ranges
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive
 from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure as AdaptivePure
 from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss as AnalyzeGauss
@@ -27,6 +29,7 @@ from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
 from dpmodels.mechanisms.covariance.zero import Zero as Zero
+from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechanism
 from dpmodels.mechanisms.protocol import Facts as Facts

@@ -17,6 +17,7 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
     Card,
+    CellsRelease,
     CoefficientsRelease,
     CountsRelease,
     MomentNoise,
@@ -86,5 +87,7 @@ SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, SubspaceRelease]
 RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
+# Of counts of rows by cell of several numbers.
+CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]

@@ -17,6 +17,7 @@ from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import Tally
+from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import table_call
 from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
@@ -25,6 +26,7 @@ from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
+from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.call import MomentsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
@@ -112,6 +114,8 @@ def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
         return tables(both)
     if isinstance(result, TableResult):
         return (counted(both),)
+    if isinstance(result, BoundsResult):
+        return numbers(both)
     number, factors = one_measured(both, "the result")
     if isinstance(result, QuantileResult):
         return (Tally(factors, number),)
@@ -153,7 +157,7 @@ def _same(expected: TableCall, found: TableCall) -> bool:
 
 
 Means = MeanResult | VarResult | TTestResult
-Described = Means | QuantileResult | HistResult | TableResult | OverviewResult
+Described = Means | QuantileResult | HistResult | TableResult | OverviewResult | BoundsResult
 Components = PCAResult | SubspaceResult
 Result = Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described
 
@@ -225,9 +229,16 @@ def _terms(require: Callable[[Any], Design], result: Any) -> Any:
     return replace(result, coder=row_coder(terms) if terms.names else None)
 
 
-def _described(result: Described) -> Described:
+def _described(result: Any) -> Any:
     require_tables(result)
     return result
+
+
+def _bounded(result: BoundsResult) -> BoundsResult:
+    for name in result.names:
+        if result.declared.get(name) != result.call.codebook[name]:
+            raise FrameError(f"declared: {name!r} is not as in call.codebook")
+    return _described(result)
 
 
 # What is held against the formula, and given back what code it needs, in each kind of result.
@@ -246,4 +257,5 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     HistResult: _described,
     TableResult: _described,
     OverviewResult: _described,
+    BoundsResult: _bounded,
 }

@@ -39,18 +39,19 @@ class CellNoise:
 
     law: str
     sd: float
+    seldom: float = SELDOM
 
     def reach(self, cells: int, tries: int = 1) -> float:
-        """Return what noise alone in the sum of some cells exceeds with probability `SELDOM`.
+        """Return what noise alone in the sum of some cells exceeds with probability `seldom`.
 
         That is the probability that any of so many tries does.
         """
-        return self.sd * _reach(self.law, cells, tries)
+        return self.sd * _reach(self.law, cells, self.seldom / tries)
 
 
 @lru_cache(maxsize=1024)
-def _reach(law: str, cells: int, tries: int) -> float:
-    return half_width(law, np.ones(cells), 1.0, 0.0, 1 - 2 * SELDOM / tries)
+def _reach(law: str, cells: int, seldom: float) -> float:
+    return half_width(law, np.ones(cells), 1.0, 0.0, 1 - 2 * seldom)
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,16 @@ class FoundRange:
     outside_sd: float
 
 
-def range_cells(lower: float, upper: float) -> Floats:
+def range_cells(
+    lower: float, upper: float, per_octave: int = PER_OCTAVE, widest: int = WIDEST
+) -> Floats:
     """Return the ends of public cells of a range, shape (cells + 1,).
 
-    They grow with the distance from zero, or from the end nearest to it, by √2 each, and none is
-    wider than an eighth of the range: rows beside the anchor are found at any scale.
+    They grow with the distance from zero, or from the end nearest to it, so many in an octave, and
+    none is wider than this part of the range: rows beside the anchor are found at any scale.
     """
-    anchor, step = _anchor(lower, upper), (upper - lower) / WIDEST
-    shares = 2.0 ** (np.arange(-PER_OCTAVE * OCTAVES, 1) / PER_OCTAVE)
+    anchor, step = anchor_of(lower, upper), (upper - lower) / widest
+    shares = 2.0 ** (np.arange(-per_octave * OCTAVES, 1) / per_octave)
     ends = [np.array([lower, anchor, upper])]
     for far in (upper - anchor, lower - anchor):
         radii = shares * abs(far)
@@ -82,7 +85,8 @@ def range_cells(lower: float, upper: float) -> Floats:
     return np.unique(np.clip(np.concatenate(ends), lower, upper))
 
 
-def _anchor(lower: float, upper: float) -> float:
+def anchor_of(lower: float, upper: float) -> float:
+    """Return zero, or the end of a range that is nearest to it."""
     return min(max(0.0, lower), upper)
 
 
@@ -98,7 +102,7 @@ def found_range(
     None where rows are told of in the cell at the anchor alone, which has no scale, where more of
     them are beyond than noise explains, or where what is declared is hardly longer.
     """
-    told = _told(counts, noise)
+    told = told_cells(counts, noise)
     rows = np.where(told, np.maximum(counts, 0.0), 0.0)
     if not told.any() or rows.sum() < TOLD * counts.sum():
         return None
@@ -109,7 +113,7 @@ def found_range(
         (middle - ends[at::-1], counts[at::-1], told[at::-1]),
     )
     above, below = (_reached(*side, noise, price, power) for side in outward)
-    whole, anchor = float(ends[-1] - ends[0]), _anchor(float(ends[0]), float(ends[-1]))
+    whole, anchor = float(ends[-1] - ends[0]), anchor_of(float(ends[0]), float(ends[-1]))
     if np.flatnonzero(told).tolist() == [at] and anchor in ends[at : at + 2]:
         return None
     step = 10.0 ** (math.floor(math.log10(below + above)) - DIGITS + 1)
@@ -127,7 +131,7 @@ def found_range(
     return FoundRange(low, high, float(counts[touched].sum()) / number, sd / number)
 
 
-def _told(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
+def told_cells(counts: Floats, noise: CellNoise) -> NDArray[np.bool_]:
     """Tell which cells have rows, in runs of one to eight.
 
     What shorter runs tell is taken out first, so that a full cell tells nothing of empty ones

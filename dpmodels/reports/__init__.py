@@ -4,6 +4,7 @@ Above the results, which know none of it; ``models`` imports it, so that
 whatever a verb returns or ``load`` reads is printed.
 """
 
+from dpmodels.reports import bounds as bounds
 from dpmodels.reports import coefficients as coefficients
 from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts

@@ -11,8 +11,10 @@ from dpmodels.errors import FrameError
 from dpmodels.outside import LONGEST
 from dpmodels.released import (
     AnyRelease,
+    CellsRelease,
     CoefficientsRelease,
     CountsRelease,
+    LevelsRelease,
     MomentsRelease,
     QuantilesRelease,
     SubspaceRelease,
@@ -34,8 +36,19 @@ def sizes(result: Any) -> dict[str, int]:
         case DescribedCall(tables=(first, *_) as tables):
             bins, probs = first.shape[-1:], getattr(result, "probs", ())
             groups = {"group": first.cells, "prob": len(probs), "place": 3}
+            groups["count"] = _counts(result.release)
             return {"part": sum(own.size for own in tables), "edge": sum(bins) + 1, **groups}
     raise FrameError("call.tables: expected one at least")
+
+
+def _counts(release: AnyRelease) -> int:
+    """Return how many counts of cells, or of levels, there are."""
+    match release:
+        case CellsRelease(sizes=sizes):
+            return sum(size + 1 for size in sizes)
+        case LevelsRelease(levels=levels):
+            return sum(map(len, levels))
+    return 0
 
 
 def require_together(result: Any) -> None:
@@ -58,6 +71,8 @@ def require_together(result: Any) -> None:
             _require_counts(release)
         case QuantilesRelease():
             _require_quantiles(call, release)
+        case CellsRelease():
+            _require_cells(call, release)
 
 
 def _require_terms(release: AnyRelease) -> None:
@@ -127,3 +142,14 @@ def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
         raise FrameError("call.tables: expected one")
     if not (release.rank_sd > 0).all() or not (release.count_sd > 0).all():
         raise FrameError("arrays 'rank_sd', 'count_sd': expected positive numbers")
+
+
+def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
+    if len(release.sizes) != 2 * len(call.tables) or min(release.sizes) < 1:
+        raise FrameError("release.sizes: expected cells of each number in two rounds")
+    if not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected numbers from {1 / LONGEST:g} up")
+    stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
+    for own, ends in zip((*call.tables, *call.tables), np.split(release.ends, stops), strict=True):
+        if (ends[0], ends[-1]) != (own.lower, own.upper) or not (np.diff(ends) > 0).all():
+            raise FrameError("array 'ends': not rising from one declared bound to the other")

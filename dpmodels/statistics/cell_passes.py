@@ -1,4 +1,4 @@
-"""Rows that are counted again, their number held in a released range."""
+"""Rows that are counted again, their numbers held in released ranges or cut at released ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from dpmodels.design.cells import PrivateCells
 from dpmodels.formula.values import Real
 from dpmodels.statistics.counts import counts
 from dpmodels.statistics.statistic import Statistic, fingerprint
+from dpmodels.typing import Floats
 
 
 class CellPasses(Statistic):
-    """Exact counts of one table of a number, one pass over the rows for each.
+    """Exact counts of tables of a number each, one pass over the rows for each time.
 
     The rows are disjoint and can be read more than once.
     """
@@ -42,11 +43,16 @@ class CellPasses(Statistic):
         return self._of(self._private + other._private)
 
     @property
+    def numbers(self) -> tuple[Real, ...]:
+        """The number of each table, with the range it is held in."""
+        found = (tally.measured for tally in self._private[0].tallies)
+        return tuple(number for number in found if number is not None)
+
+    @property
     def measured(self) -> Real:
-        """The number, with the range it is held in."""
-        (tally,) = self._private[0].tallies
-        assert tally.measured is not None
-        return tally.measured
+        """The number of the one table."""
+        (number,) = self.numbers
+        return number
 
     @property
     def degree(self) -> int:
@@ -56,6 +62,10 @@ class CellPasses(Statistic):
     def held(self, lower: float, upper: float) -> CellPasses:
         """Return passes over the same rows, their number held in a range of released ends."""
         return self._of(tuple(own.held(lower, upper) for own in self._private))
+
+    def cut(self, ends: tuple[Floats, ...]) -> CellPasses:
+        """Return passes over the same rows, in cells of released or public ends, by table."""
+        return self._of(tuple(own.cut(ends) for own in self._private))
 
     def counted(self, measure: Callable[..., Statistic], *words: object) -> Statistic:
         """Measure an additive statistic on all the rows."""

@@ -2,7 +2,9 @@
 
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
+from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
+from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
@@ -11,3 +13,5 @@ COUNTS: dict[str, type[CountMechanism]] = {
 }
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
+# Of where the rows of several numbers are.
+BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}

@@ -1,0 +1,140 @@
+"""``dp_bounds``: private bounds of variables whose declared ones are too wide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpmodels.codebook import Codebook
+from dpmodels.design.cells import unbound_cells
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.sides import Sides, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Real
+from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
+from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_call
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import CellsRelease
+from dpmodels.results.bounds import BoundsResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+
+
+def dp_bounds(
+    formula: str,
+    data: object = None,
+    *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Codebook,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | CellMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency = "replace",
+    ledger: Ledger | None = None,
+) -> BoundsResult:
+    """Find bounds that nearly all rows are in, where the declared ones are too wide.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ income + age"``: numbers of the codebook, as they stand; ``"~ ."``
+        for all of a codebook of numbers.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+        They are read twice.
+    codebook : Codebook
+        Public bounds, which may be far too wide.
+    eps, delta, budget
+        The guarantee, as for :func:`dp_pca`; all variables share it. With a
+        delta the noise of many variables is much less.
+    mechanism : {"auto", "ranges"} or instance
+        Two rounds of counts by cell.
+    adjacency, ledger
+        As for :func:`dp_pca`.
+
+    Returns
+    -------
+    BoundsResult
+        Its ``codebook`` has the bounds that were found, and is public.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Rows are counted by cells that double from 0, or from the bound nearest to
+    it, and again by 24 to 192 equal cells where the first counts tell of rows:
+    bounds a million times too wide cost hardly more than those ten times too
+    wide. Found bounds leave one or two rows in a thousand beyond each end where
+    counts tell of so few; where they do not, tails are taken to fall
+    exponentially from where most rows are, and longer tails are cut off. Ends
+    are rounded outwards to three digits; of numbers in steps they are steps. A
+    bound within a twentieth of the found length is kept, and both are where
+    what is declared is less than 1.5 times as long, or where too few rows are
+    told from the noise: then the table says so.
+
+    What is cut off stays cut off: the share outside is released with its
+    noise, and what is fitted with the found bounds is of rows clipped to them.
+
+    References
+    ----------
+    .. [1] Karwa, V. and Vadhan, S. (2018). "Finite sample differentially
+       private confidence intervals." ITCS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=dp.Numeric(0, 10_000, step=1), sex=["F", "M"])
+    >>> rows = {"age": list(range(18, 90)) * 100, "sex": ["F", "M"] * 3600}
+    >>> found = dp_bounds("~ age", rows, codebook=cb, eps=1.0)
+    >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
+    (True, True)
+    """
+    rows = gathered(data, sites, protocol, PROTOCOLS)
+    question = asked("bounds", formula, codebook, eps, delta, budget, adjacency)
+    return cross(bounds_way(question), rows, mechanism, ledger)
+
+
+def bounds_way(question: Question) -> Way[BoundsResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    tallies = numbers(both)
+    facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
+    declared = Codebook(question.codebook)
+
+    def made(release: CellsRelease, ledger: str, reason: str) -> BoundsResult:
+        return BoundsResult(described_call(both, tallies, ledger, reason), release, declared)
+
+    return Way(
+        question,
+        unbound_cells(both.text, both.codebook, tallies),
+        facts,
+        lambda mechanism, _: choose(mechanism, BOUNDS, lambda: ("ranges", "")),
+        made,
+        passes=True,
+    )
+
+
+def numbers(both: Sides) -> tuple[Tally, ...]:
+    """Return one table for each variable of the right-hand side, which are numbers all."""
+    if both.left or not both.right:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r}: dp_bounds finds bounds of the variables of the "
+            "right-hand side alone; write '~ a + b'"
+        )
+    tallies = []
+    for value in both.right:
+        if not isinstance(value, Real) or value.variable is None:
+            raise FormulaError(
+                f"{shorten(value.code)!r} is no number of the codebook as it stands: dp_bounds "
+                "finds bounds of numeric variables; leave it out, or name the variable alone"
+            )
+        tallies.append(Tally((), value))
+    return tuple(tallies)

@@ -1,0 +1,223 @@
+"""The range that nearly all rows of a column are in, from two rounds of noisy counts by cell.
+
+Where noise is of the size of a tail no count tells where rows end. What counts tell well is where
+most of them are: to each side of a middle m, the half of the rows on that side is taken to fall as
+``exp(-z/w)``, z the distance from m. All m and both w are weighed by the likelihood of the counts
+of all rounds, and each end of the range is the middle of its weighted values. Where counts tell
+more than that, they have the last word: an end moves inwards to where they rule out that more than
+`BEYOND` of the rows are farther out, and outwards to where they show that more are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmodels.postprocess.ranges import CellNoise, anchor_of, range_cells, told_cells
+from dpmodels.typing import Floats
+
+# Of the rows, so many are beyond each end: a choice, as all below.
+BEYOND = 1.5e-3
+# The same for the window that the second round cuts; the weight it has on either side.
+WINDOW, WINDOW_WEIGHT = 0.01, 0.7
+# Pieces of the window: at least, at most, and so many noise sds of rows in each between.
+LEAST_PIECES, MOST_PIECES, PIECE = 24, 192, 12.0
+# Widths tried, in an octave, and the least of them, in parts of the narrowest cell.
+WIDTHS, NARROWEST = 2, 4
+# How often noise alone tells of rows in some cell.
+SELDOM = 1e-3
+# Rows are told of where counts are so much likelier with them than without, in logarithms.
+TOLD = 10.0
+# What is declared is kept if it is not so many times as long, an end if so near, in lengths.
+SHORTER, NEAR = 1.5, 0.05
+# Digits that the ends of a range are rounded to, of those of its length.
+DIGITS = 3
+
+
+class Column(NamedTuple):
+    """What is declared of a number."""
+
+    lower: float
+    upper: float
+    step: float  # 0 for none
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Noisy numbers of rows by cell: ends, shape (cells + 1,), and counts, shape (cells,)."""
+
+    ends: Floats
+    counts: Floats
+    noise: CellNoise
+
+
+def complete_rows(counts: Floats, rows: float | None) -> float:
+    """Return how many rows are complete, of a public number of rows or of a private one.
+
+    `counts` are noisy numbers of rows by cell, and last of incomplete rows.
+    """
+    return float(counts[:-1].sum()) if rows is None else rows - float(counts[-1])
+
+
+def first_cells(column: Column) -> Floats:
+    """Return the ends of cells that double from zero, or from the bound nearest to it."""
+    return _at_steps(range_cells(column.lower, column.upper, 1, 1), column)
+
+
+def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -> Floats:
+    """Return the ends of equal cells where most rows are, and of others that double outwards.
+
+    The first cells again where nothing is told.
+    """
+    fitted = _Fit.of((first,), rows)
+    if fitted is None:
+        return first.ends
+    low, high = fitted.reach(WINDOW, WINDOW_WEIGHT)
+    low, high = max(low, column.lower), min(high, column.upper)
+    pieces = round(min(max(rows / (PIECE * next_sd), LEAST_PIECES), MOST_PIECES))
+    away = (high - low) / pieces * (2.0 ** np.arange(1, 64) - 1)
+    ends = np.concatenate([np.linspace(low, high, pieces + 1), low - away, high + away])
+    kept = ends[(ends > column.lower) & (ends < column.upper)]
+    return _at_steps(np.unique(np.concatenate([kept, column[:2]])), column)
+
+
+def found_bounds(
+    rounds: tuple[CellCounts, ...], rows: float, column: Column
+) -> tuple[float, float] | None:
+    """Return a range that nearly all of so many rows are in; None where what is declared stays.
+
+    The last round has the say on where rows end. Rows at the anchor alone have no scale.
+    """
+    fitted = _Fit.of(rounds, rows)
+    if fitted is None or not any(_told_elsewhere(own, column) for own in rounds):
+        return None
+    last = rounds[-1]
+    low, high = fitted.reach(BEYOND, 0.5)
+    high = _as_counted(high, last, rows)
+    low = -_as_counted(-low, _mirrored(last), rows)
+    low, high = _rounded(low, high, column)
+    if not low < high or (high - low) * SHORTER > column.upper - column.lower:
+        return None
+    near = NEAR * (high - low)
+    low = column.lower if low - column.lower < near else low
+    return low, column.upper if column.upper - high < near else high
+
+
+def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
+    """Return the noisy number of rows in cells wholly beyond a range, and how many these are."""
+    beyond = (last.ends[1:] <= low) | (last.ends[:-1] >= high)
+    return float(last.counts[beyond].sum()), int(beyond.sum())
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Weights of middles and widths, shape (middles, widths below, widths above)."""
+
+    middles: Floats
+    ends: Floats
+    widths: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
+        """Weigh the cells of the last round, and widths; None where no rows are told of."""
+        ends = rounds[-1].ends
+        middles, whole = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
+        least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0**-24)
+        widths = least * 2.0 ** np.arange(0, math.log2(whole / least) + 1, 1 / WIDTHS)
+        losses = sum(_losses(own, middles, widths, rows) for own in rounds)
+        without = sum(float(_loss(own.counts, own.noise).sum()) for own in rounds)
+        best = float(np.min(losses))
+        if not without - best > TOLD:
+            return None
+        return cls(middles, ends, widths, np.exp(best - losses))
+
+    def reach(self, beyond: float, weight: float) -> tuple[float, float]:
+        """Return both ends beyond which a share of the rows is; never inside the middle's cell.
+
+        `weight` is how much of all weight has its end farther in.
+        """
+        away = math.log(0.5 / beyond) * self.widths
+        low = np.minimum(self.middles[:, None] - away, self.ends[:-1, None])
+        high = np.maximum(self.middles[:, None] + away, self.ends[1:, None])
+        below, above = self.weights.sum(axis=2), self.weights.sum(axis=1)
+        return -_middle(-low, below, weight), _middle(high, above, weight)
+
+
+def _losses(own: CellCounts, middles: Floats, widths: Floats, rows: float) -> Floats:
+    """Return how unlikely counts are, in logarithms, for each middle and both widths."""
+    found = np.empty((middles.size, widths.size, widths.size))
+    for place, middle in enumerate(middles):
+        at = min(max(int(np.searchsorted(own.ends, middle)) - 1, 0), own.counts.size - 1)
+        below = 0.5 * rows * np.exp((own.ends[: at + 1] - middle) / widths[:, None])
+        above = 0.5 * rows * np.exp((middle - own.ends[at + 1 :]) / widths[:, None])
+        below[:, 0], above[:, -1] = 0.0, 0.0
+        sides = (
+            _loss(own.counts[:at] - np.diff(below), own.noise).sum(axis=1),
+            _loss(own.counts[at + 1 :] + np.diff(above), own.noise).sum(axis=1),
+        )
+        inside = rows - below[:, -1:] - above[:, 0]
+        found[place] = sides[0][:, None] + sides[1] + _loss(own.counts[at] - inside, own.noise)
+    return found
+
+
+def _loss(noise: Floats, law: CellNoise) -> Floats:
+    """Return minus the logarithm of the density of noise, up to a constant."""
+    scaled = noise / law.sd
+    return np.asarray(math.sqrt(2) * np.abs(scaled) if law.law == "laplace" else scaled**2 / 2)
+
+
+def _middle(values: Floats, weights: Floats, share: float) -> float:
+    """Return the value that a share of all weight is at or below."""
+    order = np.argsort(values, axis=None)
+    summed = np.cumsum(weights.ravel()[order])
+    return float(values.ravel()[order[int(np.searchsorted(summed, share * summed[-1]))]])
+
+
+def _as_counted(high: float, own: CellCounts, rows: float) -> float:
+    """Move an upper end to where counts say that few enough, or too many, are beyond it."""
+    cells = own.counts.size
+    beyond = np.cumsum(own.counts[::-1])[::-1]
+    reach = np.array([own.noise.reach(left, cells) for left in range(cells, 0, -1)])
+    few = np.flatnonzero(beyond + reach <= BEYOND * rows)
+    many = np.flatnonzero(np.maximum(beyond - reach, own.counts - reach[-1]) > BEYOND * rows)
+    if few.size:
+        high = min(high, float(own.ends[few[0]]))
+    return max(high, float(own.ends[many[-1] + 1])) if many.size else high
+
+
+def _told_elsewhere(own: CellCounts, column: Column) -> bool:
+    """Whether there are rows in cells that do not touch the anchor."""
+    anchor = anchor_of(column.lower, column.upper)
+    away = (own.ends[1:] < anchor) | (own.ends[:-1] > anchor)
+    if column.step:
+        away = (own.ends[1:] < anchor) | (own.ends[:-1] > anchor + column.step / 4)
+    return bool((told_cells(own.counts, own.noise) & away).any())
+
+
+def _mirrored(own: CellCounts) -> CellCounts:
+    return CellCounts(-own.ends[::-1], own.counts[::-1], own.noise)
+
+
+def _at_steps(ends: Floats, column: Column) -> Floats:
+    """Move ends between the steps of a number that has some."""
+    if not column.step:
+        return ends
+    steps = np.floor((ends[1:-1] - column.lower) / column.step) + 0.5
+    inner = np.unique(column.lower + column.step * steps)
+    kept = inner[(inner > column.lower) & (inner < column.upper)]
+    return np.concatenate([[column.lower], kept, [column.upper]])
+
+
+def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
+    """Round ends outwards to a few digits, or to the nearest steps, within what is declared."""
+    if column.step:
+        low, high = (round((end - column.lower) / column.step) for end in (low, high))
+        low, high = (column.lower + column.step * end for end in (low, max(high, low + 1)))
+    else:
+        place = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)
+        low, high = math.floor(low / place) * place, math.ceil(high / place) * place
+    return max(low, column.lower), min(high, column.upper)

@@ -1,0 +1,194 @@
+"""The result of private bounds of variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.arguments import word
+from dpmodels.codebook import Codebook
+from dpmodels.noise.sums import half_width
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.spreads import (
+    SELDOM,
+    CellCounts,
+    Column,
+    complete_rows,
+    found_bounds,
+    outside,
+)
+from dpmodels.released import CellsRelease
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall
+from dpmodels.variables import Numeric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class FoundBounds(NamedTuple):
+    """What was found of one variable."""
+
+    lower: float
+    upper: float
+    told: bool  # Whether the bounds are other than the declared ones
+    rows: float  # Noisy number of complete rows
+    outside: float  # Noisy number of those in cells that reach beyond the bounds
+    cells: int  # How many cells these are
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BoundsResult(Result):
+    """Private bounds of variables: released values and public facts only.
+
+    Parameters
+    ----------
+    declared : Codebook
+        The codebook that was given.
+
+    Notes
+    -----
+    :meth:`noise_int` is of the share of these rows in cells that reach beyond
+    the found bounds: at least of those outside. The number of complete rows
+    that it is a share of is taken as it was released.
+    """
+
+    call: DescribedCall
+    release: CellsRelease
+    declared: Annotated[Codebook, Codebook.from_dict]
+
+    _no_intervals = "the share of a population beyond bounds found on its rows has no known law"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, in the order of the formula."""
+        return tuple(own.measured for own in self.call.tables)
+
+    @cached_property
+    def _rounds(self) -> tuple[tuple[tuple[CellCounts, float], ...], ...]:
+        """Of each round, each variable's cells and number of complete rows."""
+        release, many = self.release, len(self.names)
+        stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
+        known = None if release.rows is None else float(release.rows)
+        found = []
+        for place, (ends, counts) in enumerate(
+            zip(np.split(release.ends, stops), np.split(release.values, stops), strict=True)
+        ):
+            noise = CellNoise(release.law, release.noise_sds[place // many], SELDOM)
+            cells = CellCounts(ends, counts[:-1], noise)
+            found.append((cells, complete_rows(counts, known)))
+        return tuple(found[:many]), tuple(found[many:])
+
+    @cached_property
+    def found(self) -> dict[str, FoundBounds]:
+        """What was found of each variable."""
+        first, second = self._rounds
+        return {
+            own.measured: _found(Column(own.lower, own.upper, own.step or 0.0), *both)
+            for own, *both in zip(self.call.tables, first, second, strict=True)
+        }
+
+    @property
+    def codebook(self) -> Codebook:
+        """The declared codebook with the bounds that were found; public from now on."""
+        narrower = {}
+        for name, own in self.found.items():
+            variable = self.declared[name]
+            assert isinstance(variable, Numeric)
+            narrower[name] = replace(variable, lower=own.lower, upper=own.upper)
+        return self.declared | narrower
+
+    @property
+    def params(self) -> pd.DataFrame:
+        """Found bounds: ``lower, upper``, a row a variable."""
+        rows = [(own.lower, own.upper) for own in self.found.values()]
+        return pd.DataFrame(rows, pd.Index(self.names, name="variable"), ["lower", "upper"])
+
+    @property
+    def outside(self) -> pd.Series[float]:
+        """Noisy share of the complete rows in cells that reach beyond the found bounds."""
+        shares = [own.outside / max(own.rows, 1.0) for own in self.found.values()]
+        return pd.Series(shares, self.params.index, name="outside")
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        law, sd = self.release.law, self.release.noise_sds[-1]
+        halves = [
+            half_width(law, np.ones(own.cells), sd, 0.0, level) / max(own.rows, 1.0)
+            for own in self.found.values()
+        ]
+        ends = {"lower": self.outside - halves, "upper": self.outside + halves}
+        return pd.DataFrame(ends).clip(0.0, 1.0)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a variable: bounds found and declared, and the share outside."""
+        tables = self.call.tables
+        noise = self.noise_int()
+        return self.params.assign(
+            declared_lower=[own.lower for own in tables],
+            declared_upper=[own.upper for own in tables],
+            told=[own.told for own in self.found.values()],
+            outside=self.outside,
+            noise_low=noise["lower"],
+            noise_high=noise["upper"],
+        ).reset_index()
+
+    def _line(self) -> dict[str, Any]:
+        told = sum(own.told for own in self.found.values())
+        return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": told}
+
+    def plot(self, ax: Axes | None = None, variable: str | None = None) -> Axes:
+        """Draw the noisy counts of one variable by cell, and both ranges.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        variable : str, optional
+            Which one; the first by default.
+
+        Raises
+        ------
+        ArgumentError
+            If it is none of the variables.
+        """
+        from dpmodels.plots.ranges import ranges
+
+        name = self.names[0] if variable is None else word("variable", variable, self.names)
+        place = self.names.index(name)
+        own, facts = self.found[name], self.call.tables[place]
+        cells = self._rounds[-1][place][0]
+        return ranges(
+            cells.ends,
+            cells.counts,
+            cells.noise.reach(1),
+            (own.lower, own.upper),
+            (facts.lower, facts.upper),
+            name,
+            ax=ax,
+            stamp=self.stamp,
+        )
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.names)} variables"
+
+
+def _found(
+    column: Column, first: tuple[CellCounts, float], second: tuple[CellCounts, float]
+) -> FoundBounds:
+    """Return the bounds of one variable; the declared ones where none are told."""
+    rows = _together(first, second)
+    told = found_bounds((first[0], second[0]), rows, column)
+    low, high = column[:2] if told is None else told
+    beyond, cells = outside(second[0], low, high)
+    return FoundBounds(low, high, told is not None, rows, beyond, cells)
+
+
+def _together(*rounds: tuple[CellCounts, float]) -> float:
+    """Average the numbers of rows of both rounds, weighed by their noise."""
+    numbers = [rows for _, rows in rounds]
+    return float(np.average(numbers, weights=[own.noise.sd**-2 for own, _ in rounds]))
