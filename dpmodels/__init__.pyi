@@ -3,7 +3,6 @@ from . import mechanisms as mechanisms
 from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
-from .codebook import codebook as codebook
 from .dates import Date as Date
 from .dictionaries.door import codebook as codebook
 from .dictionaries.draft import Draft as Draft
@@ -13,6 +12,7 @@ from .models.cov import dp_cov as dp_cov
 from .models.flower import flower as flower
 from .models.glm import dp_glm as dp_glm
 from .models.hist import dp_hist as dp_hist
+from .models.levels import dp_levels as dp_levels
 from .models.lm import dp_lm as dp_lm
 from .models.load import load as load
 from .models.mean import dp_mean as dp_mean

@@ -12,7 +12,7 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import as_category, check_removed, compile_factor
-from dpmodels.formula.parse import Term, check_size, parse, variables_in
+from dpmodels.formula.parse import Term, check_size, parse, quote, variables_in
 from dpmodels.formula.values import Category, Columns, Real, Truth, Varying
 from dpmodels.typing import Floats
 
@@ -95,6 +95,26 @@ def _marks(formula: str) -> list[int]:
         if found[0] in "|~" and not depth:
             places.append(found.start())
     return places
+
+
+def named(formula: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """Return a formula's text and the variables that its right-hand side names, nothing else.
+
+    They need not be declared; `names` are what ``.`` stands for.
+
+    >>> named("~ town + Q('place of birth')", ())
+    ("~ town + Q('place of birth')", ('town', 'place of birth'))
+    """
+    parsed = parse(formula, names)
+    codes = _codes(parsed.predictors)
+    found = tuple(name for code in codes for name in variables_in(code))
+    alone = [quote(name) for name in found] == list(codes)
+    if parsed.response or not codes or not alone or any(len(t) > 1 for t in parsed.predictors):
+        raise FormulaError(
+            f"formula {shorten(parsed.text)!r}: levels are found of columns, each by itself; write "
+            "their names alone, '~ a + b'"
+        )
+    return parsed.text, found
 
 
 def _codes(terms: Iterable[Term]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
+from dpmodels.design.levels import PrivateLevels
 from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
@@ -20,6 +21,7 @@ from dpmodels.released import (
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
+    LevelsRelease,
     MomentNoise,
     MomentsRelease,
     QuantilesRelease,
@@ -89,5 +91,7 @@ RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, C
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
 # Of counts of rows by cell of several numbers.
 CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
+# Of levels that nobody declared; each has facts and a plan of its own.
+LevelMechanism = Strategy[Any, Any, PrivateLevels, LevelsRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]

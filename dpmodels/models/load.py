@@ -15,7 +15,7 @@ from dpmodels.design import row_coder
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sided
-from dpmodels.formula.sides import Sides, one_measured, sides
+from dpmodels.formula.sides import Sides, named, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import table_call
@@ -31,6 +31,7 @@ from dpmodels.results.call import MomentsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
+from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
@@ -157,7 +158,9 @@ def _same(expected: TableCall, found: TableCall) -> bool:
 
 
 Means = MeanResult | VarResult | TTestResult
-Described = Means | QuantileResult | HistResult | TableResult | OverviewResult | BoundsResult
+Described = (
+    Means | QuantileResult | HistResult | TableResult | OverviewResult | BoundsResult | LevelsResult
+)
 Components = PCAResult | SubspaceResult
 Result = Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described
 
@@ -238,7 +241,16 @@ def _bounded(result: BoundsResult) -> BoundsResult:
     for name in result.names:
         if result.declared.get(name) != result.call.codebook[name]:
             raise FrameError(f"declared: {name!r} is not as in call.codebook")
-    return _described(result)
+    require_tables(result)
+    return result
+
+
+def _levelled(result: LevelsResult) -> LevelsResult:
+    _, names = named(result.call.formula, result.declared)
+    if result.call.tables != tuple(TableCall((), (), measured=name) for name in names):
+        raise FrameError("call.tables: not the variables of the formula")
+    result.codebook  # noqa: B018
+    return result
 
 
 # What is held against the formula, and given back what code it needs, in each kind of result.
@@ -258,4 +270,5 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     TableResult: _described,
     OverviewResult: _described,
     BoundsResult: _bounded,
+    LevelsResult: _levelled,
 }

@@ -24,6 +24,7 @@ from dpmodels.privacy.compose import (
     zcdp_to_approx,
 )
 from dpmodels.privacy.events import (
+    ApproxEvent,
     BoundedRangeEvent,
     Event,
     GaussianEvent,
@@ -42,6 +43,7 @@ __all__ = [
     "Adjacency",
     "AdjacencyName",
     "ApproxDP",
+    "ApproxEvent",
     "BoundedRangeEvent",
     "Charge",
     "Entry",

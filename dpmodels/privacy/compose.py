@@ -5,6 +5,10 @@
 valid bounds: the exact curve of `losses`, the sum of the Gaussian's exact eps and the pure ones,
 and the conversion from zCDP.
 
+*Releases with a delta of their own.* A pair of laws that is (eps, delta)-close both ways is made
+from one where either law gives itself away with probability delta and else is that of an
+eps-private release [5]_. So their deltas add up, and where none of them fails they are pure.
+
 Everything is linear in an event's count, and a price computed with rounding is raised by 1e-10 of
 itself.
 
@@ -16,6 +20,8 @@ itself.
    Loss Composition for Data Analytics." ALT 2021.
 .. [4] Canonne, C., Kamath, G. and Steinke, T. (2020). "The Discrete Gaussian for Differential
    Privacy." NeurIPS 2020.
+.. [5] Kairouz, P., Oh, S. and Viswanath, P. (2015). "The Composition Theorem for Differential
+   Privacy." ICML 2015.
 """
 
 import math
@@ -38,11 +44,14 @@ from dpmodels.privacy.budget import (
 )
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.events import (
+    ApproxEvent,
     BoundedRangeEvent,
     Event,
     GaussianEvent,
     LaplaceEvent,
     PureEvent,
+    failing,
+    unfailing,
 )
 from dpmodels.privacy.losses import composed_eps
 
@@ -82,8 +91,8 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
     return tuple(multiplier * math.sqrt(total / part) for part in parts)
 
 
-def pure_eps(event: LaplaceEvent | BoundedRangeEvent | PureEvent) -> float:
-    """Return the eps of one release of an event that has a pure guarantee."""
+def pure_eps(event: LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent) -> float:
+    """Return the eps of one release of an event that is no Gaussian one, where it does not fail."""
     return 1 / event.multiplier if isinstance(event, LaplaceEvent) else event.eps
 
 
@@ -114,9 +123,14 @@ def _gathered(events: Iterable[Event]) -> tuple[float, dict[float, int]]:
 def total_rho(events: Iterable[Event]) -> float:
     """Return the rho of zCDP that a composition satisfies: the sum of theirs.
 
+    Infinite where an event has a delta of its own.
+
     >>> total_rho((GaussianEvent(2.0), BoundedRangeEvent(1.0, count=2)))
     0.375
     """
+    events = tuple(events)
+    if failing(events):
+        return math.inf
     return math.fsum(event.count * _rho(event) for event in events)
 
 
@@ -124,7 +138,8 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
     """Return an eps at which a composition is (eps, delta)-differentially private.
 
     With `delta` zero the sum of the pure eps, infinite where an event is Gaussian. Exact for
-    Gaussian events alone, otherwise the smallest of three bounds.
+    Gaussian events alone, otherwise the smallest of three bounds. Deltas of events of their own
+    are taken off `delta` first; infinite where they are more.
 
     >>> round(total_eps((GaussianEvent(10.0, count=1000),), delta=1e-6), 3)
     19.424
@@ -133,6 +148,11 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
     """
     delta = unit_number("delta", delta, "write delta=1e-6")
     events = tuple(events)
+    lost = failing(events)
+    if lost > delta * (1 + _TOLERANCE):
+        return math.inf
+    delta = delta - lost if lost < delta * (1 - _TOLERANCE) else 0.0
+    events = unfailing(events)
     multiplier, pure = _gathered(events)
     gaussian = 0.0
     if math.isfinite(multiplier):

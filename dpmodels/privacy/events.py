@@ -6,13 +6,14 @@ Nothing here depends on which neighbouring relation the sensitivity was taken un
 its range is refused with a `BudgetError`.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from dpmodels.arguments import whole
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.privacy.budget import positive_number
+from dpmodels.privacy.budget import positive_number, unit_number
 
 _WRITE_MULTIPLIER: Final = "give the noise scale divided by the sensitivity"
 # Prices are multiplied by counts as floats.
@@ -148,7 +149,53 @@ class PureEvent:
         return _times(f"pure, eps {self.eps:g}", self.count)
 
 
-Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent
+@dataclass(frozen=True, slots=True)
+class ApproxEvent:
+    """Any (eps, delta)-differentially private release of which nothing more is known.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on its privacy loss where it does not fail, above zero.
+    delta : float
+        Probability that it fails, above zero and below one.
+    count : int, default 1
+        Number of such releases.
+
+    Examples
+    --------
+    >>> ApproxEvent(0.5, 1e-6, count=2).describe()
+    'approximate, eps 0.5, delta 1e-06 x 2'
+    """
+
+    eps: float
+    delta: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self, "eps", _WRITE_EPS)
+        _check(self, "delta", "give the probability that one release fails")
+        unit_number("delta", self.delta, "give the probability that one release fails")
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"approximate, eps {self.eps:g}, delta {self.delta:g}", self.count)
+
+
+Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent
+
+
+def failing(events: Iterable[Event]) -> float:
+    """Return the sum of the deltas of releases that fail with a probability of their own."""
+    return math.fsum(event.delta * event.count for event in events if type(event) is ApproxEvent)
+
+
+def unfailing(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the same events where none of them fails: what had a delta is pure."""
+    return tuple(
+        PureEvent(event.eps, event.count) if type(event) is ApproxEvent else event
+        for event in events
+    )
 
 
 def checked_events(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -35,6 +35,11 @@ whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
    Gaussian filter it rises, at the first charge that is not pure, to the eps of
    the pure ones before.
 
+   Releases with a delta of their own (`ApproxEvent`) count as pure ones of their eps,
+   and their deltas add up to at most ``D``, the sum at the first charge that puts
+   anything outside the share; until then it grows, up to delta. All rules have
+   ``delta - D`` instead of delta. The others take none.
+
    A charge made **void** released nothing. If no other came after it, the totals
    are again what they were before it, and the path is the one without it, on
    which it was decided upon later; otherwise it stays spent.
@@ -56,6 +61,20 @@ was answered: given the path to there, whose loss is at most s, what follows
 satisfies ``(eps - s, delta)`` by the same argument, for every such path. (d) is
 basic composition [1]_ with deltas (delta, 0, 0, ...), and whether it is meant is
 known from the first charge, before any answer.
+
+*Releases that fail.* The two laws of such a release come of two that are eps-close,
+by a coin that falls to "fails" with probability delta_i under both, and tells all
+then. Up to the first charge outside the share let w be the product of ``1 -
+delta_i`` along a path h, so that ``1 - w <= D(h)``; later ones have a sum of 0, as
+D is fixed. Paths without a failure have the laws ``w dP'`` and ``w dQ'``, P' and Q'
+those of pure releases of loss at most s, followed by what is ``(eps - s, delta -
+D)``-private given h: for every set S
+
+    P(S) <= exp(eps) Q(S) + E'[w (delta - D) + 1 - w] <= exp(eps) Q(S) + delta,
+
+E' the mean over P', since ``w (delta - D) + 1 - w`` falls with w and is ``delta - D
+(delta - D)`` at ``w = 1 - D``. Where nothing is put outside the share the sum of all
+deltas is at most delta, and the same holds with 0 for ``delta - D``.
 
 *Numerics.* Prices and sums are rounded up (`totals`). Parts of an exact split
 come back with rounding: so sums of eps may exceed theirs by an ulp for each
@@ -86,7 +105,7 @@ from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
-from dpmodels.privacy.events import Event, GaussianEvent
+from dpmodels.privacy.events import Event, GaussianEvent, failing, unfailing
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
@@ -121,7 +140,9 @@ class Filter:
 
     def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
         """Return the totals after a charge, whether they hold or not."""
-        charged = tuple(events)
+        asked = tuple(events)
+        failed, aside = totals.lost(failing(asked))
+        charged = unfailing(asked)
         normal = any(isinstance(event, GaussianEvent) for event in charged)
         plain = any(not isinstance(event, GaussianEvent) for event in charged)
         share = rounded_up(totals.share, summed_eps(charged))
@@ -134,29 +155,36 @@ class Filter:
         mixed = isinstance(self.guarantee, ApproxDP)
         kept = mixed and share <= most * _room(totals.charges + 1)
         after = totals.plus(charged, gaussian=gaussian, most=most, kept=kept)
+        after = replace(after, failing=failed, aside=aside)
         if totals.charges or not isinstance(self.guarantee, ApproxDP):
             return after
-        tight = total_eps(charged, self.guarantee.delta)
+        tight = total_eps(asked, self.guarantee.delta)
         if self.holds(after):
             return replace(after, alone=tight)
         if self.guarantee.eps < tight <= self.guarantee.eps * (1 + TOLERANCE):
             more = min(self.guarantee.delta * (1 + _DELTA), math.nextafter(1, 0))
-            tight = max(total_eps(charged, more), self.guarantee.eps)
-        return Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
+            tight = max(total_eps(asked, more), self.guarantee.eps)
+        plan = Totals(charges=1, pure=tight, mu2=math.inf, rho=math.inf)
+        return replace(plan, failing=failed, aside=aside)
 
     def holds(self, totals: Totals) -> bool:
         """Tell whether charges of these totals are accepted."""
         match self.guarantee:
             case PureDP(eps):
-                return totals.summed <= eps * _room(totals.charges)
+                return totals.summed <= eps * _room(totals.charges) and not totals.failing
             case ZCDP(rho):
-                return totals.rho <= rho * (1 + _RHO)
-            case own:
+                return totals.rho <= rho * (1 + _RHO) and not totals.failing
+            case whole:
+                if not _fails_within(whole, totals):
+                    return False
+                own = _left(whole, totals)
                 mixed = totals.mu2 if totals.gaussian else totals.rho
-                return (
-                    totals.summed <= own.eps * _room(totals.charges)
-                    or mixed <= self._most(own, totals)
-                    or totals.normal <= _step_room(own, self._step(own, totals))
+                return totals.summed <= whole.eps * _room(totals.charges) or (
+                    own is not None
+                    and (
+                        mixed <= self._most(own, totals)
+                        or totals.normal <= _step_room(own, self._step(own, totals))
+                    )
                 )
 
     def spent(self, totals: Totals) -> Spent:
@@ -197,19 +225,22 @@ class Filter:
         """Return what the charges amount to, and by which rule."""
         match self.guarantee:
             case PureDP():
-                return totals.summed, ""
+                return math.inf if totals.failing else totals.summed, ""
             case ZCDP():
-                return totals.rho, ""
-            case own:
-                planned = math.isinf(totals.mu2)
+                return math.inf if totals.failing else totals.rho, ""
+            case whole:
+                if not _fails_within(whole, totals):
+                    return math.inf, ""
+                own, planned = _left(whole, totals), math.isinf(totals.mu2)
                 mixed = "GDP" if totals.gaussian else "zCDP"
-                return min(
+                prices = [
                     (totals.alone, mixed if totals.normal else "summed"),
                     (totals.summed, "plan" if planned else "summed"),
-                    (self._mixed_eps(own, totals), mixed),
-                    (self._stepped_eps(own, totals), "summed"),
-                    key=lambda one: one[0],
-                )
+                ]
+                if own is not None:
+                    prices.append((self._mixed_eps(own, totals), mixed))
+                    prices.append((self._stepped_eps(own, totals), "summed"))
+                return min(prices, key=lambda one: one[0])
 
     def _most(self, own: ApproxDP, totals: Totals) -> float:
         """Return the largest sum of mu**2 or rho outside the share, -1 for too large a share."""
@@ -252,6 +283,17 @@ def _part(before: float, after: float, whole: float) -> float:
 
 def _room(charges: int) -> float:
     return 1 + charges * _ULP
+
+
+def _fails_within(own: ApproxDP, totals: Totals) -> bool:
+    """Whether the deltas of releases with one of their own add up to no more than they may."""
+    return totals.failing <= min(totals.aside, own.delta * _room(totals.charges))
+
+
+def _left(own: ApproxDP, totals: Totals) -> ApproxDP | None:
+    """Return what is left of delta for all other releases, None for nothing."""
+    delta = own.delta - totals.aside
+    return replace(own, delta=delta) if delta > own.delta * _ULP * (1 + totals.charges) else None
 
 
 def asked_filter(guarantee: Guarantee, pure: object, rule: object) -> Filter:

@@ -10,7 +10,7 @@ from dpmodels.errors import LedgerError
 from dpmodels.privacy.budget import Adjacency, ApproxDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.compose import pure_eps
-from dpmodels.privacy.events import Event, GaussianEvent, PureEvent
+from dpmodels.privacy.events import Event, GaussianEvent, PureEvent, failing
 from dpmodels.privacy.filters import TOLERANCE, Filter
 from dpmodels.privacy.spent import Spent, capacity, price
 from dpmodels.privacy.totals import Totals
@@ -26,6 +26,8 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
     whole, spent = capacity(own.guarantee), own.spent(before)
     total = own.spent(own.plus(before, added))
     name = f"The release {label!r}" if label else "The release"
+    if failing(added) and math.isinf(total.amount):
+        return f"{name} has a delta of its own, {failing(added):g}: {_of_its_own(whole, before)}."
     if math.isinf(total.amount) and whole.unit == "eps" and not whole.delta:
         return (
             f"{name} adds Gaussian noise, which has no pure guarantee, and this ledger holds "
@@ -36,8 +38,24 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
     return (
         f"{name} costs {price(added, own.guarantee).describe()}. Spent so far: "
         f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
-        f"{_remedy(whole, total, fitting)}{_kept(whole, added, before)}."
+        f"{_remedy(whole, total, fitting, before)}{_kept(whole, added, before)}."
     )
+
+
+def _of_its_own(whole: Spent, before: Totals) -> str:
+    """Say why a release with a delta of its own is refused, and what to write instead."""
+    if not whole.delta:
+        return (
+            f"this ledger holds {whole.describe()} and no delta; open dp.Ledger(eps=1.0, "
+            "delta=1e-6) for it"
+        )
+    if before.mu2 or before.rho:
+        return (
+            "such releases come before any with Gaussian noise, since what is left of delta has to "
+            "be known then; charge it first, or keep it apart in a ledger of its own"
+        )
+    left = max(whole.delta - before.failing, 0.0)
+    return f"left are {left:g} of {whole.delta:g}; write a smaller delta"
 
 
 def refuse_other_neighbours(own: Adjacency, asked: Adjacency) -> None:
@@ -79,11 +97,13 @@ def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None
             )
 
 
-def _remedy(whole: Spent, total: Spent, fitting: Spent) -> str:
+def _remedy(whole: Spent, total: Spent, fitting: Spent, before: Totals) -> str:
     """Say what the total would be, and what to write instead."""
     if math.isinf(total.amount):
         own = f"eps={whole.amount:g}, delta={whole.delta:g}"
         told = "after a plan charged as one only releases without delta are added"
+        if math.isfinite(before.mu2):
+            told = "releases with a delta of their own have spent all of delta"
         remedy = f"keep it apart, in a ledger opened with dp.Ledger({own}, rule='zcdp')"
     else:
         told = f"the total would be {total.amount:g}"

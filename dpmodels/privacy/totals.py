@@ -93,6 +93,10 @@ class Totals:
     gaussian: bool = True
     # Eps of the first charge by tight composition, while it is the only one.
     alone: float = math.inf
+    # Sum of the deltas that releases have of their own, and how large it may be: it is fixed once
+    # anything is outside the share.
+    failing: float = 0.0
+    aside: float = 0.0
 
     def plus(
         self, charged: tuple[Event, ...], *, gaussian: bool, most: float, kept: bool
@@ -114,6 +118,11 @@ class Totals:
             rho=rounded_up(self.rho, total_rho(outside)),
             gaussian=gaussian,
         )
+
+    def lost(self, more: float) -> tuple[float, float]:
+        """Return the sum of the deltas of releases with more, and how large it may be then."""
+        failing = rounded_up(self.failing, more)
+        return failing, self.aside if self.mu2 or self.rho else failing
 
     @property
     def summed(self) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.reports.header import LOST, SHOWN_VARIABLES, closing, more, opening, shared_facts
+from dpmodels.reports.header import LOST, SHOWN_VARIABLES, closing, more, opening
 from dpmodels.results.base import report_of
 from dpmodels.results.bounds import BoundsResult, FoundBounds
 from dpmodels.results.call import TableCall
@@ -60,9 +61,9 @@ def _notes(fit: BoundsResult) -> tuple[str, ...]:
     return (
         *more(SHOWN_VARIABLES, len(fit.names), "variables", "tidy()"),
         *kept,
-        "% beyond: noisy share of the complete rows in cells wholly beyond the bounds; its interval "
-        "is privacy noise only. Rows there are clipped to the bounds by whatever is fitted with "
-        "them; a tail that no count tells of was taken to fall exponentially.",
+        "% beyond: noisy share of the complete rows in cells wholly beyond the bounds; its "
+        "interval is privacy noise only. Rows there are clipped to the bounds by whatever is "
+        "fitted with them; a tail that no count tells of was taken to fall exponentially.",
         "The declared codebook with these bounds is in codebook, public from now on: nothing "
         "has to be paid for it again.",
     )

@@ -73,6 +73,8 @@ def require_together(result: Any) -> None:
             _require_quantiles(call, release)
         case CellsRelease():
             _require_cells(call, release)
+        case LevelsRelease():
+            _require_levels(call, release)
 
 
 def _require_terms(release: AnyRelease) -> None:
@@ -153,3 +155,12 @@ def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
     for own, ends in zip((*call.tables, *call.tables), np.split(release.ends, stops), strict=True):
         if (ends[0], ends[-1]) != (own.lower, own.upper) or not (np.diff(ends) > 0).all():
             raise FrameError("array 'ends': not rising from one declared bound to the other")
+
+
+def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
+    if len(release.levels) != len(call.tables) or release.most < 1:
+        raise FrameError("release.levels: expected those of each variable")
+    if any(list(own) != sorted(set(own)) for own in release.levels):
+        raise FrameError("release.levels: expected each once, sorted")
+    if not release.scale >= 1 / LONGEST or not (release.values > release.most).all():
+        raise FrameError("array 'values': expected numbers above release.most")

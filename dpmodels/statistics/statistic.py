@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
+from dpmodels.design.levels import PrivateLevels
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
@@ -136,7 +137,7 @@ class Statistic:
             )
 
 
-Rows = TypeVar("Rows", PrivateDesign, PrivateCells)
+Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels)
 Words = ParamSpec("Words")
 
 

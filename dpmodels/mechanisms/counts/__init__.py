@@ -2,10 +2,12 @@
 
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
+from dpmodels.mechanisms.counts.partition import Partition as Partition
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
+from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
     "geometric": Geometric,
@@ -15,3 +17,5 @@ COUNTS: dict[str, type[CountMechanism]] = {
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 # Of where the rows of several numbers are.
 BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}
+# Of levels that nobody declared.
+LEVELS: dict[str, type[LevelMechanism]] = {"partition": Partition}
