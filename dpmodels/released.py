@@ -15,7 +15,7 @@ from dpmodels.outside import (
     QuantityOrNan,
     one_of,
 )
-from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee, total_eps
+from dpmodels.privacy import Adjacency, Event, Guarantee
 
 
 @dataclass(frozen=True)
@@ -411,27 +411,3 @@ def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
         ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
         ("Sent by each", sent),
     )
-
-
-def shared_notes(release: AnyRelease) -> tuple[str, ...]:
-    """Say who has to be trusted with what."""
-    shared = release.shared
-    if shared is None:
-        return ()
-    return (
-        f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
-        f"against {shared.holds}.",
-        "Sites are taken to hold disjoint rows: a row that two of them hold counts twice and is "
-        "protected less than stated, which no protocol can detect.",
-    )
-
-
-def unused_delta(release: AnyRelease) -> tuple[str, ...]:
-    """Say where a delta was granted to a mechanism that has no use for it."""
-    guarantee, events = release.guarantee, release.events
-    if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
-        return ()
-    spent = total_eps(events, 0.0)
-    if spent > guarantee.eps * (1 + 1e-9):
-        return ()
-    return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)

@@ -13,9 +13,11 @@ from dpmodels.audit.house import HouseRecipe, house_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
+from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
+from dpmodels.models.levels import dp_levels
 from dpmodels.models.lm import dp_lm
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
@@ -42,6 +44,12 @@ TURNED_OF_EIGHT: Final = Pair(
     {"a": [1.0] * 8, "b": [1.0] * 8},
     {"a": [1.0] * 8, "b": [1.0] * 7 + [-1.0]},
     name="orthogonal rows, seven others alike",
+)
+# Far above the threshold, where noisy counts tell most.
+CHANGED_LEVEL: Final = Pair(
+    {"g": ["x"] * 60 + ["y"] * 60},
+    {"g": ["x"] * 59 + ["y"] * 61},
+    name="a row of another level, among its like",
 )
 
 
@@ -132,6 +140,8 @@ REGISTRY: Final = (
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
+    _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
+    _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
     _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
 )

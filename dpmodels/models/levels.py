@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.levels import unbound_levels
-from dpmodels.errors import CodebookError
+from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose
 from dpmodels.mechanisms.counts.partition import LevelFacts
@@ -101,12 +101,7 @@ def dp_levels(
 
 def levels_way(question: Question) -> Way[LevelsResult]:
     """Return the way of the verb's question."""
-    if not isinstance(question.codebook, Mapping):
-        raise CodebookError(
-            f"codebook= is of type {type(question.codebook).__name__}: expected a dp.Codebook, or "
-            "leave it out"
-        )
-    declared = Codebook(question.codebook)
+    declared = checked_codebook(question.codebook)
     text, names = named(question.formula, declared)
     tables = tuple(TableCall((), (), measured=name) for name in names)
 

@@ -7,14 +7,12 @@ import math
 from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
 from dpmodels.formula.parse import quote
 from dpmodels.inference.ratios import TOLD
-from dpmodels.privacy import ApproxDP
+from dpmodels.privacy import ApproxDP, GaussianEvent, total_eps
 from dpmodels.released import (
     AnyRelease,
     MomentsRelease,
     release_facts,
     shared_facts,
-    shared_notes,
-    unused_delta,
 )
 from dpmodels.report import Fact, count, signif
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
@@ -108,7 +106,7 @@ def closing(
     """
     guarantee, card = release.guarantee, release.card
     known = release.rows or 0.0 if rows is None else rows
-    notes = list(unused_delta(release))
+    notes = list(_unused_delta(release))
     if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, known) > 0.1:
         notes.append("delta is not small against 1/n: it allows for the disclosure of single rows.")
     if isinstance(call, MomentsCall) and call.part_of:
@@ -134,11 +132,35 @@ def closing(
             "what is told here is of the rows so held."
         )
     notes.extend(_found(release))
-    notes.extend(shared_notes(release))
+    notes.extend(_shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")
     notes.append(f"Source: {card.name}, {card.source}{see}.")
     return tuple(notes)
+
+
+def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
+    """Say who has to be trusted with what."""
+    shared = release.shared
+    if shared is None:
+        return ()
+    return (
+        f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
+        f"against {shared.holds}.",
+        "Sites are taken to hold disjoint rows: a row that two of them hold counts twice and is "
+        "protected less than stated, which no protocol can detect.",
+    )
+
+
+def _unused_delta(release: AnyRelease) -> tuple[str, ...]:
+    """Say where a delta was granted to a mechanism that has no use for it."""
+    guarantee, events = release.guarantee, release.events
+    if not isinstance(guarantee, ApproxDP) or any(isinstance(e, GaussianEvent) for e in events):
+        return ()
+    spent = total_eps(events, 0.0)
+    if spent > guarantee.eps * (1 + 1e-9):
+        return ()
+    return (f"delta is not used: the release is private with eps = {spent:.4g} and delta = 0.",)
 
 
 def _found(release: AnyRelease) -> tuple[str, ...]:

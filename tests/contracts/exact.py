@@ -178,3 +178,22 @@ def everything_asked(fit: Any, formula: str, data: Table, book: dp.Codebook) -> 
     spans = np.ptp(rows.to_numpy(), axis=0) / 2
     away = np.abs(fit.cov().cov.to_numpy() - expected) / np.outer(spans, spans)
     assert (away <= NEAR).all(), f"off by {away}"
+
+
+def bounds(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Nearly all rows are inside, and as many beyond as is said."""
+    for name, own in fit.found.items():
+        values = complete(name, data, book)[name]
+        assert abs(own.rows - len(values)) < 0.5
+        beyond = (values < own.lower) | (values > own.upper)
+        assert beyond.mean() <= 0.01
+        assert own.outside <= beyond.sum() + 0.5
+
+
+def levels(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """All that two rows name, and how many there are."""
+    for name in fit.names:
+        expected = pd.Series(data[name]).value_counts().sort_index()
+        found = fit.counts.loc[name]
+        assert found.index.tolist() == expected[expected > 1].index.tolist()
+        assert found.tolist() == expected[expected > 1].tolist()

@@ -11,9 +11,11 @@ import verbs
 from verbs import Verb
 
 from dpmodels.mechanisms import (
+    BOUNDS,
     COEFFICIENTS,
     COUNTS,
     COVARIANCE,
+    LEVELS,
     MEANS,
     MEASURED,
     QUANTILES,
@@ -28,6 +30,7 @@ from dpmodels.mechanisms import (
 )
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.counts.partition import LevelFacts
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.privacy import Adjacency
@@ -58,6 +61,8 @@ class Family:
         By case, rows and number of releases: the noise in them, of known law.
     released
         The names of the released values in the release, the main one last.
+    plenty
+        Rows of which something is released however faint the budget.
     """
 
     table: Mapping[str, type]
@@ -67,6 +72,7 @@ class Family:
     facts: Callable[[str, Adjacency, str], tuple[Any, ...]]
     noise: noises.Noises
     released: tuple[str, ...]
+    plenty: int = 200
 
     def numbers(self, release: Any) -> list[float]:
         """Everything that was released, as one list."""
@@ -119,6 +125,15 @@ def _quantiles(name: str, relation: Adjacency, way: str) -> tuple[QuantileFacts,
     return tuple(
         QuantileFacts(probs, groups, Grid(1000), level, relation) for probs, level in asked
     )
+
+
+def _numbers(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    sizes = (1,) if way == "one" else (2, 10)
+    return tuple(CountFacts(size, size, False, relation) for size in sizes)
+
+
+def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, ...]:
+    return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
 
 MOMENT_VALUES = ("count", "total", "second")
@@ -176,6 +191,25 @@ FAMILIES = {
         _measured,
         noises.of_held_counts,
         ("values",),
+    ),
+    "bounds": Family(
+        BOUNDS,
+        counts,
+        ("several", "one"),
+        (verbs.BOUNDS,),
+        _numbers,
+        noises.of_cells,
+        ("values",),
+    ),
+    "levels": Family(
+        LEVELS,
+        counts,
+        ("several", "one"),
+        (verbs.LEVELS,),
+        _undeclared,
+        noises.of_levels,
+        ("values",),
+        20_000,
     ),
     "means": Family(
         MEANS,

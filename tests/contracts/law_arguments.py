@@ -213,6 +213,17 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("two groups", {"formula": "wage ~ region"}, FormulaError),
         *_bad("mu", ArgumentError, NAN, "0", None),
     ],
+    "dp_bounds": [
+        ("dp_bounds", {"formula": "age ~ sex"}, FormulaError),
+        ("'sex'", {"formula": "~ age + sex"}, FormulaError),
+        ("log1p(age)", {"formula": "~ log1p(age)"}, FormulaError),
+    ],
+    "dp_levels": [
+        ("levels", {"formula": "sex ~ region"}, FormulaError),
+        ("levels", {"formula": "~ sex:region"}, FormulaError),
+        ("delta", {"delta": 0.0}, BudgetError),
+        ("delta", {"eps": None, "delta": 0.0, "budget": dp.ZCDP(1.0)}, BudgetError),
+    ],
     "dp_quantile": [
         *ONE_NUMBER,
         *_bad("probs", ArgumentError, 1.5, [-0.1], [], NAN, "0.5", None, [0.5, "1"]),
@@ -227,7 +238,13 @@ def bad_calls(case: Case) -> list[Any]:
     words = inspect.signature(getattr(dp, name)).parameters
     named = _bad("mechanism", ArgumentError, "laplce", None, 3) if "mechanism" in words else []
     unknown = ("height", {"formula": f"{case.formula} + height"}, UnknownVariable)
-    return [*OF_ALL_VERBS, unknown, *named, *OF_VERBS.get(name, [])]
+    every = [*OF_ALL_VERBS, unknown]
+    if name == "dp_levels":
+        # Its variables need no declaration: a name that is unknown is no column of the data.
+        every = [bad for bad in every if bad[1].get("codebook", "") is not None]
+        every = [(*bad[:2], FrameError) if bad[2] is UnknownVariable else bad for bad in every]
+        every = [bad for bad in every if bad[0] != "is not in the codebook"]
+    return [*every, *named, *OF_VERBS.get(name, [])]
 
 
 def a_bad_call_of_a_verb_is_refused_for_free(

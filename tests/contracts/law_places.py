@@ -6,6 +6,7 @@ Such bits seldom reach an integer. So rows are compared on a lattice so fine tha
 they do, and questions are asked under which they are magnified.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -125,6 +126,9 @@ def a_row_adds_the_same_everywhere(case: Case) -> None:
 def _questions(crossing: Crossing) -> list[Question]:
     """All that is asked of a statistic, steeply where it can be asked again and again."""
     statistic = crossing.statistic
+    if isinstance(statistic.cross()[0].flat[0] if statistic.cross()[0].size else 0, Counter):
+        names = sorted(set().union(*statistic.cross()[0]))
+        return [lambda one: np.array([[own[at] for at in names] for own in one.cross()[0]])]
     if not isinstance(statistic, Gradients | Passes):
         return [lambda one: one.cross()[0]]
     lattice = Lattice(20, len(crossing.rows.public.names))

@@ -10,12 +10,12 @@ STAMP = "SIMULATION"
 
 
 def never_the_same_twice(case: Case) -> None:
-    fits = [case.ask(table(200), budget=FAINT[case.kind]) for _ in range(2)]
+    fits = [case.ask(table(case.family.plenty), budget=FAINT[case.kind]) for _ in range(2)]
     first, second = (case.family.numbers(fit.release) for fit in fits)
     # Each scale is above 2**10 lattice steps: one number repeats with probability
     # below 2**-10, five of them with probability below 1e-12.
     assert sum(a == b for a, b in zip(first, second, strict=True)) < 5, "noise is used twice"
-    own = case.crossing(case.formula, table(200), BOOK, budget=FAINT[case.kind])
+    own = case.crossing(case.formula, table(case.family.plenty), BOOK, budget=FAINT[case.kind])
     again = [own.strategy.release(own.statistic, own.plan, source()) for _ in range(2)]
     assert case.family.numbers(again[0]) != case.family.numbers(again[1])
     assert not fits[0].simulated
@@ -28,7 +28,7 @@ def a_simulation_repeats_and_is_stamped(case: Case) -> None:
     for seed in (1, 1, 2):
         with dp.simulation(seed=seed):
             words = {"budget": FAINT[case.kind]}
-            runs.append([case.ask(table(200), **words) for _ in range(2)])
+            runs.append([case.ask(table(case.family.plenty), **words) for _ in range(2)])
     first, again, other = ([case.family.numbers(fit.release) for fit in run] for run in runs)
     assert first == again
     if case.mechanism.drawn:

@@ -1,6 +1,7 @@
 """Statistics add over disjoint rows, bit for bit, however the rows come."""
 
 import csv
+from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -63,6 +64,8 @@ def _formula(case: Measured) -> str:
 def _integers(statistic: Statistic) -> tuple[list[list[int]], int]:
     exact, rows = statistic.cross()
     whole = exact.dtype == np.int64 or {type(cell) for cell in exact.ravel()} == {int}
+    if not whole and all(isinstance(cell, Counter) for cell in exact):
+        whole = {type(count) for own in exact for count in own.values()} == {int}
     assert whole, "not all cells are integers"
     return exact.tolist(), rows
 

@@ -151,6 +151,8 @@ MECHANISMS = (
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
     Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
+    Mechanism("ranges", PURE, "bounds", rereads=True),
+    Mechanism("partition", (ApproxDP,), "levels"),
     Mechanism("paired", PURE, "means", between=("replace",)),
     Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
     Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),

@@ -5,6 +5,7 @@ scale 1 and noise of shape (releases, entries).
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from dpmodels.mechanisms.regression import gradients
 from dpmodels.mechanisms.scalar import QuantileFacts, refined
 from dpmodels.noise import source
 from dpmodels.noise.lattice import choose_lattice
+from dpmodels.noise.truncated import below
 from dpmodels.statistics import Statistic, moments
 
 SEED = 20240229
@@ -137,6 +139,41 @@ def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         law, mixed = one.law, np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     noise = np.array(draws) / own.plan.scale
     return {"counts": Noise(law, noise @ mixed.T if one.paired else noise)}
+
+
+def of_cells(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """The first two draws for the counts of each number in each round."""
+    own = case.crossing(case.formula, data, case.book)
+    draws: dict[str, list[Any]] = {"first": [], "second": []}
+    for one in _releases(own, releases):
+        stops = np.cumsum([size + 1 for size in one.sizes])[:-1]
+        ends, values = np.split(one.ends, stops), np.split(one.values, stops)
+        many = len(ends) // 2
+        plans = {"first": own.plan.first, "second": own.plan}
+        for (part, plan), at in zip(plans.items(), (slice(many), slice(many, None)), strict=True):
+            exact = own.statistic.cut(tuple(ends[at])).cross()[0].astype(float)
+            noise = np.concatenate(values[at]) * plan.whole - exact * plan.whole
+            starts = np.cumsum([0, *map(len, ends[at][:-1])])
+            draws[part].append(noise[np.concatenate([starts, starts + 1])])
+    law, found = one.law, {}
+    for part, plan in plans.items():
+        noise = np.array(draws[part])
+        normal = _discrete_laplace(np.rint(noise), plan.scale) if law == "laplace" else None
+        found[part] = Noise("gaussian", noise / plan.scale if normal is None else normal)
+    return found
+
+
+def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to counts of levels that are always released."""
+    crossing = case.crossing(case.formula, data, case.book)
+    plan = crossing.plan
+    names, rows = ("a", "b", "c"), 3 * plan.most
+    exact = np.empty(plan.facts.variables, dtype=object)
+    exact[:] = [Counter(dict.fromkeys(names, rows)) for _ in exact]
+    own = crossing._replace(statistic=Statistic("levels", exact, rows))
+    draws = np.array([one.values for one in _releases(own, releases)]) - rows
+    under, upto = (below(draws - less, plan.scale, plan.most) for less in (1, 0))
+    return {"counts": Noise("gaussian", _normal(under, upto - under))}
 
 
 @contextmanager

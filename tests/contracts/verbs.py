@@ -148,3 +148,5 @@ QUANTILE = Verb(
     ({}, {"probs": [0, 0.1, 1]}),
     {"": exact.ranks},
 )
+BOUNDS = Verb("dp_bounds", ("~ age + wage", "~ wage"), "~ a + b", answers={"": exact.bounds})
+LEVELS = Verb("dp_levels", ("~ sex + region", "~ region"), "~ g + b", answers={"": exact.levels})

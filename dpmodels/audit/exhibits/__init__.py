@@ -9,6 +9,7 @@ stand among the mechanisms.
 from dpmodels.audit.exhibits import (
     exponential,
     gaussian,
+    levels,
     persons,
     second_moment,
     steps_from_spectrum,
@@ -27,6 +28,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **steps_from_spectrum.EXHIBITS,
     **tight_filter.EXHIBITS,
     **persons.EXHIBITS,
+    **levels.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -37,4 +39,5 @@ CORRECT: dict[str, Exhibit] = {
     **steps_from_spectrum.CORRECT,
     **tight_filter.CORRECT,
     **persons.CORRECT,
+    **levels.CORRECT,
 }
