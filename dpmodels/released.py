@@ -399,15 +399,3 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
         "Mechanism": f"{release.card.name} ({release.card.numerics})",
         "Neighbours": release.adjacency.describe(),
     }
-
-
-def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
-    """Return what every report says of the sites of a release; nothing where there are none."""
-    shared = release.shared
-    if shared is None:
-        return ()
-    sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
-    return (
-        ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
-        ("Sent by each", sent),
-    )

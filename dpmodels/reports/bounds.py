@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.reports.header import LOST, SHOWN_VARIABLES, closing, more, opening
+from dpmodels.reports.header import LOST, SHOWN_VARIABLES, closing, more, opening, shared_facts
 from dpmodels.results.base import report_of
 from dpmodels.results.bounds import BoundsResult, FoundBounds
 from dpmodels.results.call import TableCall

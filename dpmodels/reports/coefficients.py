@@ -7,9 +7,17 @@ import math
 import numpy as np
 
 from dpmodels.inference.sandwich import SIZE, Sandwich
-from dpmodels.released import CoefficientsRelease, shared_facts
+from dpmodels.released import CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.reports.header import SEE, about, closing, more, opening, row_norm
+from dpmodels.reports.header import (
+    SEE,
+    about,
+    closing,
+    more,
+    opening,
+    row_norm,
+    shared_facts,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.glm import GLMResult

@@ -12,7 +12,6 @@ from dpmodels.released import (
     AnyRelease,
     MomentsRelease,
     release_facts,
-    shared_facts,
 )
 from dpmodels.report import Fact, count, signif
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
@@ -63,6 +62,18 @@ def moments_header(call: MomentsCall, release: AnyRelease, complete: str) -> tup
 def described_header(call: DescribedCall, release: AnyRelease, complete: str) -> tuple[Fact, ...]:
     """Return the header of a description; `complete` tells the number of complete rows."""
     return (*opening(call, release), ("Complete", complete), *shared_facts(release))
+
+
+def shared_facts(release: AnyRelease) -> tuple[tuple[str, str], ...]:
+    """Return what every report says of the sites of a release; nothing where there are none."""
+    shared = release.shared
+    if shared is None:
+        return ()
+    sent = f"{shared.numbers:,} numbers ({shared.size:,} bytes)" if shared.numbers else "-"
+    return (
+        ("Sites", f"{len(shared.sites):,}, protocol {shared.protocol}"),
+        ("Sent by each", sent),
+    )
 
 
 def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = None) -> str:

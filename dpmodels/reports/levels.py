@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.reports.header import SHOWN_GROUPS, closing, more, opening
+from dpmodels.reports.header import SHOWN_GROUPS, closing, more, opening, shared_facts
 from dpmodels.results.base import report_of
 from dpmodels.results.levels import FEWEST, LevelsResult
 

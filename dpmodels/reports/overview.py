@@ -6,10 +6,18 @@ import numpy as np
 
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD
-from dpmodels.released import shared_facts
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
 from dpmodels.reports.groups import mean_text
-from dpmodels.reports.header import LOST, about, closing, more, opening, pvalue, range_note
+from dpmodels.reports.header import (
+    LOST,
+    about,
+    closing,
+    more,
+    opening,
+    pvalue,
+    range_note,
+    shared_facts,
+)
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.groups import MeanResult
