@@ -65,7 +65,11 @@ class FoundRange:
 
 
 def range_cells(
-    lower: float, upper: float, per_octave: int = PER_OCTAVE, widest: int = WIDEST
+    lower: float,
+    upper: float,
+    per_octave: int = PER_OCTAVE,
+    octaves: int = OCTAVES,
+    widest: int = WIDEST,
 ) -> Floats:
     """Return the ends of public cells of a range, shape (cells + 1,).
 
@@ -73,7 +77,7 @@ def range_cells(
     none is wider than this part of the range: rows beside the anchor are found at any scale.
     """
     anchor, step = anchor_of(lower, upper), (upper - lower) / widest
-    shares = 2.0 ** (np.arange(-per_octave * OCTAVES, 1) / per_octave)
+    shares = 2.0 ** (np.arange(-per_octave * octaves, 1) / per_octave)
     ends = [np.array([lower, anchor, upper])]
     for far in (upper - anchor, lower - anchor):
         radii = shares * abs(far)

@@ -21,6 +21,8 @@ from dpmodels.typing import Floats
 
 # Of the rows, so many are beyond each end: a choice, as all below.
 BEYOND = 1.5e-3
+# Cells of the first round to one side of zero, each half as wide as the next.
+OCTAVES = 30
 # The same for the window that the second round cuts; the weight it has on either side.
 WINDOW, WINDOW_WEIGHT = 0.01, 0.7
 # Pieces of the window: at least, at most, and so many noise sds of rows in each between.
@@ -64,7 +66,7 @@ def complete_rows(counts: Floats, rows: float | None) -> float:
 
 def first_cells(column: Column) -> Floats:
     """Return the ends of cells that double from zero, or from the bound nearest to it."""
-    return _at_steps(range_cells(column.lower, column.upper, 1, 1), column)
+    return _at_steps(range_cells(column.lower, column.upper, 1, OCTAVES, 1), column)
 
 
 def next_cells(first: CellCounts, rows: float, column: Column, next_sd: float) -> Floats:
@@ -92,7 +94,7 @@ def found_bounds(
     The last round has the say on where rows end. Rows at the anchor alone have no scale.
     """
     fitted = _Fit.of(rounds, rows)
-    if fitted is None or not any(_told_elsewhere(own, column) for own in rounds):
+    if fitted is None or not _told_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
     low, high = fitted.reach(BEYOND, 0.5)
@@ -126,7 +128,7 @@ class _Fit:
         """Weigh the cells of the last round, and widths; None where no rows are told of."""
         ends = rounds[-1].ends
         middles, whole = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
-        least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0**-24)
+        least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0 ** -(OCTAVES + 2))
         widths = least * 2.0 ** np.arange(0, math.log2(whole / least) + 1, 1 / WIDTHS)
         losses = sum(_losses(own, middles, widths, rows) for own in rounds)
         without = sum(float(_loss(own.counts, own.noise).sum()) for own in rounds)
@@ -189,13 +191,14 @@ def _as_counted(high: float, own: CellCounts, rows: float) -> float:
     return max(high, float(own.ends[many[-1] + 1])) if many.size else high
 
 
-def _told_elsewhere(own: CellCounts, column: Column) -> bool:
-    """Whether there are rows in cells that do not touch the anchor."""
+def _told_elsewhere(rounds: tuple[CellCounts, ...], rows: float, column: Column) -> bool:
+    """Whether there are rows in cells that do not touch the anchor; where it has few, yes."""
     anchor = anchor_of(column.lower, column.upper)
-    away = (own.ends[1:] < anchor) | (own.ends[:-1] > anchor)
-    if column.step:
-        away = (own.ends[1:] < anchor) | (own.ends[:-1] > anchor + column.step / 4)
-    return bool((told_cells(own.counts, own.noise) & away).any())
+    away = [(own.ends[1:] < anchor) | (own.ends[:-1] > anchor + column.step / 4) for own in rounds]
+    if rounds[-1].counts[~away[-1]].sum() < rows / 2:
+        return True
+    told = (told_cells(own.counts, own.noise) for own in rounds)
+    return any((one & other).any() for one, other in zip(told, away, strict=True))
 
 
 def _mirrored(own: CellCounts) -> CellCounts:

@@ -1,0 +1,133 @@
+"""Ranges told by two rounds of noisy counts by cell: rows of every shape, and none."""
+
+import numpy as np
+import pytest
+
+from dpmodels.postprocess.ranges import CellNoise
+from dpmodels.postprocess.spreads import (
+    SELDOM,
+    CellCounts,
+    Column,
+    complete_rows,
+    first_cells,
+    found_bounds,
+    next_cells,
+    outside,
+)
+
+ROWS = 10_000
+SHAPES = {
+    "normal": (lambda g: g.normal(50, 10, ROWS), Column(0, 1e4, 0)),
+    "both signs": (lambda g: g.normal(0, 1, ROWS), Column(-500, 500, 0)),
+    "far from zero": (lambda g: g.normal(170, 10, ROWS), Column(0, 25_000, 0)),
+    "below zero": (lambda g: -g.lognormal(0, 1, ROWS), Column(-5000, 0, 0)),
+    "log-normal": (lambda g: g.lognormal(0, 1, ROWS), Column(0, 5000, 0)),
+    "a million times too wide": (lambda g: g.lognormal(0, 1, ROWS), Column(0, 5e7, 0)),
+    "zeros": (lambda g: g.lognormal(7, 1, ROWS) * (g.random(ROWS) < 0.4), Column(0, 5e6, 0)),
+    "counts": (lambda g: g.poisson(3, ROWS), Column(0, 1500, 1)),
+}
+
+
+def counted(values, ends, noise, rng):
+    held = np.clip(values, ends[0], ends[-1])
+    # Cells hold their upper ends.
+    at = np.searchsorted(ends[1:-1], held)
+    return np.bincount(at, minlength=len(ends) - 1) + rng.normal(0, noise.sd, len(ends) - 1)
+
+
+def rounds_of(values, column, sd, rng):
+    noise = CellNoise("gaussian", sd, SELDOM)
+    ends = first_cells(column)
+    first = CellCounts(ends, counted(values, ends, noise, rng), noise)
+    finer = next_cells(first, len(values), column, sd)
+    return first, CellCounts(finer, counted(values, finer, noise, rng), noise)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
+    # At this noise 2 % of columns may miss; of 8 more than 4 do with probability below 1e-6.
+    draw, column = SHAPES[name]
+    missed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        values = draw(rng)
+        low, high = found_bounds(rounds_of(values, column, 200.0, rng), ROWS, column)
+        inside = np.mean((values >= low) & (values <= high))
+        middle = np.ptp(np.quantile(values, [0.01, 0.99]))
+        missed += inside < 0.97 or high - low > 3 * middle
+        assert column.lower <= low < high <= column.upper
+    assert missed <= 4
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_with_little_noise_few_rows_are_beyond(name):
+    draw, column = SHAPES[name]
+    rng = np.random.default_rng(1)
+    values = draw(rng)
+    rounds = rounds_of(values, column, 1.0, rng)
+    low, high = found_bounds(rounds, ROWS, column)
+    beyond = (values < low) | (values > high)
+    assert beyond.mean() < 0.006
+    number, cells = outside(rounds[-1], low, high)
+    # Noise of 100 cells has sd 10.
+    assert number <= beyond.sum() + 5 * np.sqrt(max(cells, 1))
+    if column.step:
+        assert low % 1 == high % 1 == 0
+
+
+@pytest.mark.parametrize("rows", [0, 300])
+def test_noise_alone_tells_of_nothing(rows):
+    # Cells that noise alone tells of: 1e-3 in either round; more than 3 of 16, below 1e-6.
+    column = Column(-1e3, 1e4, 0)
+    told = 0
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        told += (
+            found_bounds(rounds_of(np.full(rows, 5.0), column, 200.0, rng), rows, column)
+            is not None
+        )
+    assert told <= 3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01])
+def test_rows_at_zero_alone_have_no_scale(share):
+    """A rare dummy is left as declared, and not cut off."""
+    column = Column(0, 100, 0)
+    rng = np.random.default_rng(3)
+    values = (rng.random(ROWS) < share) * 1.0
+    assert found_bounds(rounds_of(values, column, 150.0, rng), ROWS, column) is None
+
+
+def test_what_is_hardly_too_wide_is_kept():
+    column = Column(0, 100, 0)
+    rng = np.random.default_rng(3)
+    values = rng.uniform(0, 100, ROWS)
+    assert found_bounds(rounds_of(values, column, 10.0, rng), ROWS, column) is None
+
+
+def test_a_bound_that_is_near_is_kept():
+    column = Column(0, 5000, 0)
+    rng = np.random.default_rng(3)
+    low, high = found_bounds(rounds_of(rng.exponential(1, ROWS), column, 20.0, rng), ROWS, column)
+    assert low == 0 and 5 < high < 50
+
+
+def test_cells_of_steps_lie_between_them():
+    for column in (Column(0, 9, 1), Column(-4, 4, 2), Column(0.5, 1000.5, 1)):
+        ends = first_cells(column)
+        assert (ends[0], ends[-1]) == column[:2]
+        assert np.allclose((ends[1:-1] - column.lower) / column.step % 1, 0.5)
+
+
+def test_more_rows_are_cut_into_more_cells():
+    column = Column(0, 1e4, 0)
+    rng = np.random.default_rng(0)
+    values = rng.normal(50, 10, ROWS)
+    few, many = (len(rounds_of(values, column, sd, rng)[1].ends) for sd in (200.0, 1.0))
+    assert many > 3 * few
+
+
+def test_complete_rows_are_those_of_a_public_number():
+    counts = np.array([5.0, 7.0, 2.0])
+    assert complete_rows(counts, 20.0) == 18
+    assert complete_rows(counts, None) == 12
