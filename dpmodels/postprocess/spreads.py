@@ -22,7 +22,7 @@ from dpmodels.typing import Floats
 # Of the rows, so many are beyond each end: a choice, as all below.
 BEYOND = 1.5e-3
 # Cells of the first round to one side of zero, each half as wide as the next.
-OCTAVES = 30
+OCTAVES = 24
 # The same for the window that the second round cuts; the weight it has on either side.
 WINDOW, WINDOW_WEIGHT = 0.01, 0.7
 # Pieces of the window: at least, at most, and so many noise sds of rows in each between.

@@ -16,7 +16,7 @@ from scipy import stats
 from dpmodels.noise import source
 
 ALARM = 1e-6
-RELEASES = {"covariance": 1000, "coefficients": 80}
+RELEASES = {"covariance": 1000, "coefficients": 80, "bounds": 100}
 # Of 400 matrices the entries off the diagonal tell noise that is a tenth too small: their variance
 # is then 8 standard errors away, where 5.4 raise the alarm.
 SLOW, REREAD, FEW = 100, 400, 300

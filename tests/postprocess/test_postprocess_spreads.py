@@ -77,16 +77,16 @@ def test_with_little_noise_few_rows_are_beyond(name):
 
 @pytest.mark.parametrize("rows", [0, 300])
 def test_noise_alone_tells_of_nothing(rows):
-    # Cells that noise alone tells of: 1e-3 in either round; more than 3 of 16, below 1e-6.
+    # Cells that noise alone tells of: 1e-3 in either round; more than 2 of 6, below 1e-6.
     column = Column(-1e3, 1e4, 0)
     told = 0
-    for seed in range(16):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         told += (
             found_bounds(rounds_of(np.full(rows, 5.0), column, 200.0, rng), rows, column)
             is not None
         )
-    assert told <= 3
+    assert told <= 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01])
@@ -109,7 +109,8 @@ def test_a_bound_that_is_near_is_kept():
     column = Column(0, 5000, 0)
     rng = np.random.default_rng(3)
     low, high = found_bounds(rounds_of(rng.exponential(1, ROWS), column, 20.0, rng), ROWS, column)
-    assert low == 0 and 5 < high < 50
+    assert low == 0
+    assert 5 < high < 50
 
 
 def test_cells_of_steps_lie_between_them():

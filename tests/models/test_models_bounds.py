@@ -1,0 +1,133 @@
+"""dp_bounds: what is found, what the codebook becomes, and what is said where nothing is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable
+from dpmodels.models.bounds import dp_bounds
+
+ROWS = 6_000
+BOOK = dp.codebook(
+    wage=dp.Numeric(-5e4, 5e4, label="by hour", unit="euro"),
+    visits=dp.Numeric(0, 2_000, step=1),
+    sex=["F", "M"],
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(4)
+    wage = rng.lognormal(3, 0.5, ROWS)
+    wage[:300] = np.nan
+    return {"wage": wage, "visits": rng.poisson(3, ROWS), "sex": rng.choice(["F", "M"], ROWS)}
+
+
+@pytest.fixture(scope="module")
+def fit(table):
+    with dp.simulation(seed=2):
+        return dp_bounds("~ wage + visits", table, codebook=BOOK, eps=2.0)
+
+
+def test_the_codebook_has_what_was_found_and_the_rest_as_it_was(fit, table):
+    book = fit.codebook
+    assert list(book) == list(BOOK)
+    assert book["sex"] == BOOK["sex"]
+    wage, visits = book["wage"], book["visits"]
+    assert (wage.label, wage.unit, visits.step) == ("by hour", "euro", 1)
+    assert np.nanquantile(table["wage"], 0.99) < wage.upper < 400
+    assert -100 < wage.lower < np.nanquantile(table["wage"], 0.01)
+    assert visits.lower == 0
+    assert 8 <= visits.upper < 30
+    assert visits.upper % 1 == 0
+    mean = dp.dp_mean("~ wage", table, codebook=book, eps=1.0)
+    assert float(mean.params.iloc[0]) == pytest.approx(np.nanmean(table["wage"]), rel=0.05)
+
+
+def test_the_share_outside_is_told_with_its_noise(fit, table):
+    bounds, ends = fit.params, fit.noise_int(0.999999)
+    for name in ("wage", "visits"):
+        values = np.asarray(table[name], dtype=float)
+        values = values[~np.isnan(values)]
+        own = bounds.loc[name]
+        beyond = np.mean((values < own["lower"]) | (values > own["upper"]))
+        # At least: cells that a bound cuts are not counted. One in a million.
+        assert ends.loc[name, "lower"] <= beyond
+        assert abs(fit.found[name].rows - len(values)) < 100
+    assert fit.outside.index.tolist() == ["wage", "visits"]
+
+
+def test_tables_say_what_was_found_and_what_declared(fit):
+    text = str(fit.summary())
+    assert "-50,000 to 50,000" in text
+    assert "0 to 2,000 by 1" in text
+    tidy = fit.tidy()
+    assert tidy["told"].all()
+    assert tidy["declared_upper"].tolist() == [5e4, 2e3]
+    assert fit.glance()["ntold"].item() == 2
+    assert "2 variables" in repr(fit)
+    with pytest.raises(NotAvailable, match="no known law"):
+        fit.conf_int()
+
+
+def test_where_nothing_can_be_told_what_is_declared_stays(table):
+    found = dp_bounds("~ wage + visits", table, codebook=BOOK, eps=1e-3)
+    assert found.codebook == BOOK
+    assert "as declared" in str(found.summary())
+    assert "too few rows are told from the noise" in " ".join(str(found.summary()).split())
+    empty = dp_bounds("~ wage", {"wage": []}, codebook=BOOK, eps=1.0, adjacency="add-remove")
+    assert empty.codebook == BOOK
+
+
+@pytest.mark.parametrize(
+    ("values", "upper"), [([np.inf] * 500, 5e4), ([np.nan] * 500, 5e4), (["x"] * 500, 5e4)]
+)
+def test_cells_that_are_no_numbers_are_told_of_honestly(values, upper):
+    """Infinite ones are at the bound, as everywhere; others are incomplete."""
+    found = dp_bounds("~ wage", {"wage": values}, codebook=BOOK, eps=5.0)
+    assert found.codebook["wage"].upper == upper
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_files_and_sites_give_the_same(table, tmp_path, relation):
+    frame = pd.DataFrame(table)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "adjacency": relation}
+    sites = {"A": frame[:100], "B": frame[100:]}
+    found = []
+    for given in ({"data": frame}, {"data": tmp_path / "rows.parquet"}, {"sites": sites}):
+        more = {"protocol": "pooled"} if "sites" in given else {}
+        with dp.simulation(seed=5):
+            found.append(dp_bounds("~ wage", **given, **more, **words).params)
+    assert found[0].equals(found[1])
+    assert found[0].equals(found[2])
+
+
+def test_rows_that_are_read_once_are_refused_for_free(table):
+    ledger = dp.Ledger(1.0)
+    with pytest.raises(FrameError, match="once"):
+        dp_bounds("~ wage", iter([table]), codebook=BOOK, eps=1.0, ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_categories_are_refused():
+    with pytest.raises(FormulaError, match="'sex' is no number of the codebook"):
+        dp_bounds("~ .", {}, codebook=BOOK, eps=1.0)
+
+
+def test_what_is_saved_comes_back(fit, tmp_path):
+    fit.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    assert str(again.summary()) == str(fit.summary())
+    assert again.codebook == fit.codebook
+    pd.testing.assert_frame_equal(again.tidy(), fit.tidy())
+
+
+def test_a_picture_has_both_ranges(fit):
+    ax = fit.plot(variable="visits")
+    found = fit.params.loc["visits"].tolist()
+    assert [line.get_xdata()[0] for line in ax.lines] == found
+    assert "declared 0 to 2,000" in ax.get_title(loc="left")
+    with pytest.raises(ArgumentError, match="variable="):
+        fit.plot(variable="sex")

@@ -1,0 +1,148 @@
+"""dp_levels: what is found of columns that nobody declared, hostile cells among them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FrameError, LedgerError, NotAvailable
+from dpmodels.models.levels import dp_levels
+from dpmodels.models.table import dp_table
+
+WORDS = {"eps": 1.0, "delta": 1e-6}
+HOSTILE = [
+    "\x1b[31mred",
+    "half \udc80",
+    "x" * 101,
+    "",
+    "  ",
+    "a\u202eb",
+    "line\nbreak",
+    float("inf"),
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    town = ["Ulm"] * 900 + ["Bonn"] * 500 + ["Rust"] * 3 + HOSTILE * 20
+    code = np.resize([1, 2, 7, np.nan], len(town))
+    return {"town": np.array(town, dtype=object), "code": code}
+
+
+@pytest.fixture(scope="module")
+def fit(table):
+    with dp.simulation(seed=1):
+        return dp_levels("~ town + code", table, **WORDS)
+
+
+def test_frequent_levels_are_found_sorted_and_no_others(fit):
+    assert fit.levels == {"town": ("Bonn", "Ulm"), "code": (1, 2, 7)}
+    counts = fit.counts
+    # Noise never exceeds the threshold.
+    most = fit.release.most
+    assert abs(counts["town", "Ulm"] - 900) <= most
+    assert (counts > most).all()
+
+
+def test_the_codebook_joins_another_and_counts_go_on(fit, table):
+    book = dp.codebook(age=(0, 100)) | fit.codebook
+    assert list(book) == ["age", "town", "code"]
+    assert book["code"] == dp.Categorical([1, 2, 7])
+    found = dp_table("~ town", table, codebook=book, eps=20.0).counts
+    assert found.to_numpy().tolist() == pytest.approx([500, 900], abs=3)
+
+
+def test_a_level_that_has_no_rows_later_is_an_honest_zero(fit):
+    found = dp_table("~ town", {"town": ["Ulm"] * 300}, codebook=fit.codebook, eps=20.0)
+    assert float(found.counts.sel(town="Bonn")) <= 2
+
+
+def test_a_given_codebook_keeps_the_rest_and_labels(table):
+    book = dp.codebook(age=(0, 9), town=dp.Categorical(["x", "y"], label="where"))
+    found = dp_levels("~ town", table, codebook=book, **WORDS).codebook
+    assert found == dp.codebook(age=(0, 9), town=dp.Categorical(["Bonn", "Ulm"], label="where"))
+
+
+def test_too_few_levels_are_said_and_left_out():
+    fit = dp_levels("~ a", {"a": ["x"] * 500 + [f"own {i}" for i in range(50)]}, **WORDS)
+    assert fit.levels == {"a": ("x",)}
+    assert fit.codebook == dp.codebook()
+    assert "Fewer than two levels of a were found" in str(fit.summary())
+    nothing = dp_levels("~ a", {"a": list("abc")}, **WORDS)
+    assert "(none found)" in str(nothing.summary())
+    assert len(nothing.tidy()) == 0
+    with pytest.raises(NotAvailable, match="no level was found"):
+        nothing.plot()
+
+
+def test_how_rare_a_level_may_be_is_public(fit):
+    other = dp_levels("~ a + b", {"a": ["x"], "b": ["y"]}, **WORDS)
+    assert other.found_with() == fit.found_with() == fit.glance()["found_with"].item()
+    assert other.release.most < fit.found_with(0.95) < fit.found_with(0.99)
+    with pytest.raises(ArgumentError, match="probability="):
+        fit.found_with(1.0)
+
+
+def test_tables_and_intervals(fit, table):
+    ends = fit.noise_int(0.999999)
+    assert ends.loc[("town", "Ulm"), "lower"] <= 900 <= ends.loc[("town", "Ulm"), "upper"]
+    text = str(fit.summary())
+    assert "Bonn" in text
+    assert "Rust" not in text
+    assert "\x1b" not in text
+    assert fit.tidy()["level"].tolist() == ["Bonn", "Ulm", "1", "2", "7"]
+    assert "5 levels" in repr(fit)
+    with pytest.raises(NotAvailable, match="not told by"):
+        fit.conf_int()
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_streams_files_and_sites_give_the_same(table, tmp_path, relation):
+    frame = pd.DataFrame({"code": table["code"]}).iloc[::-1]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    sites = {"A": frame[:700], "B": frame[700:]}
+    found = []
+    for given in (
+        {"data": frame},
+        {"data": tmp_path / "rows.csv"},
+        {"data": iter([frame[:9], frame[9:]])},
+        {"sites": sites, "protocol": "pooled"},
+    ):
+        with dp.simulation(seed=5):
+            found.append(dp_levels("~ code", **given, **WORDS, adjacency=relation).counts)
+    assert all(one.equals(found[0]) for one in found)
+
+
+def test_a_ledger_is_charged_its_delta(table):
+    ledger = dp.Ledger(2.0, 2e-6)
+    dp_levels("~ town", table, **WORDS, ledger=ledger)
+    assert ledger.entries[0].events[0].delta * 2 == pytest.approx(1e-6)
+    dp_table("~ code", table, codebook=dp.codebook(code=[1, 2]), eps=0.5, ledger=ledger)
+    with pytest.raises(LedgerError, match="left are"):
+        dp_levels("~ town", table, eps=0.1, delta=1.5e-6, ledger=ledger)
+    assert len(ledger.entries) == 2
+
+
+def test_columns_that_hold_no_levels_are_refused_for_free():
+    ledger = dp.Ledger(1.0, 1e-6)
+    dates = {"born": np.array(["1990-05-01"], "M8[D]")}
+    with pytest.raises(FrameError, match="neither numbers nor text"):
+        dp_levels("~ born", dates, **WORDS, ledger=ledger)
+    with pytest.raises(FrameError, match="no column 'towns'"):
+        dp_levels("~ towns", {"town": ["a"]}, **WORDS, ledger=ledger)
+    assert ledger.entries == ()
+
+
+def test_what_is_saved_comes_back(fit, tmp_path):
+    for number, own in enumerate((fit, dp_levels("~ a", {"a": ["x"]}, **WORDS))):
+        path = tmp_path / f"{number}.nc"
+        own.save(path)
+        again = dp.load(path)
+        assert str(again.summary()) == str(own.summary())
+        assert again.codebook == own.codebook
+
+
+def test_a_picture_has_a_bar_a_level(fit):
+    ax = fit.plot(variable="code")
+    assert len(ax.patches) == 3
+    assert fit.plot().get_title(loc="left") == "town"

@@ -1,0 +1,48 @@
+"""Discrete Laplace noise held within a bound: its law, and the least bound of a mass."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpmodels.noise import seeded
+from dpmodels.noise.truncated import below, least_bound, truncated_laplace
+
+
+def masses(scale, most):
+    weights = np.exp(-np.abs(np.arange(-most, most + 1)) / scale)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize(("scale", "most"), [(0.4, 2), (3.0, 4), (20.0, 150)])
+def test_draws_follow_the_law(scale, most):
+    drawn = truncated_laplace(scale, most, 40_000, seeded(7))
+    found = np.bincount(drawn + most, minlength=2 * most + 1)
+    expected = masses(scale, most) * 40_000
+    kept = expected > 5
+    found = np.append(found[kept], found[~kept].sum())
+    expected = np.append(expected[kept], expected[~kept].sum())
+    kept = expected > 0
+    # False alarms: 1e-6.
+    assert stats.chisquare(found[kept], expected[kept]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("scale", "most"), [(0.4, 2), (3.0, 4), (20.0, 150)])
+def test_the_distribution_is_the_sum_of_masses(scale, most):
+    places = np.arange(-most - 2, most + 3, dtype=float)
+    expected = np.concatenate([[0, 0], np.cumsum(masses(scale, most)), [1, 1]])
+    np.testing.assert_allclose(below(places, scale, most), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [2.0**-7, 0.3, 1.0, 40.0, 1e5])
+@pytest.mark.parametrize("chance", [0.4, 1e-3, 1e-9, 1e-300])
+def test_the_bound_is_the_least_that_has_no_more_mass(scale, chance):
+    def log_mass(bound):
+        q = math.exp(-1 / scale)
+        whole = math.log1p(q - 2 * q ** (bound + 1))
+        return math.log(-math.expm1(-1 / scale)) - bound / scale - whole
+
+    bound = least_bound(scale, chance)
+    assert log_mass(bound) <= math.log(chance) + 1e-9
+    assert bound == 1 or log_mass(bound - 1) > math.log(chance) - 1e-9
