@@ -324,8 +324,7 @@ class CellsRelease(Released):
         Its standard deviation in either round, in rows.
     """
 
-    later = frozenset({"shared"})
-
+    later = Released.later | {"shared"}
     values: Annotated[Bounded, "count"]
     ends: Annotated[Bounded, "count"]
     sizes: tuple[int, ...]
@@ -349,8 +348,7 @@ class LevelsRelease(Released):
         What no noise exceeds.
     """
 
-    later = frozenset({"shared"})
-
+    later = Released.later | {"shared"}
     values: Annotated[Bounded, "count"]
     levels: tuple[tuple[str, ...], ...]
     scale: Amount

@@ -105,7 +105,7 @@ class PrivateCells:
     def cut(self, ends: tuple[Floats, ...]) -> PrivateCells:
         """Return the same rows, counted by which cell each number lies in; ends by table."""
         tallies = tuple(own.cut(each) for own, each in zip(self.tallies, ends, strict=True))
-        return PrivateCells(self.formula, self.codebook, tallies, self._source)
+        return PrivateCells(self.formula, tallies, self._rows)
 
     @property
     def variables(self) -> tuple[str, ...]:

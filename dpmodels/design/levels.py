@@ -9,11 +9,15 @@ from typing import Any, NoReturn, TypeVar
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.design.columns import read_rows
-from dpmodels.errors import FrameError, PrivacyError
-from dpmodels.frames import RowSource, no_rows, open_rows, progress, require
+from dpmodels.design.columns import declared_facts
+from dpmodels.design.places import multiplied, placed
+from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
+from dpmodels.errors import PrivacyError
+from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
-from dpmodels.frames.protocol import Holds
+
+# Rows that are counted at a time: a choice.
+BLOCK_ROWS = 2**17
 
 Answer = TypeVar("Answer")
 
@@ -21,13 +25,11 @@ Answer = TypeVar("Answer")
 class PrivateLevels:
     """Columns of text or whole numbers; shows their names only."""
 
-    __slots__ = ("_source", "codebook", "formula", "variables")
+    __slots__ = ("_rows", "formula")
 
-    def __init__(self, formula: str, variables: tuple[str, ...], source: RowSource) -> None:
+    def __init__(self, formula: str, rows: Rows) -> None:
         self.formula = formula
-        self.variables = variables
-        self.codebook = Codebook()
-        self._source = source
+        self._rows = rows
 
     def __repr__(self) -> str:
         return f"<PrivateLevels {self.formula!r}, rows not shown>"
@@ -36,24 +38,27 @@ class PrivateLevels:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
     @property
+    def codebook(self) -> Codebook:
+        """The declarations that are used: those of a subset."""
+        return self._rows.terms.codebook
+
+    @property
     def scattered(self) -> DaskRows | None:
         """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._source if isinstance(self._source, DaskRows) else None
+        return self._rows.scattered
+
+    def of(self, rows: Rows) -> PrivateLevels:
+        """Return other rows on the same way."""
+        return PrivateLevels(self.formula, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateLevels]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(PrivateLevels, self.formula, self.variables)
+        return partial(_bound, self.formula, self._rows.terms)
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """What is public of the columns, as texts that can be compared."""
-        return {"formula": self.formula, "variables": repr(list(self.variables))}
-
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private."""
-        return self._source.nrows
+    def among(self, terms: Callable[[Terms], Terms]) -> PrivateLevels:
+        """Return the columns of no rows, with other terms for those that are bound to them."""
+        return self.of(rows_of(terms(self._rows.terms)))
 
     def bind(self, data: object) -> PrivateLevels:
         """Return a user's rows bound alike, of which none is read.
@@ -63,35 +68,56 @@ class PrivateLevels:
         FrameError
             From the data, their column names, and types that hold neither numbers nor text.
         """
-        source = open_rows(data)
-        require(source, self.variables)
-        for name in self.variables:
-            kind = source.kind(name)
-            if kind.holds is Holds.NOTHING:
-                raise FrameError(
-                    f"column {name!r} is of type {kind.name}, which holds neither numbers nor "
-                    "text: make a column of text of it, one text for each level"
-                )
-        return self.recipe(source)
+        return self.of(self._rows.bound(data))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns whose levels are counted."""
+        return self._rows.terms.named
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self._rows.terms.variables
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is public of the columns, as texts that can be compared."""
+        terms = self._rows.terms
+        named = {"levels of": repr(list(terms.named))}
+        return {**declared_facts(self.formula, terms.codebook), **named, **terms.facts}
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows, None where only reading them would tell; it may be private."""
+        return self._rows.nrows
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the rows can be read here several times."""
+        return self._rows.rereadable
 
     def blocks(
         self, function: Callable[[tuple[NDArray[Any], ...]], Answer], *, count_public: bool
     ) -> Iterator[tuple[Answer, int]]:
-        """Apply a function to raw columns, in the order of `variables`, block by block.
+        """Apply a function to the levels that rows name, in the order of `names`, block by block.
 
+        It takes an array of names a column, None where a row names none, of rows that count.
         What it returned and how many rows it saw come back; `count_public` says whether progress
         may show how many there are.
         """
-        chunks = progress(
-            self._source.chunks(self.variables, read_rows(len(self.variables))),
-            total=self._source.nrows if count_public else None,
-            label="reading rows",
-        )
-        for chunk in chunks:
-            columns = tuple(chunk[name] for name in self.variables)
-            yield function(columns), len(columns[0])
+        for part in self._rows.parts(count_public=count_public):
+            for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
+                columns = [part.columns[levels_of(name)][own] for name in self.names]
+                if part.counted is not None:
+                    columns = [column[part.counted[own]] for column in columns]
+                yield multiplied(function(tuple(columns)), times), times * size
 
 
 def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
     """Return the columns of no rows, to which those of any holder are bound."""
-    return PrivateLevels(formula, variables, no_rows(variables))
+    return PrivateLevels(formula, rows_of(Terms(Codebook(), named=variables)))
+
+
+def _bound(formula: str, terms: Terms, source: RowSource) -> PrivateLevels:
+    return PrivateLevels(formula, Rows(source, terms))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,8 +15,9 @@ from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.subset import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.frames.level_names import level_names
 from dpmodels.frames.persons import Persons
-from dpmodels.frames.require import require
+from dpmodels.frames.require import require, require_levels
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats, Integers
 
@@ -56,13 +57,14 @@ class Terms:
     codebook: Codebook  # All that is read but the person
     subset: Subset | None = None
     neighbours: Adjacency = ONE_ROW
+    named: tuple[str, ...] = ()  # Columns that are read as names of levels nobody declared
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that are read."""
         person = self.neighbours.person
-        more = () if person is None or person in self.codebook else (person,)
-        return (*self.codebook, *more)
+        more = () if person is None else (person,)
+        return tuple(dict.fromkeys((*self.codebook, *self.named, *more)))
 
     @property
     def facts(self) -> dict[str, str]:
@@ -72,11 +74,16 @@ class Terms:
         return said if own.person is None else {**said, "person": own.text}
 
 
+def levels_of(name: str) -> str:
+    """Return under what name a part has the levels that a column names."""
+    return f"levels of {name}"
+
+
 def asked_of(terms: Terms, neighbours: Adjacency, subset: Subset | None) -> Terms:
     """Return the terms of rows of which those of a subset count, each its person's."""
     more = {} if subset is None else dict(subset.codebook)
     book = Codebook({**terms.codebook, **more})
-    return Terms(book, subset, neighbours)
+    return replace(terms, codebook=book, subset=subset, neighbours=neighbours)
 
 
 def rows_of(terms: Terms) -> Rows:
@@ -111,6 +118,7 @@ class Rows:
         """
         source, own = open_rows(data), self.terms.neighbours
         require_declared(source, self.terms.codebook)
+        require_levels(source, self.terms.named)
         if own.person is not None:
             require(source, (own.person,))
         found = self.of(source)
@@ -156,7 +164,7 @@ class Rows:
         shown = self._source.nrows if count_public and own.person is None else None
         known = self._known() if own.person is not None and self.rereadable else None
         persons, taken = known or self._new(), 0
-        for columns, cells in self._read(terms.codebook, "reading rows", shown):
+        for columns, cells in self._read(terms, "reading rows", shown):
             counted = None if terms.subset is None else terms.subset.holds(columns)
             if own.person is None:
                 yield Part(columns, counted, None)
@@ -167,26 +175,28 @@ class Rows:
             yield Part(columns, counted, places)
         if own.person is not None and own.n_public:
             missing = {name: np.full(1, np.nan) for name in terms.codebook}
+            missing |= {levels_of(name): np.full(1, None) for name in terms.named}
             left = persons.number * own.places - taken
             yield Part(missing, np.zeros(1, dtype=bool), np.array([left]))
 
     def _read(
-        self, codebook: Codebook, label: str, shown: int | None
+        self, terms: Terms, label: str, shown: int | None
     ) -> Iterator[tuple[Mapping[str, Floats], NDArray[Any]]]:
         """Read columns as numbers, and whose the rows are where it is asked."""
-        person = self.terms.neighbours.person
-        wanted = tuple(dict.fromkeys((*codebook, *(() if person is None else (person,)))))
+        person, wanted = terms.neighbours.person, terms.variables
         chunks = self._source.chunks(wanted, read_rows(len(wanted)))
         for chunk in progress(chunks, total=shown, label=label):
             cells = np.zeros(0) if person is None else np.asarray(chunk[person])
-            yield converted(codebook, chunk), cells
+            named = {levels_of(name): level_names(chunk[name]) for name in terms.named}
+            yield {**converted(terms.codebook, chunk), **named}, cells
 
     def _known(self) -> Persons:
         """Return how many rows each person has, counted once."""
         if self._persons is None:
             self._persons, own = self._new(), self.terms.subset
             book = Codebook() if own is None else own.codebook
-            for columns, cells in self._read(book, "counting rows of persons", None):
+            terms = replace(self.terms, codebook=book, named=())
+            for columns, cells in self._read(terms, "counting rows of persons", None):
                 rows = np.ones(len(cells), dtype=bool) if own is None else own.holds(columns)
                 self._persons.count(cells, rows)
         self._persons.again()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.frames.convert import number, plain, to_float
-from dpmodels.typing import Floats
 
 # Characters that a level may have: a choice.
 LONGEST: Final = 100
@@ -17,8 +15,8 @@ LONGEST: Final = 100
 _EXACT: Final = 2.0**53
 
 
-def level_counts(values: NDArray[Any]) -> Counter[str]:
-    """Count the cells of a column of any dtype by the level they name, each cell on its own.
+def level_names(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the level that each cell of a column of any dtype names, None where none.
 
     A level is a text of up to 100 printable characters, or a whole number below 2**53 in size,
     named by its digits. Text that spells a number is that number, since software gives the same
@@ -28,30 +26,28 @@ def level_counts(values: NDArray[Any]) -> Counter[str]:
     table could print. Never raises and never warns.
 
     >>> import numpy as np
-    >>> counts = level_counts(np.array(["x", "01", 1.0, 0.5, " ", None, "x" * 101], dtype=object))
-    >>> sorted(counts.items())
-    [('1', 2), ('x', 1)]
+    >>> level_names(np.array(["x", "01", 1.0, 0.5, " ", None, "x" * 101], dtype=object)).tolist()
+    ['x', '1', '1', None, None, None, None]
     """
     if isinstance(values, np.ma.MaskedArray):
-        return level_counts(np.ma.getdata(values)[~np.ma.getmaskarray(values)])
-    if values.dtype.kind not in "OUST":
-        return _of_numbers(to_float(values))
-    found: Counter[str] = Counter()
-    for cell, times in Counter(map(plain, values.tolist())).items():
-        name = _name(cell)
-        if name is not None:
-            found[name] += times
-    return found
+        found = level_names(np.ma.getdata(values))
+        found[np.ma.getmaskarray(values)] = None
+        return found
+    if values.dtype.kind in "OUST":
+        names = _Names()
+        cells = map(plain, values.tolist())
+        return np.fromiter((names[cell] for cell in cells), object, len(values))
+    numbers, at = np.unique(to_float(values), return_inverse=True)
+    own: NDArray[Any] = np.fromiter(map(_name, numbers.tolist()), object, len(numbers))
+    return own[at]
 
 
-def _of_numbers(values: Floats) -> Counter[str]:
-    cells, times = np.unique(values[~np.isnan(values)], return_counts=True)
-    named = zip(map(_name, cells.tolist()), times.tolist(), strict=True)
-    found: Counter[str] = Counter()
-    for name, many in named:
-        if name is not None:
-            found[name] += many
-    return found
+class _Names(dict[str | float, str | None]):
+    """The name of a cell, worked out once for each that is met."""
+
+    def __missing__(self, cell: str | float) -> str | None:
+        name = self[cell] = _name(cell)
+        return name
 
 
 def _name(cell: str | float) -> str | None:

@@ -179,6 +179,18 @@ def _wanted(variable: Variable) -> Holds:
     return Holds.WHOLE if numbers else Holds.ANYTHING
 
 
+def require_levels(source: RowSource, names: tuple[str, ...]) -> None:
+    """Refuse a table that lacks a column of levels, or can hold no text or number in it."""
+    require(source, names)
+    for name in names:
+        kind = source.kind(name)
+        if kind.holds < Holds.WHOLE:
+            raise FrameError(
+                f"column {name!r} is of type {kind.name}, which holds neither numbers nor text: "
+                "make a column of text of it, one text for each level"
+            )
+
+
 def _instead(variable: Variable, holds: Holds) -> str:
     """Say what was declared and what to write."""
     public = shorten(variable.describe(), 200)

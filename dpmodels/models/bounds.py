@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, sides
@@ -27,12 +29,15 @@ def dp_bounds(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mechanism: str | CellMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> BoundsResult:
     """Find bounds that nearly all rows are in, where the declared ones are too wide.
@@ -52,7 +57,7 @@ def dp_bounds(
         delta the noise of many variables is much less.
     mechanism : {"auto", "ranges"} or instance
         Two rounds of counts by cell.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -97,9 +102,11 @@ def dp_bounds(
     >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
     (True, True)
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    question = asked("bounds", formula, codebook, eps, delta, budget, adjacency)
-    return cross(bounds_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("bounds", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(bounds_way(question), held, mechanism, ledger)
 
 
 def bounds_way(question: Question) -> Way[BoundsResult]:
@@ -107,10 +114,10 @@ def bounds_way(question: Question) -> Way[BoundsResult]:
     both = sides(question.formula, question.codebook)
     tallies = numbers(both)
     facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
-    declared = Codebook(question.codebook)
+    book = Codebook(question.codebook)
 
     def made(release: CellsRelease, ledger: str, reason: str) -> BoundsResult:
-        return BoundsResult(described_call(both, tallies, ledger, reason), release, declared)
+        return BoundsResult(described_call(both, tallies, ledger, reason), release, book)
 
     return Way(
         question,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
 from dpmodels.design.levels import unbound_levels
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
@@ -25,12 +27,15 @@ def dp_levels(
     *,
     sites: Mapping[str, object] | None = None,
     protocol: str | SiteProtocol | None = None,
-    codebook: Codebook | None = None,
+    codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
     mechanism: str | LevelMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency = "replace",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> LevelsResult:
     """Find the levels of variables that nobody declared, where they have enough rows.
@@ -49,9 +54,10 @@ def dp_levels(
         which one row alone has.
     mechanism : {"auto", "partition"} or instance
         Truncated geometric noise, which finds most.
-    adjacency, ledger
+    adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`. A ledger takes such a release before any with
-        Gaussian noise, since its delta adds up with others of its kind.
+        Gaussian noise, as deltas of such releases add up: leave it the rest
+        of its delta by a smaller one here.
 
     Returns
     -------
@@ -93,21 +99,22 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    rows = gathered(data, sites, protocol, PROTOCOLS)
-    book = Codebook() if codebook is None else codebook
-    question = asked("levels", formula, book, eps, delta, budget, adjacency)
-    return cross(levels_way(question), rows, mechanism, ledger)
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = Codebook() if codebook is None else declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("levels", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(levels_way(question), held, mechanism, ledger)
 
 
 def levels_way(question: Question) -> Way[LevelsResult]:
     """Return the way of the verb's question."""
-    declared = checked_codebook(question.codebook)
-    text, names = named(question.formula, declared)
+    book = checked_codebook(question.codebook)
+    text, names = named(question.formula, book)
     tables = tuple(TableCall((), (), measured=name) for name in names)
 
     def made(release: LevelsRelease, ledger: str, reason: str) -> LevelsResult:
         call = DescribedCall(text, Codebook(), tables, ledger, reason)
-        return LevelsResult(call, release, declared)
+        return LevelsResult(call, release, book)
 
     return Way(
         question,

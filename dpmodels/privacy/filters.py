@@ -204,17 +204,20 @@ class Filter:
         """
         match self.guarantee:
             case PureDP(eps):
-                return _part(before.summed, after.summed, eps)
+                return math.inf if after.failing else _part(before.summed, after.summed, eps)
             case ZCDP(rho):
-                return _part(before.rho, after.rho, rho)
+                return math.inf if after.failing else _part(before.rho, after.rho, rho)
             case own:
+                if not _fails_within(own, after):
+                    return math.inf
                 alone = math.inf if after.normal else _part(before.pure, after.pure, own.eps)
                 if after.gaussian and not after.normal:
                     return alone
                 spent, mixed = (t.mu2 if after.gaussian else t.rho for t in (before, after))
                 if spent == mixed:
                     return _part(before.share, after.share, after.most)
-                part = _part(spent, mixed, self._most(own, after))
+                left = _left(own, after)
+                part = math.inf if left is None else _part(spent, mixed, self._most(left, after))
                 return part if math.isfinite(part) else alone
 
     def rule(self, totals: Totals) -> str:

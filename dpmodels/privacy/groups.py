@@ -5,7 +5,8 @@
 sensitivity, so that the noise is ``m / rows`` times how far the group moves them: Gaussian noise
 stays Gaussian noise, Laplace noise stays Laplace noise. A privacy loss that lies in an interval of
 length ``eps`` for one row lies in one of length ``rows * eps`` for the group, as losses of steps
-add, and an ``eps``-private release is ``rows * eps``-private for it.
+add, and an ``eps``-private release is ``rows * eps``-private for it. An ``(eps, delta)``-private
+one is ``(rows * eps, rows * exp((rows - 1) * eps) * delta)``-private, eps of all its counts.
 
 So no release has to know of groups: what is asked for the group is turned into what is asked for
 one row, the mechanism is planned for that, and its events are priced for the group. Of a guarantee
@@ -28,6 +29,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.events import (
+    ApproxEvent,
     Event,
     GaussianEvent,
     LaplaceEvent,
@@ -50,11 +52,21 @@ def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
 
 
 def _of_group(event: Event, rows: int) -> Event:
+    if isinstance(event, ApproxEvent):
+        return _failing_of_group(event, rows)
     if isinstance(event, GaussianEvent | LaplaceEvent):
         least = math.nextafter(event.multiplier / rows, 0.0)
         return type(event)(least, event.count)
     most = math.nextafter(event.eps * rows, math.inf)
     return type(event)(most, event.count)
+
+
+def _failing_of_group(event: ApproxEvent, rows: int) -> ApproxEvent:
+    """Price a release that is private together, all its counts as one step."""
+    eps = event.eps * event.count
+    more = rows * math.exp((rows - 1) * eps) / _ROOM
+    most, delta = math.nextafter(event.eps * rows, math.inf), event.delta * more
+    return ApproxEvent(most, min(delta, math.nextafter(1.0, 0.0)), event.count)
 
 
 def planned_for_group(
@@ -83,6 +95,8 @@ def planned_for_group(
     if isinstance(guarantee, ZCDP):
         return plan(ZCDP(guarantee.rho / rows**2 * _ROOM))
     kinds = {type(event) for event in events(plan(guarantee))}
+    if ApproxEvent in kinds:
+        return plan(_divided(guarantee, rows, _ROOM**2))
     if GaussianEvent not in kinds:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     gaussian = 0.5 / gaussian_multiplier(guarantee) ** 2
@@ -93,7 +107,7 @@ def planned_for_group(
         return plan(_divided(guarantee, rows))
 
 
-def _divided(guarantee: ApproxDP, rows: int) -> ApproxDP:
+def _divided(guarantee: ApproxDP, rows: int, room: float = _ROOM) -> ApproxDP:
     """Return what one row needs where noise is a published function of eps and delta."""
     eps = guarantee.eps / rows * _ROOM
-    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * _ROOM)
+    return ApproxDP(eps, guarantee.delta / rows * math.exp(-(rows - 1) * eps) * room)

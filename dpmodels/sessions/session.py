@@ -13,9 +13,11 @@ from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
 from dpmodels.frames.open import open_rows
+from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
+from dpmodels.models.levels import dp_levels
 from dpmodels.models.lm import dp_lm
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
@@ -131,9 +133,11 @@ class Session:
     _share: Fraction | None
     _terms: Terms
 
+    bounds = method(dp_bounds)
     cov = method(dp_cov)
     glm = method(dp_glm)
     hist = method(dp_hist)
+    levels = method(dp_levels)
     lm = method(dp_lm)
     mean = method(dp_mean)
     moments = method(dp_moments)

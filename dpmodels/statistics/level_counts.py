@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design.levels import PrivateLevels
-from dpmodels.frames.level_names import level_counts
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 
 
@@ -22,11 +21,11 @@ def counted_levels(private: PrivateLevels, *, count_public: bool) -> Statistic:
     count of each by 1, a row replaced at most two. A level takes some 250 bytes of memory, and
     there are at most as many as rows.
     """
-    total: NDArray[Any] = _columns([Counter() for _ in private.variables])
+    total: NDArray[Any] = _columns([Counter() for _ in private.names])
     rows = 0
 
-    def counted(columns: tuple[NDArray[Any], ...]) -> list[Counter[str]]:
-        return [level_counts(column) for column in columns]
+    def counted(columns: tuple[NDArray[Any], ...]) -> tuple[Counter[str], ...]:
+        return tuple(Counter(name for name in own.tolist() if name is not None) for own in columns)
 
     for block, seen in private.blocks(counted, count_public=count_public):
         for own, more in zip(total, block, strict=True):

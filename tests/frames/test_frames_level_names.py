@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpmodels.codebook import Codebook
 from dpmodels.errors import CodebookError
 from dpmodels.frames import to_codes
-from dpmodels.frames.level_names import LONGEST, level_counts
+from dpmodels.frames.level_names import LONGEST, level_names
 
 CELLS = st.one_of(
     st.text(max_size=6),
@@ -23,6 +23,10 @@ CELLS = st.one_of(
     st.none(),
     st.binary(max_size=4),
 )
+
+
+def level_counts(values):
+    return Counter(name for name in level_names(values) if name is not None)
 
 
 def objects(cells):
