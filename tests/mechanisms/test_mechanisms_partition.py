@@ -13,7 +13,15 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms import Partition
 from dpmodels.mechanisms.counts.partition import LevelFacts
 from dpmodels.noise import source
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency
+from dpmodels.privacy import (
+    ZCDP,
+    ApproxDP,
+    PureDP,
+    adjacency,
+    group_events,
+    planned_for_group,
+    total_eps,
+)
 from dpmodels.statistics import Statistic
 
 BOTH = ("replace", "add-remove")
@@ -86,6 +94,24 @@ def test_neighbours_that_change_a_level_are_told_apart_no_more_than_declared():
             ]
             assert exceeds(*sides, guarantee.eps) <= guarantee.delta
             assert exceeds(*sides[::-1], guarantee.eps) <= guarantee.delta
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("rows", [2, 4])
+def test_neighbours_by_a_group_of_rows_are_told_apart_no_more_than_declared(relation, rows):
+    """Brute force: all rows of a group name one level, or leave one for another."""
+    guarantee = ApproxDP(1.5, 0.05)
+    plan = planned_for_group(
+        lambda own: planned(own, relation), lambda own: own.events, guarantee, rows
+    )
+    charged = group_events(plan.events, rows)
+    assert total_eps(charged, guarantee.delta) <= guarantee.eps * (1 + 1e-9)
+    noise = law(plan)
+    with mpmath.workdps(40):
+        for c in (0, 1, plan.most - 1, plan.most, 2 * plan.most + 1):
+            one, more = (outcomes(own, plan, noise) for own in (c, c + rows))
+            assert exceeds(one, more, guarantee.eps) <= guarantee.delta
+            assert exceeds(more, one, guarantee.eps) <= guarantee.delta
 
 
 def test_one_threshold_lower_breaks_the_claim():

@@ -131,3 +131,16 @@ def test_a_picture_has_both_ranges(fit):
     assert "declared 0 to 2,000" in ax.get_title(loc="left")
     with pytest.raises(ArgumentError, match="variable="):
         fit.plot(variable="sex")
+
+
+def test_a_session_tightens_its_bounds(table):
+    session = dp.session(table, BOOK, eps=4.0)
+    found = session.tighten("~ wage", eps=2.0)
+    assert session.codebook == found.codebook
+    assert session.codebook["wage"].upper < 5e4
+
+
+def test_rows_outside_a_subset_do_not_count(table):
+    fit = dp_bounds("~ visits", table, codebook=BOOK, eps=5.0, subset="sex == 'F'")
+    assert fit.found["visits"].rows == pytest.approx((table["sex"] == "F").sum(), abs=60)
+    assert fit.codebook["visits"].upper < 30

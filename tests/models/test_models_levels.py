@@ -146,3 +146,27 @@ def test_a_picture_has_a_bar_a_level(fit):
     ax = fit.plot(variable="code")
     assert len(ax.patches) == 3
     assert fit.plot().get_title(loc="left") == "town"
+
+
+def test_rows_of_a_person_count_as_often_as_they_may():
+    data = {"id": np.repeat(np.arange(300), 5), "town": np.repeat(["Ulm", "Bonn"], 750)}
+    words = {"eps": 50.0, "delta": 1e-3, "person": "id"}
+    for rows, each in ((2, 2), (5, 5)):
+        found = dp_levels("~ town", data, rows=rows, **words)
+        assert found.counts.to_numpy() == pytest.approx([150 * each] * 2, abs=3 * each)
+        assert "one person" in str(found.summary())
+
+
+def test_rows_outside_a_subset_do_not_count(table):
+    book = dp.codebook(code=[1, 2, 7])
+    words = {"codebook": book, "eps": 50.0, "delta": 1e-3}
+    found = dp_levels("~ town", table, subset="code == 2", **words)
+    expected = (np.asarray(table["code"]) == 2) & (table["town"] == "Ulm")
+    assert found.counts["town", "Ulm"] == pytest.approx(expected.sum(), abs=3)
+
+
+def test_a_session_finds_levels_and_goes_on(table):
+    session = dp.session(table, dp.codebook(x=(0, 1)), eps=2.0, delta=1e-6)
+    session.declare(session.levels("~ town", eps=1.0, delta=5e-7).codebook)
+    assert session.table("~ town", eps=0.5).counts.sizes["town"] == 2
+    assert session.spent.amount == pytest.approx(1.5)

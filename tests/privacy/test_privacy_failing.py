@@ -22,6 +22,7 @@ from dpmodels.privacy import (
     PureDP,
     PureEvent,
     gaussian_eps,
+    group_events,
     total_eps,
     total_rho,
 )
@@ -113,6 +114,21 @@ def test_a_plan_as_the_first_charge_may_hold_one_that_fails():
     ledger.charge(events, adjacency="replace")
     with pytest.raises(LedgerError):
         ledger.charge([ApproxEvent(1e-3, 1e-9)], adjacency="replace")
+
+
+def test_a_group_pays_for_all_counts_of_a_release_as_one_step():
+    (event,) = group_events([ApproxEvent(0.1, 1e-6, count=2)], 3)
+    assert event.count == 2
+    assert event.eps == pytest.approx(0.3)
+    assert event.delta == pytest.approx(3 * math.exp(0.4) * 1e-6)
+
+
+def test_shares_of_what_is_left_know_what_delta_is_taken():
+    ledger = Ledger(budget=OWN)
+    ledger.charge([ApproxEvent(0.2, 5e-5)], adjacency="replace")
+    with_less, fails = ledger.forecast([[GaussianEvent(20.0)], [ApproxEvent(0.1, 1e-9)]])
+    fresh = Ledger(budget=OWN).forecast([[GaussianEvent(20.0)]])[0]
+    assert fresh.taken < with_less.taken < 1 < fails.taken
 
 
 def test_a_void_charge_gives_its_delta_back():
