@@ -90,8 +90,8 @@ class PrivateCells:
         if not self.rereadable:
             raise FrameError(
                 "the mechanism reads the rows several times, and a Dask DataFrame or an iterable "
-                "of tables is read once: write mechanism='geometric' or 'gaussian', or write the "
-                "rows to one Parquet file and give its path"
+                "of tables is read once: write mechanism='geometric' or 'gaussian' where the verb "
+                "takes them, or write the rows to one Parquet file and give its path"
             )
 
     def held(self, lower: float, upper: float) -> PrivateCells:

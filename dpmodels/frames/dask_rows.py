@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -210,7 +211,9 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 
 def _narrowed(exact: NDArray[Any]) -> NDArray[Any]:
-    """Give integers as int64 where two of them can be added so, else as Python's."""
+    """Give integers as int64 where two of them can be added so, else as Python's; no counters."""
+    if exact.size and isinstance(exact.flat[0], Counter):
+        return exact
     largest = max(abs(int(exact.max(initial=0))), abs(int(exact.min(initial=0))))
     return exact.astype(np.int64 if largest < _FITS_INT64 else object)
 

@@ -60,12 +60,12 @@ def below(x: Floats, scale: float, most: int) -> Floats:
 
     >>> import numpy as np
     >>> below(np.array([-3.0, -2.0, 0.0, 2.0]), 1.0, 2).round(3)
-    array([0.   , 0.068, 0.715, 1.   ])
+    array([0.   , 0.067, 0.749, 1.   ])
     """
     ratio = math.exp(-1 / scale)
     whole = 1 + ratio - 2 * ratio ** (most + 1)
     held = np.clip(x, -most - 1, most)
     # Sums of q**k from |x| to the bound, of the smaller side.
     size = np.where(held < 0, -held, held + 1)
-    tail = (np.exp(-size / scale) - ratio ** (most + 1)) / whole
+    tail = np.maximum(np.exp(-size / scale) - ratio ** (most + 1), 0.0) / whole
     return np.where(held < 0, tail, 1 - tail)

@@ -170,3 +170,15 @@ def test_a_session_finds_levels_and_goes_on(table):
     session.declare(session.levels("~ town", eps=1.0, delta=5e-7).codebook)
     assert session.table("~ town", eps=0.5).counts.sizes["town"] == 2
     assert session.spent.amount == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_partitions_of_dask_add_up(table, relation):
+    dask = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"code": table["code"]})
+    words = {**WORDS, "adjacency": relation}
+    found = []
+    for rows in (frame, dask.from_pandas(frame, npartitions=3)):
+        with dp.simulation(seed=5):
+            found.append(dp_levels("~ code", rows, **words).counts)
+    assert found[0].equals(found[1])
