@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpmodels.dates import text_of_day
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.reports.header import LOST, SHOWN_VARIABLES, closing, more, opening, shared_facts
 from dpmodels.results.base import report_of
@@ -38,17 +39,23 @@ def _section(fit: BoundsResult) -> Section:
         if own.cells:
             share = 100 * min(max(own.outside / max(own.rows, 1.0), 0.0), 1.0)
             shares = (f"{share:.1f}", f"[{100 * low:.1f}, {100 * high:.1f}]")
-        rows.append(Row(facts.measured, (_found(own), _range(facts), *shares)))
+        rows.append(Row(facts.measured, (_found(facts, own), _range(facts), *shares)))
     return Section("Bounds", heads, tuple(rows))
 
 
-def _found(own: FoundBounds) -> str:
-    return f"{own.lower:,.10g} to {own.upper:,.10g}" if own.told else "as declared"
+def _found(facts: TableCall, own: FoundBounds) -> str:
+    return _ends(facts, own.lower, own.upper) if own.told else "as declared"
 
 
 def _range(facts: TableCall) -> str:
-    steps = f" by {facts.step:,.10g}" if facts.step else ""
-    return f"{facts.lower:,.10g} to {facts.upper:,.10g}{steps}"
+    steps = f" by {facts.step:,.10g}" if facts.step and not facts.date else ""
+    return _ends(facts, facts.lower, facts.upper) + steps
+
+
+def _ends(facts: TableCall, lower: float, upper: float) -> str:
+    if facts.date:
+        return f"{text_of_day(lower)} to {text_of_day(upper)}"
+    return f"{lower:,.10g} to {upper:,.10g}"
 
 
 def _notes(fit: BoundsResult) -> tuple[str, ...]:

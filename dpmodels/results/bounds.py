@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
+from dpmodels.dates import Date, text_of_day
 from dpmodels.noise.sums import half_width
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.spreads import (
@@ -98,8 +99,11 @@ class BoundsResult(Result):
         narrower = {}
         for name, own in self.found.items():
             variable = self.declared[name]
-            assert isinstance(variable, Numeric)
-            narrower[name] = replace(variable, lower=own.lower, upper=own.upper)
+            ends: tuple[Any, Any] = (own.lower, own.upper)
+            if isinstance(variable, Date):
+                ends = (text_of_day(own.lower), text_of_day(own.upper))
+            assert isinstance(variable, Numeric | Date)
+            narrower[name] = replace(variable, lower=ends[0], upper=ends[1])
         return self.declared | narrower
 
     @property

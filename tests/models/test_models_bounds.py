@@ -144,3 +144,21 @@ def test_rows_outside_a_subset_do_not_count(table):
     fit = dp_bounds("~ visits", table, codebook=BOOK, eps=5.0, subset="sex == 'F'")
     assert fit.found["visits"].rows == pytest.approx((table["sex"] == "F").sum(), abs=60)
     assert fit.codebook["visits"].upper < 30
+
+
+def test_whole_numbers_and_dates_stay_what_they_are():
+    rng = np.random.default_rng(1)
+    days = np.datetime64("2015-01-01") + rng.integers(0, 2_000, ROWS)
+    book = dp.codebook(
+        born=dp.Date("1000-01-01", "9000-12-31", label="day of birth"),
+        kids=dp.Integer(0, 10_000, missing=[-9]),
+    )
+    rows = {"born": days, "kids": rng.poisson(2, ROWS)}
+    fit = dp_bounds("~ born + kids", rows, codebook=book, eps=20.0)
+    born, kids = fit.codebook["born"], fit.codebook["kids"]
+    assert isinstance(born, dp.Date)
+    assert 2005 < born.lower.year <= 2015 < 2020 <= born.upper.year < 2030
+    assert born.label == "day of birth"
+    assert isinstance(kids, dp.Integer)
+    assert 6 <= kids.upper < 30
+    assert "1000-01-01 to 9000-12-31" in str(fit.summary())
