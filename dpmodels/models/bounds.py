@@ -130,14 +130,14 @@ def bounds_way(question: Question) -> Way[BoundsResult]:
 
 
 def numbers(both: Sides) -> tuple[Tally, ...]:
-    """Return one table for each variable of the right-hand side, which are numbers all."""
-    if both.left or not both.right:
+    """Return one table for each variable of a formula, which are numbers all."""
+    if both.groups or not both.described:
         raise FormulaError(
-            f"formula {shorten(both.text)!r}: dp_bounds finds bounds of the variables of the "
-            "right-hand side alone; write '~ a + b'"
+            f"formula {shorten(both.text)!r}: dp_bounds finds bounds of all rows together, without "
+            "groups; write '~ a + b'"
         )
     tallies = []
-    for value in both.right:
+    for value in both.described:
         if not isinstance(value, Real) or value.variable is None:
             raise FormulaError(
                 f"{shorten(value.code)!r} is no number of the codebook as it stands: dp_bounds "

@@ -220,6 +220,7 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
     ],
     "dp_levels": [
         ("levels", {"formula": "sex ~ region"}, FormulaError),
+        *_bad("codebook", CodebookError, 3),
         ("levels", {"formula": "~ sex:region"}, FormulaError),
         ("delta", {"delta": 0.0}, BudgetError),
         ("delta", {"eps": None, "delta": 0.0, "budget": dp.ZCDP(1.0)}, BudgetError),
@@ -241,7 +242,7 @@ def bad_calls(case: Case) -> list[Any]:
     every = [*OF_ALL_VERBS, unknown]
     if name == "dp_levels":
         # Its variables need no declaration: a name that is unknown is no column of the data.
-        every = [bad for bad in every if bad[1].get("codebook", "") is not None]
+        every = [bad for bad in every if bad[0] != "codebook"]
         every = [(*bad[:2], FrameError) if bad[2] is UnknownVariable else bad for bad in every]
         every = [bad for bad in every if bad[0] != "is not in the codebook"]
     return [*every, *named, *OF_VERBS.get(name, [])]
