@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import declared_facts
 from dpmodels.design.places import multiplied, placed
-from dpmodels.design.rows import Rows, Terms, rows_of
+from dpmodels.design.rows import Part, Rows, Terms, rows_of
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames import RowSource
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
 # Sums over so many rows of integers up to 2**40 are exact in float64.
@@ -127,15 +128,31 @@ class PrivateCells:
         how many rows it saw come back. `count_public` says whether progress may show how many
         there are.
         """
-        for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
-                columns = {name: column[own] for name, column in part.columns.items()}
-                counted = None if part.counted is None else part.counted[own]
-                found = tuple(_placed(tally, columns, counted) for tally in self.tallies)
-                yield multiplied(function(found), times), times * size
+        for part in self.parts(count_public=count_public):
+            yield from in_blocks(part, self.tallies, function)
+
+    @property
+    def neighbours(self) -> Adjacency:
+        """Between which rows nobody can tell."""
+        return self._rows.terms.neighbours
+
+    def parts(self, *, count_public: bool) -> Iterator[Part]:
+        """Read the rows once, a chunk at a time."""
+        return self._rows.parts(count_public=count_public)
 
 
-def _placed(
+def in_blocks(
+    part: Part, tallies: tuple[Tally, ...], function: Callable[[tuple[Placed, ...]], Answer]
+) -> Iterator[tuple[Answer, int]]:
+    """Apply a function to where some rows fall, at most 8192 of them at once."""
+    for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
+        columns = {name: column[own] for name, column in part.columns.items()}
+        counted = None if part.counted is None else part.counted[own]
+        found = tuple(in_cells(tally, columns, counted) for tally in tallies)
+        yield multiplied(function(found), times), times * size
+
+
+def in_cells(
     tally: Tally, columns: Mapping[str, Floats], counted: NDArray[np.bool_] | None
 ) -> Placed:
     """Place rows, those that do not count as incomplete ones."""
@@ -172,5 +189,6 @@ def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:
         own = tally.measured
         powers = [] if own is None else [f"{own.code} in {own.lower!r} to {own.upper!r}"]
         powers += [f"powers to {tally.degree}"] if tally.degree else []
+        powers += ["of persons in several cells"] if tally.clustered else []
         facts[f"table {number}"] = "; ".join([*factors, *powers])
     return facts

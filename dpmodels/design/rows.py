@@ -25,20 +25,27 @@ ONE_ROW: Final = Adjacency("replace")
 
 
 class Part(NamedTuple):
-    """Some rows: their columns as numbers, which count, and the places they take.
+    """Some rows: their columns as numbers, which count, the places they take, and whose they are.
 
-    `counted` is None where all count and `places` where each takes one. A row that does not count
-    is as an incomplete one.
+    `counted` is None where all count, `places` where each takes one, and `persons` where they are
+    nobody's; else persons have numbers from 0, and -1 is nobody. A row that does not count is as an
+    incomplete one.
     """
 
     columns: Mapping[str, Floats]
     counted: NDArray[np.bool_] | None
     places: Integers | None
+    persons: Integers | None = None
 
     @property
     def rows(self) -> int:
         """How many there are."""
         return len(next(iter(self.columns.values())))
+
+    @property
+    def taken(self) -> int:
+        """How many places they take in all."""
+        return self.rows if self.places is None else int(self.places.sum())
 
     def cut(self, at: int, rows: int) -> Part:
         """Return so many of them from a place on."""
@@ -47,6 +54,7 @@ class Part(NamedTuple):
             {name: own[here] for name, own in self.columns.items()},
             None if self.counted is None else self.counted[here],
             None if self.places is None else self.places[here],
+            None if self.persons is None else self.persons[here],
         )
 
 
@@ -171,13 +179,14 @@ class Rows:
                 continue
             rows = np.ones(len(cells), dtype=bool) if counted is None else counted
             places = persons.first(cells, rows) if known is None else persons.taken(cells, rows)
-            taken += int(places.sum())
-            yield Part(columns, counted, places)
+            part = Part(columns, counted, places, persons.numbers(cells))
+            taken += part.taken
+            yield part
         if own.person is not None and own.n_public:
             missing = {name: np.full(1, np.nan) for name in terms.codebook}
             missing |= {levels_of(name): np.full(1, None) for name in terms.named}
             left = persons.number * own.places - taken
-            yield Part(missing, np.zeros(1, dtype=bool), np.array([left]))
+            yield Part(missing, np.zeros(1, dtype=bool), np.array([left]), np.array([-1]))
 
     def _read(
         self, terms: Terms, label: str, shown: int | None

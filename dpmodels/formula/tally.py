@@ -31,19 +31,21 @@ class Tally:
     """A table that every row adds one to, in all.
 
     A cell for each combination of the factors' levels, and in each the power sums of `measured` up
-    to `degree`, or counts alone where it is None. A table has a limit of size.
+    to `degree`, or counts alone where it is None. A table has a limit of size. `clustered` tells of
+    one that every person adds one to, whose rows may be in several cells or in none: degree 2.
     """
 
     factors: tuple[Category, ...]
     measured: Real | None = None
     degree: int = 0
+    clustered: bool = False
 
     def __post_init__(self) -> None:
-        if self.cells * (self.degree + 1) > MAX_CELLS:
+        if self.cells * self.parts > MAX_CELLS:
             names = " + ".join(factor.code for factor in self.factors)
             raise FormulaError(
                 f"{shorten(names)!r} has {self.cells:,} combinations of levels; at most "
-                f"{MAX_CELLS // (self.degree + 1):,} are counted. Use fewer factors or levels"
+                f"{MAX_CELLS // self.parts:,} are counted. Use fewer factors or levels"
             )
 
     @property
@@ -57,9 +59,14 @@ class Tally:
         return math.prod(self.shape)
 
     @property
+    def parts(self) -> int:
+        """Numbers of each cell: the Bernstein parts, and two where persons are in several."""
+        return self.degree + 1 + 2 * self.clustered
+
+    @property
     def size(self) -> int:
         """Length of the statistic: parts of each cell, and the incomplete rows."""
-        return self.cells * (self.degree + 1) + 1
+        return self.cells * self.parts + 1
 
     def cut(self, ends: Floats) -> Tally:
         """Return the table of its number's cells, without groups: up to each of the ends."""

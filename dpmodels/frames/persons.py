@@ -43,7 +43,7 @@ class Persons:
 
     def count(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
         """Count rows, those that are counted, of each person; a person of none is known too."""
-        persons = self._persons(cells)
+        persons = self.numbers(cells)
         own = persons[counted & (persons >= 0)]
         self._rows += np.bincount(own, minlength=len(self._rows))
 
@@ -74,14 +74,14 @@ class Persons:
         self, cells: NDArray[Any], counted: NDArray[np.bool_]
     ) -> tuple[Integers, Integers, Integers]:
         """Return the rows that can take places, their persons, and where they stand among them."""
-        persons = self._persons(cells)
+        persons = self.numbers(cells)
         rows = np.flatnonzero(counted & (persons >= 0))
         own = persons[rows]
         position = self._seen[own] + _earlier(own)
         self._seen += np.bincount(own, minlength=len(self._seen))
         return rows, own, position
 
-    def _persons(self, cells: NDArray[Any]) -> Integers:
+    def numbers(self, cells: NDArray[Any]) -> Integers:
         """Return the number of each row's person, -1 where it is missing."""
         codes, found = pd.factorize(np.asarray(cells, dtype=object))
         names = pd.Index(found, dtype=object)

@@ -9,7 +9,6 @@ from scipy.optimize import brentq
 
 from dpmodels.inference.means import GroupMoments, student_factor
 from dpmodels.noise.sums import half_width, upper_tail
-from dpmodels.postprocess.power_sums import power_weights
 from dpmodels.typing import Floats
 
 # A choice: no p-value is told from a smaller one: the law of the noise is not known so far out.
@@ -74,20 +73,23 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
 
     The difference is taken to first order in the noise, good where rows are many times the noise of
     their number, which is what `told` asks; variances are not pooled, and their degrees of freedom
-    are Welch's [1]_.
+    are Welch's [1]_. Persons with rows in both groups make the two means depend on each other; the
+    covariance of their shares C, D and means of the two is at most half of ``C D ((t - r)² +
+    (u - s)²)``, and ``D <= 1 - C``, which is bought.
 
     .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
        population variances are involved." Biometrika 34, 28-35.
     """
     means = moments.means
     signs = np.array([1.0, -1.0])[: len(means)]
-    score = power_weights(moments.degree, 1) - np.nan_to_num(means)[:, None]
+    score = moments.weights - np.nan_to_num(means)[:, None]
     divisor = np.where(moments.told, moments.counts, 1.0)
     own = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(own)
     variances = moments.mean_sampling_sd**2
-    sampling = float(np.sqrt(variances.sum()))
-    shares = (variances**2 / np.maximum(moments.counts - 1, 1.0)).sum()
+    both = moments.shared.sum() / divisor.prod() if len(means) == 2 else 0.0
+    sampling = float(np.sqrt(variances.sum() + both))
+    shares = (variances**2 / np.maximum(moments.independent - 1, 1.0)).sum()
     freedom = float(sampling**4 / shares) if shares > 0 else np.inf
     return Difference(
         estimate=float((signs * means).sum()) - less,

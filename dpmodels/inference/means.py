@@ -20,7 +20,10 @@ Interval = tuple[Floats, Floats]
 class GroupMoments:
     """Moments by group of a number that lies between 0 and 1.
 
-    Of noisy Bernstein parts of the rows, shape (groups, degree + 1).
+    Of noisy Bernstein parts of the rows, shape (groups, degree + 1). Those of persons who may be in
+    several groups are `clustered`: five, those of degree 2 and two more, see
+    :mod:`dpmodels.statistics.persons`. A group's mean is then the ratio of sums of persons, with
+    the sampling variance that persons give it, and a person counts by its share of the group.
 
     Whatever is lost in its noise is nan: no group of fewer rows than `TOLD` times the noise of
     their number has a mean.
@@ -28,11 +31,12 @@ class GroupMoments:
 
     parts: Floats
     noise: Noise
+    clustered: bool = False
 
     @property
     def degree(self) -> int:
         """The highest power."""
-        return int(self.parts.shape[1]) - 1
+        return 2 if self.clustered else int(self.parts.shape[1]) - 1
 
     @property
     def counts(self) -> Floats:
@@ -49,7 +53,7 @@ class GroupMoments:
     @cached_property
     def count_sd(self) -> float:
         """Noise standard deviation of each of them."""
-        ones = np.ones((1, self.degree + 1))
+        ones = np.ones((1, self.parts.shape[1]))
         return float(np.sqrt(self.noise.product(ones, ones)[0]))
 
     @cached_property
@@ -64,8 +68,16 @@ class GroupMoments:
 
     @cached_property
     def variances(self) -> Floats:
-        """Variances about the mean with divisor n - 1, not below 0; nan where not told."""
-        return np.maximum(self._ratio(self._central(2)), 0.0) * self._correction
+        """Variances about the mean with divisor n - 1, not below 0; nan where not told.
+
+        Of persons in several groups those of their means, by squares of their shares.
+        """
+        return np.maximum(self._ratio(self._central(2)), 0.0) * self._correction * self._alone
+
+    @cached_property
+    def independent(self) -> Floats:
+        """Numbers of rows, or of persons whole in one group, that tell as much of the mean."""
+        return self.counts * self._alone
 
     @cached_property
     def mean_noise_sd(self) -> Floats:
@@ -75,13 +87,16 @@ class GroupMoments:
     @cached_property
     def variance_noise_sd(self) -> Floats:
         """Noise standard deviation of the variances, to first order."""
-        raw = self.variances / self._correction
-        return self._ratio_noise(self._central(2), raw) * self._correction
+        raw = np.nan_to_num(self.variances / self._correction)
+        squares = np.arange(self.parts.shape[1]) <= self.degree
+        own = self._central(2) - raw[:, None] * squares
+        sd = np.sqrt(self.noise.product(own, own))
+        return np.asarray(sd / self._divisor * self._alone * self._correction)
 
     @cached_property
     def mean_sampling_sd(self) -> Floats:
         """Sampling standard deviation of the means."""
-        return np.asarray(np.sqrt(self.variances / self._divisor))
+        return np.asarray(np.sqrt(self.variances / (self._divisor * self._alone)))
 
     @cached_property
     def variance_sampling_sd(self) -> Floats:
@@ -99,8 +114,8 @@ class GroupMoments:
         An estimate outside is moved to the end, and its interval with it, which holds all that the
         other held: else some would hold nothing but the end.
         """
-        spread = np.nan_to_num(self.variances) * self.counts * population
-        factor = student_factor(np.maximum(self.counts - 1, 1.0), (1 - level) / 2)
+        spread = np.nan_to_num(self.variances / self._alone) * self.counts * population
+        factor = student_factor(np.maximum(self.independent - 1, 1.0), (1 - level) / 2)
         lower, upper = self._invert(self._mean_weights, spread * factor**2, level)
         estimate = np.nan_to_num(self._ratio(self._mean_weights))
         moved = np.clip(estimate, 0.0, 1.0) - estimate
@@ -133,14 +148,46 @@ class GroupMoments:
 
     @cached_property
     def _correction(self) -> Floats:
-        return np.asarray(self._divisor / np.maximum(self._divisor - 1, 1.0))
+        rows = self._divisor * self._alone
+        return np.asarray(rows / np.maximum(rows - 1, 1.0))
+
+    @cached_property
+    def _alone(self) -> Floats:
+        """Sum of persons' shares over that of their squares, shape (groups,); 1 of rows."""
+        if not self.clustered:
+            return np.ones(len(self.parts))
+        squares = self.parts[:, :3].sum(axis=1)
+        least = np.minimum(self.count_sd, np.maximum(self.counts, 1.0))
+        shares = np.maximum(self.counts, 1.0) / np.maximum(squares, least)
+        return np.asarray(np.maximum(shares, 1.0))
 
     @cached_property
     def _mean_weights(self) -> Floats:
-        return np.tile(power_weights(self.degree, 1), (len(self.parts), 1))
+        return np.tile(self.weights, (len(self.parts), 1))
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the parts of a group that make the sum of its numbers, shape (parts,)."""
+        own = power_weights(self.degree, 1)
+        more = power_weights(1, 1) if self.clustered else np.zeros(0)
+        return np.concatenate([own, more])
 
     def _central(self, power: int) -> Floats:
-        return central_weights(self.degree, power, np.nan_to_num(self.means))
+        own = central_weights(self.degree, power, np.nan_to_num(self.means))
+        none = np.zeros((len(own), self.parts.shape[1] - own.shape[1]))
+        return np.hstack([own, none])
+
+    @property
+    def shared(self) -> Floats:
+        """Bounds on the part of the score's variance that persons in several groups have.
+
+        Of a person with the share C and mean t of a group it is at most ``C (1 - C)(t - r)²``, and
+        that ``C (1 - C)`` times ``(1 - t) r² + t (1 - r)²``, as squares are convex.
+        """
+        r = np.nan_to_num(self.means)
+        both = np.stack([r**2, (1 - r) ** 2], axis=1)
+        extra = self.parts[:, 3:] if self.clustered else np.zeros_like(both)
+        return np.asarray(np.maximum((both * extra).sum(axis=1), 0.0))
 
     def _ratio(self, weights: Floats) -> Floats:
         return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)

@@ -30,6 +30,10 @@ class Noise(NamedTuple):
     paired: bool = False
     added: tuple[int, ...] = ()
 
+    def divided(self, rows: int) -> Noise:
+        """Return the noise of parts in units of so many rows."""
+        return self._replace(sd=self.sd / rows, step=self.step / rows)
+
     def weights(self, own: Floats) -> Floats:
         """Return the weights of independent noise variables in a weighted sum of a balanced table.
 

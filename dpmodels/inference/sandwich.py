@@ -137,6 +137,7 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
     robust = max(0.0, 1 - edge / float(values[0]))
     filling = robust * nearest_psd(bought.meat) + (1 - robust) * nearest_psd(bought.bread)
+    filling *= release.adjacency.design_effect
     spread, turn = np.linalg.eigh(ways.T @ filling @ ways)
     axes = ways @ turn
     unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]

@@ -11,6 +11,7 @@ from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
 from dpmodels.formula.subset import subset
 from dpmodels.options import ledger_of
+from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import Charge, Ledger, charge, group_events, planned_for_group
 from dpmodels.question import Question
 from dpmodels.sites import Parties, parties
@@ -69,9 +70,11 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
 
 
 def of_question(release: Any, question: Question) -> Any:
-    """Return a release with what is guaranteed to whom, and what that costs."""
-    events = group_events(release.events, question.adjacency.places)
-    return replace(release, guarantee=question.guarantee, events=events, subset=question.subset)
+    """Return a release in its unit, with what is guaranteed to whom, and what that costs."""
+    neighbours = question.adjacency
+    events = group_events(release.events, neighbours.places)
+    own = in_persons(release, neighbours.places) if neighbours.counts_persons else release
+    return replace(own, guarantee=question.guarantee, events=events, subset=question.subset)
 
 
 def measured(

@@ -10,10 +10,12 @@ from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, choose
 from dpmodels.mechanisms.choose import auto_counts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
+from dpmodels.privacy import Adjacency
 from dpmodels.question import Question
 from dpmodels.released import CountsRelease
 from dpmodels.results.call import DescribedCall, TableCall
@@ -53,6 +55,13 @@ def described_way(
     )
 
 
+def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Real) -> Tally:
+    """Return the table of a mean by groups, of rows or of persons."""
+    several = bool(factors) or not neighbours.counts_persons
+    clustered = neighbours.person is not None and neighbours.places > 1 and several
+    return Tally(factors, number, 2, clustered)
+
+
 def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
     """Return how many rows may tell what range a number is in; None where they may not.
 
@@ -86,6 +95,7 @@ def table_call(tally: Tally) -> TableCall:
         lower=0.0 if number is None else number.lower,
         upper=1.0 if number is None else number.upper,
         degree=tally.degree,
+        clustered=tally.clustered or None,
         step=None if number is None else number.step or None,
         date=number is not None and number.date,
     )

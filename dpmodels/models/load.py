@@ -18,7 +18,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, named, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.bounds import numbers
-from dpmodels.models.describing import table_call
+from dpmodels.models.describing import mean_tally, table_call
 from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
 from dpmodels.models.overview import tables
@@ -112,7 +112,7 @@ def require_tables(result: Any) -> None:
 
 def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
     if isinstance(result, OverviewResult):
-        return tables(both)
+        return tables(both, result.release.adjacency)
     if isinstance(result, TableResult):
         return (counted(both),)
     if isinstance(result, BoundsResult):
@@ -123,7 +123,9 @@ def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
     two = [len(factor.levels) for factor in factors] in ([], [2])
     if isinstance(result, TTestResult) and not two:
         raise FrameError("call.formula: a t-test compares two groups, or one mean with a number")
-    return (Tally(factors, number, 4 if isinstance(result, VarResult) else 2),)
+    if isinstance(result, VarResult):
+        return (Tally(factors, number, 4),)
+    return (mean_tally(result.release.adjacency, factors, number),)
 
 
 def _bins(both: Sides, result: HistResult) -> TableCall:

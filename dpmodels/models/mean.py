@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
 from dpmodels.formula.sides import one_measured, sides
-from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
-from dpmodels.models.describing import described_way
+from dpmodels.models.describing import described_way, mean_tally
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.groups import MeanResult
@@ -102,4 +101,5 @@ def mean_way(question: Question) -> Way[MeanResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_mean")
-    return described_way(question, both, (Tally(factors, number, 2),), MeanResult)
+    tally = mean_tally(question.adjacency, factors, number)
+    return described_way(question, both, (tally,), MeanResult)

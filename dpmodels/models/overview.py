@@ -14,7 +14,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
-from dpmodels.models.describing import described_way
+from dpmodels.models.describing import described_way, mean_tally
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.overview import OverviewResult
@@ -114,24 +114,24 @@ def summary_way(question: Question) -> Way[OverviewResult]:
             "'a + b ~ group'"
         )
     made = partial(OverviewResult, strata=len(both.groups), tested=tested)
-    return described_way(question, both, tables(both), made)
+    return described_way(question, both, tables(both, question.adjacency), made)
 
 
-def tables(both: Sides) -> tuple[Tally, ...]:
+def tables(both: Sides, neighbours: Adjacency) -> tuple[Tally, ...]:
     """Return a table for each variable that is described."""
     if not both.described:
         raise FormulaError(
             f"formula {shorten(both.text)!r} names no variable to describe; write '~ a + b' or "
             "'a + b ~ group'"
         )
-    return tuple(_tally(value, both.groups) for value in both.described)
+    return tuple(_tally(value, both.groups, neighbours) for value in both.described)
 
 
-def _tally(value: Varying, strata: tuple[Category, ...]) -> Tally:
+def _tally(value: Varying, strata: tuple[Category, ...], neighbours: Adjacency) -> Tally:
     """Describe a number by its first two moments, a category by its counts."""
     match value:
         case Real():
-            return Tally(strata, value, 2)
+            return mean_tally(neighbours, strata, value)
         case Category() | Truth():
             return Tally((*strata, grouping(value)))
     raise FormulaError(f"{shorten(value.code)!r} has several columns; describe the variable itself")

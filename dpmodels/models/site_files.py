@@ -9,7 +9,7 @@ from typing import Any
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError
-from dpmodels.models.crossing import Way, measured, planned
+from dpmodels.models.crossing import Way, measured, of_question, planned
 from dpmodels.models.site_terms import VERBS, keys_of, read_terms, seat_of, state
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
@@ -219,7 +219,7 @@ def combine(files: Sequence[AnyPath]) -> Combined:
     strategy, plan, reason = planned(way, held, "auto", (way.private,))
     # The rows lie at the sites: of none the lattice and its public facts are told.
     basis = strategy.measure(way.private, plan).fingerprint.digest
-    release = join_parts(protocol, strategy, letters, plan, basis)
+    release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
     combined: Combined = way.result(release, "kept by each site", reason)
     return combined
 

@@ -10,10 +10,9 @@ from dpmodels.arguments import finite
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
-from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
-from dpmodels.models.describing import described_way
+from dpmodels.models.describing import described_way, mean_tally
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.ttest import TTestResult
@@ -107,4 +106,5 @@ def ttest_way(question: Question) -> Way[TTestResult]:
             "with a group of two levels, such as (region == \"north\"), or '~ y'"
         )
     made = partial(TTestResult, mu=finite("mu", question.words["mu"]))
-    return described_way(question, both, (Tally(factors, number, 2),), made)
+    tally = mean_tally(question.adjacency, factors, number)
+    return described_way(question, both, (tally,), made)

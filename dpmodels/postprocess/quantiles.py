@@ -3,7 +3,8 @@
 With S the rows counted below an end of a cell and N all of them, ``S - p N`` is a sum of counts of
 weights ``1 - p`` below and ``-p`` above, the same whether N is known or not. It is below 0 where
 the end lies under the quantile p, but for noise of known law and sampling of variance
-``N p (1 - p)``. No density enters: what is said holds on atoms and gaps alike.
+``N p (1 - p)`` of rows that are no kin. No density enters: what is said holds on
+atoms and gaps alike.
 
 .. [1] Woodruff, R. S. (1952). "Confidence intervals for medians and other position measures."
    Journal of the American Statistical Association 47(260), 635-646.
@@ -34,6 +35,7 @@ class NoisyCells:
     law: str  # "laplace" or "gaussian"
     noise_sd: float
     rows: float  # How many there may be at most
+    effect: int = 1  # Rows that sampling takes for one, as they may be one person's
 
     @property
     def total(self) -> float:
@@ -80,7 +82,7 @@ class NoisyCells:
         missed only if the end next to it is, so no more often than stated wherever cells were cut.
         """
         excess, noise = self.excess(prob), self.excess_sd(prob)
-        sampling = math.sqrt(self.total * prob * (1 - prob))
+        sampling = math.sqrt(self.effect * self.total * prob * (1 - prob))
         under = self._under(prob)
         weights = np.where(np.arange(len(self.counts)) < under, 1 - prob, prob)
         reach = half_width(self.law, weights, self.noise_sd, sampling, level)

@@ -270,6 +270,21 @@ class Adjacency:
         return self.rows or 1
 
     @property
+    def design_effect(self) -> int:
+        """How many times as variable a sum over a release's rows is as of rows that are no kin.
+
+        At most, whatever the rows of one person have in common: the square of a sum of m numbers
+        is at most m times the sum of their squares. With ``"mean"`` a release is of persons, and
+        the square of a person's mean is at most the mean of the squares.
+        """
+        return 1 if isinstance(self.rows, str) else self.places
+
+    @property
+    def counts_persons(self) -> bool:
+        """Whether the numbers of a release are of persons, each with the weight of one row."""
+        return isinstance(self.rows, str)
+
+    @property
     def unit(self) -> str:
         """What is protected, in a few words."""
         if isinstance(self.rows, str):

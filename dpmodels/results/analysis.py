@@ -66,6 +66,11 @@ class Analysis:
         origin = -call.origin / call.divisor
         return second_moment_about(origin, count, total, second, noise, most=most, row_norm=norm)
 
+    @property
+    def independent(self) -> float:
+        """How many independent rows vary at least as much as these, of which some may be kin."""
+        return self.plain.count / self.release.adjacency.design_effect
+
     @cached_property
     def eigen(self) -> Eigen:
         """Eigenvalues and eigenvectors of `best`."""
@@ -108,7 +113,7 @@ class Analysis:
         if ball is None:
             return 0.0, far, np.abs(self.plain.mean)
         share = max(ball.shortened, 0.0)
-        error = math.sqrt(ball.shortened_sd**2 + share / self.plain.count)
+        error = math.sqrt(ball.shortened_sd**2 + share / self.independent)
         return min(share + 3 * error, 1.0), far, np.abs(self.plain.mean)
 
     @cached_property

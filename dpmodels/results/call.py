@@ -126,6 +126,7 @@ class TableCall:
     degree: int = 0  # highest power whose sums were released; 0 for counts
     step: Amount | None = None  # of its values, where they are declared in steps
     date: bool = False  # whether it is a day since 1970-01-01
+    clustered: bool | None = None  # True of persons, who may be in several of its cells
 
     def held_in(self, held: HeldIn | None) -> TableCall:
         """Return the table with the range that its release held the number in."""
@@ -147,9 +148,14 @@ class TableCall:
         return math.prod(self.shape)
 
     @property
+    def parts(self) -> int:
+        """Counts released of each cell."""
+        return self.degree + 1 + 2 * bool(self.clustered)
+
+    @property
     def size(self) -> int:
         """Counts released, the incomplete rows among them."""
-        return self.cells * (self.degree + 1) + 1
+        return self.cells * self.parts + 1
 
     @property
     def width(self) -> float:

@@ -196,8 +196,8 @@ class CovResult(Result):
         ends = own.reach(np.eye(len(self.call.names)))
         spread, slope = product_spread(own.plain.matrix, *ends)
         # The variance at the other end of the interval, as in Wilson's, is what it is held against.
-        moved = quantile**2 * slope / (2 * self.ncomplete)
-        squared = entry_sd(own.plain) ** 2 + spread / self.ncomplete
+        moved = quantile**2 * slope / (2 * own.independent)
+        squared = entry_sd(own.plain) ** 2 + spread / own.independent
         width = np.sqrt(quantile**2 * squared + moved**2)
         unit, (below, above) = np.outer(self._unit, self._unit), cut_entries(*own.cut)
         return self._intervals((width - moved + below) * unit, (width + moved + above) * unit)

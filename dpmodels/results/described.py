@@ -19,15 +19,22 @@ from dpmodels.typing import Floats
 class Counted(NamedTuple):
     """One table of a release."""
 
-    parts: Floats  # shape (cells, degree + 1): noisy, agreeing with the public number of rows
+    parts: Floats  # shape (cells, parts): noisy, agreeing with the public number of rows
     incomplete: float  # noisy number of incomplete rows
     incomplete_sd: float
     noise: Noise  # of each part
+    effect: int  # rows that sampling takes for one, as they may be one person's
+    clustered: bool  # whether the parts are of persons, in several cells
 
     @property
     def moments(self) -> GroupMoments:
-        """The same as moments by group."""
-        return GroupMoments(self.parts, self.noise)
+        """The same as moments by group, of so many rows as are no kin."""
+        return GroupMoments(*self.sampled, self.clustered)
+
+    @property
+    def sampled(self) -> tuple[Floats, Noise]:
+        """The parts and their noise with `effect` rows for one, as sampling errors take them."""
+        return self.parts / self.effect, self.noise.divided(self.effect)
 
 
 def counted(call: DescribedCall, release: CountsRelease) -> Counted:
@@ -38,8 +45,9 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     noise = Noise(release.law, release.noise_sd, shared, release.step, release.paired)
     ones = np.ones((1, facts.degree + 1 if release.paired else 1))
     sd = float(np.sqrt(noise.product(ones, ones)[0]))
-    parts = values[:-1].reshape(facts.cells, facts.degree + 1)
-    return Counted(parts, float(values[-1]), sd, noise)
+    parts = values[:-1].reshape(facts.cells, facts.parts)
+    effect, clustered = release.adjacency.design_effect, bool(facts.clustered)
+    return Counted(parts, float(values[-1]), sd, noise, effect, clustered)
 
 
 def taken(

@@ -86,12 +86,12 @@ class GroupedResult(Result):
     @property
     def counts(self) -> pd.Series[float]:
         """Released number of complete rows; noise sd `count_noise_sd`."""
-        return self._series(self._moments.counts, "count")
+        return self._series(self._moments.counts * self._counted.effect, "count")
 
     @property
     def count_noise_sd(self) -> float:
         """Standard deviation of the privacy noise in each of `counts`."""
-        return self._moments.count_sd
+        return self._moments.count_sd * self._counted.effect
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return interval_frame(self._facts, self._ends(level, population=False))
@@ -113,7 +113,7 @@ class GroupedResult(Result):
         return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
     def _line(self) -> dict[str, Any]:
-        complete = float(self._moments.counts.sum())
+        complete = float(self.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
 
     @property

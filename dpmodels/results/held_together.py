@@ -98,6 +98,8 @@ def _require_tables(call: DescribedCall) -> None:
     for own in call.tables:
         if own.degree < 0 or not own.lower <= own.upper or 0 in own.shape:
             raise FrameError("call.tables: no table of levels and of a number's range")
+        if own.clustered and own.degree != 2:
+            raise FrameError("call.tables: persons in several cells, and not the parts of a mean")
 
 
 def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:

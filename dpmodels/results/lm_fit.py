@@ -138,10 +138,11 @@ class LinearFit:
                 'estimate: noise_int() is available, conf_int() with vcov="HC" or '
                 'adjacency="replace"'
             )
+        effect = self.release.adjacency.design_effect
         if self.release.meat is None:
-            return LeastSquares(self._asked, self.freedom)
+            return LeastSquares(self._asked, self.freedom / effect)
         few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
-        return LeastSquares(self._asked, 1.0, few * filling(self.release.meat))
+        return LeastSquares(self._asked, 1.0, few * effect * filling(self.release.meat))
 
     @property
     def _asked(self) -> NormalEquations:

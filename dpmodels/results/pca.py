@@ -228,7 +228,7 @@ class PCAResult(Result):
         own = self._analysis
         ends = own.reach(own.eigen.vectors / own.plain.divisor[:, None])
         spread, _ = product_spread(np.diag(np.maximum(own.eigen.values, 0.0)), *ends)
-        lower, upper = self.spectrum.confidence_interval(spread / own.plain.count, level)
+        lower, upper = self.spectrum.confidence_interval(spread / own.independent, level)
         share, far, mean = own.cut
         unit = 1 / own.plain.divisor
         below, above = cut_eigenvalues(share, far * unit, mean * unit)

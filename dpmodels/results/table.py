@@ -156,7 +156,8 @@ class TableResult(Result):
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         own = self._counted
-        return interval_frame(self._facts, share_interval(own.parts[:, 0], own.noise, level))
+        parts, noise = own.sampled
+        return interval_frame(self._facts, share_interval(parts[:, 0], noise, level))
 
     def chi2_test(self) -> Independence:
         """Test whether two factors or more are independent, with the noise counted in.
@@ -175,8 +176,8 @@ class TableResult(Result):
 
     def _tested(self, shape: tuple[int, ...]) -> Independence:
         """Test independence in the table with some of its factors taken as one, by the shape."""
-        own = self._counted
-        return independence(own.parts[:, 0].reshape(shape), own.noise)
+        parts, noise = self._counted.sampled
+        return independence(parts[:, 0].reshape(shape), noise)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: counts, shares, noise and 95 % intervals."""

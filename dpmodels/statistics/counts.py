@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design.cells import PrivateCells
+from dpmodels.design.cells import PrivateCells, in_blocks
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
+from dpmodels.statistics.persons import PersonSums, by_person
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
@@ -21,21 +22,40 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
 
     The integers are one table after another: for each cell its ``degree + 1`` parts, last the
     incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are the
-    same for any chunking or order.
+    same for any chunking or order. For means of persons the rows of each are added up first, and
+    the person adds as many units as all its places have: see
+    :mod:`dpmodels.statistics.persons`.
     """
-    total: NDArray[Any] = np.zeros(sum(tally.size for tally in private.tallies), dtype=object)
+    neighbours = private.neighbours
+    gathered = [by_person(own, neighbours) for own in private.tallies]
+    pairs = list(zip(private.tallies, gathered, strict=True))
+    persons = [PersonSums(own, neighbours) for own, whose in pairs if whose]
+    plain = tuple(own for own, whose in pairs if not whose)
+    total: NDArray[Any] = np.zeros(sum(tally.size for tally in plain), dtype=object)
     rows = 0
 
     def counted(placed: tuple[Placed, ...]) -> Integers:
-        pairs = zip(private.tallies, placed, strict=True)
-        return np.concatenate([_counted(tally, own, whole) for tally, own in pairs])
+        each = zip(plain, placed, strict=True)
+        return np.concatenate([_counted(tally, own, whole) for tally, own in each])
 
-    for block, seen in private.blocks(counted, count_public=count_public):
-        total = total + block
-        rows += seen
+    for part in private.parts(count_public=count_public):
+        rows += part.taken
+        for sums in persons:
+            sums.add(part)
+        for block, _ in in_blocks(part, plain, counted) if plain else ():
+            total = total + block
+    by_rows = iter(np.split(total, np.cumsum([own.size for own in plain])))
+    by_persons = (_of_persons(own, whole * neighbours.places, whole * rows) for own in persons)
+    parts = [next(by_persons if whose else by_rows) for whose in gathered]
     facts = {**private.facts, "units of a row": str(whole)}
     basis = fingerprint(facts, count_public=count_public)
-    return Statistic("counts", total, rows, basis)
+    return Statistic("counts", np.concatenate(parts), rows, basis)
+
+
+def _of_persons(sums: PersonSums, units: int, everything: int) -> NDArray[Any]:
+    """Return the parts of persons, and what is left of all units for what is incomplete."""
+    parts = sums.parts(units).ravel()
+    return np.append(parts, everything - sum(parts.tolist()))
 
 
 def _counted(tally: Tally, placed: Placed, whole: int) -> Integers:

@@ -192,7 +192,8 @@ def _counted(
     for turn, (scale, units) in enumerate(zip(plan.scales, plan.units, strict=True)):
         noise = draw(scale * units, len(ends) - 1, entropy)
         noisy = (np.diff(below[ends]).astype(object) * units + noise).astype(np.float64) / units
-        found = NoisyCells(noisy, plan.law, plan.noise_sds[turn], most)
+        effect = plan.facts.adjacency.places
+        found = NoisyCells(noisy, plan.law, plan.noise_sds[turn], most, effect)
         left = len(plan.scales) - turn - 1
         if left:
             ends = next_ends(ends, found, plan.facts, left, plan.noise_sds[-1])

@@ -1,0 +1,82 @@
+"""Releases of persons whose places were counted, in units of persons.
+
+Each person has so many places, which its rows share evenly. Divided by that number a sum over
+places is one over persons, of means over each one's rows; noise is divided with it.
+
+*Theorem.* Rows of one person may be alike, those of different persons are independent. Let ``f``
+be any function of a row and ``f̄`` its mean over a person's rows. By Jensen's inequality
+``E(f̄ - μ)² <= E(f - μ)²``, the right side with a row drawn from the person's. So a sum over
+persons of such means varies no more than one over as many independent rows, and errors that take
+the persons for independent rows are never too small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dpmodels.released import (
+    AnyRelease,
+    BoughtCurvature,
+    CoefficientsRelease,
+    CountsRelease,
+    Meat,
+    MomentNoise,
+    MomentsRelease,
+    QuantilesRelease,
+    SubspaceRelease,
+)
+
+
+def in_persons(release: AnyRelease, places: int) -> AnyRelease:
+    """Return a release of persons with so many places each, in units of persons.
+
+    >>> import dpmodels as dp
+    >>> fit = dp.dp_table("~ a", {"a": ["u", "v"] * 50}, codebook=dp.codebook(a=["u", "v"]), eps=1)
+    >>> in_persons(fit.release, 20).rows, in_persons(fit.release, 2).step
+    (5, 0.5)
+    """
+    more: dict[str, Any] = {}
+    match release:
+        case MomentsRelease(noise=noise, meat=meat):
+            more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
+        case CoefficientsRelease(curvature=curvature):
+            more = {"curvature": _curvature(curvature, places)}
+    rows = None if release.rows is None else release.rows // places
+    own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
+    return own
+
+
+# Of each kind what is a sum over rows, or in units of one.
+_SUMS: Final[Mapping[type, tuple[str, ...]]] = {
+    MomentsRelease: ("count", "total", "second", "estimate"),
+    SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
+    CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
+    CountsRelease: ("values", "noise_sd", "step"),
+    QuantilesRelease: ("counts", "count_sd", "rank_sd"),
+    MomentNoise: ("count", "mean", "diagonal", "off"),
+    BoughtCurvature: ("bread", "meat"),
+}
+
+
+_NOISES: Final = ("bread_noise", "meat_noise")
+
+
+def _divided(made: Any, places: int) -> Any:
+    sums = {name: getattr(made, name) for name in _SUMS[type(made)]}
+    return replace(made, **{name: own / places for name, own in sums.items() if own is not None})
+
+
+def _meat(meat: Meat | None, places: int) -> Meat | None:
+    """Divide the covariance of the sum of scores, by way of its root."""
+    return None if meat is None else replace(meat, root=meat.root / math.sqrt(places))
+
+
+def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
+    if bought is None:
+        return None
+    noises = {name: _divided(getattr(bought, name), places) for name in _NOISES}
+    own: BoughtCurvature = replace(_divided(bought, places), **noises)
+    return own
