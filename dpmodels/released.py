@@ -64,7 +64,8 @@ class Released:
     Attributes
     ----------
     rows : int or None
-        Number of rows read, where that is public.
+        Number of rows read, where that is public: of persons, if each counts as one, else the most
+        that they have.
     card : Card
         The mechanism.
     guarantee : Guarantee
@@ -92,6 +93,12 @@ class Released:
 
     # Fields that the first version had not: no digest is of them where they are None.
     later: ClassVar[frozenset[str]] = frozenset({"subset"})
+
+    @property
+    def nrows(self) -> int | None:
+        """Number of rows where that is public; of persons with some rows each their most is."""
+        own = self.adjacency
+        return self.rows if own.person is None or own.counts_persons else None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def next_ends(
     """
     probs, cells = np.array(facts.probs), len(found.counts)
     near, around = (min(own[left] * len(probs), MOST_TOGETHER) for own in (NEAR, AROUND))
-    spare = SPARE * found.total / last_sd**2
+    spare = SPARE * found.effect * found.total / last_sd**2
     if left == 1:
         around = int(np.clip(spare, around, max(around, min(MOST * len(probs), MOST_TOGETHER))))
     variance = probs * (1 - probs)
@@ -55,7 +55,7 @@ def next_ends(
     cuts = [_cut(ends, mass, probs, noise, near)]
     if facts.level is not None:
         z = float(ndtri((1 + facts.level) / 2)) + SLACK
-        spread = z * np.sqrt(found.total * variance + last**2)
+        spread = z * np.sqrt(found.effect * found.total * variance + last**2)
         cuts.append(_cut(ends, mass, probs, noise + spread, around))
     return _whole(np.concatenate([[0, ends[-1]], *cuts]))
 

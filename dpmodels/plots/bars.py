@@ -124,6 +124,7 @@ def hist(
     bars: Floats,
     label: str,
     *,
+    counted: str = "rows",
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
@@ -148,5 +149,5 @@ def hist(
     )
     ax.set_ylim(bottom=0)
     ax.set_xlabel(label, parse_math=False)
-    ax.set_ylabel("rows" if equal else "rows by unit")
+    ax.set_ylabel(counted if equal else f"{counted} by unit")
     return stamp_across(ax, stamp)

@@ -9,6 +9,7 @@ import numpy as np
 from dpmodels.inference.sandwich import SIZE, Sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     SEE,
     about,
@@ -60,7 +61,7 @@ def _report(
         ("Model", model),
         ("Row norm", row_norm(call, release)),
         ("Response", response),
-        ("Ridge", f"{signif(release.ridge, 3)} rows"),
+        ("Ridge", f"{signif(release.ridge, 3)} {counted_as(release.adjacency)}"),
         *shared_facts(release),
     )
     closed = closing(call, release, f"{SEE}.regression")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, closing, complete_text, described_header, pvalue
 from dpmodels.results.base import report_of
 from dpmodels.results.hist import HistResult
@@ -39,7 +40,7 @@ def _counts_report(
     return Report(
         title=title,
         facts=(
-            *described_header(fit.call, fit.release, complete_text(fit.ncomplete, sd)),
+            *described_header(fit.call, fit.release, complete_text(fit.release, fit.ncomplete, sd)),
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
@@ -97,7 +98,8 @@ def _listed(fit: TableResult) -> Section:
     facts = fit.call.tables[0]
     table = fit.tidy().head(SHOWN_ROWS)
     rows = zip(facts.labels, map(_cells, table.to_dict("records")), strict=False)
-    heads = ("Rows", "95% noise int.", "%", "95% conf. int.")
+    counted = counted_as(fit.release.adjacency).capitalize()
+    heads = (counted, "95% noise int.", "%", "95% conf. int.")
     return Section(" / ".join(facts.factors), heads, tuple(Row(*row) for row in rows))
 
 

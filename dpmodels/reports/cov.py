@@ -45,7 +45,7 @@ def cov_report(fit: CovResult) -> Report:
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
-    complete = complete_rows(fit.ncomplete, fit.release.noise.count)
+    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     own = moments_header(fit.call, fit.release, complete)
     return (*own, ("Denoised", _denoised(fit)))
 

@@ -18,6 +18,7 @@ from dpmodels.report import (
     signif,
     signif_uncertain,
 )
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -47,7 +48,8 @@ COCHRAN = 25
 @report_of.register
 def mean_report(fit: MeanResult) -> Report:
     """Lay out means as a table of strings."""
-    heads = ("Rows", "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
+    counted = counted_as(fit.release.adjacency).capitalize()
+    heads = (counted, "Mean", "noise sd", "Std. err.", "95% noise int.", "95% conf. int.")
     kinds = (
         "Noise sd and interval: privacy noise only, for the value on these rows. Std. err. and "
         "conf. interval: noise and sampling, for the population."
@@ -58,7 +60,8 @@ def mean_report(fit: MeanResult) -> Report:
 @report_of.register
 def var_report(fit: VarResult) -> Report:
     """Lay out variances as a table of strings."""
-    heads = ("Rows", "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
+    counted = counted_as(fit.release.adjacency).capitalize()
+    heads = (counted, "Variance", "Std. dev.", "95% noise int.", "95% conf. int.")
     kinds = (
         "Noise interval: privacy noise only, for the value on these rows. Conf. interval: noise "
         "and sampling, for the population; needs thousands of rows where they are very skewed."
@@ -83,7 +86,9 @@ def _report(
     return Report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
-            *described_header(fit.call, fit.release, complete_text(complete, sd, fit.release.rows)),
+            *described_header(
+                fit.call, fit.release, complete_text(fit.release, complete, sd, capped=True)
+            ),
             ("Variable", facts.measured),
         ),
         sections=(Section(name, heads, tuple(Row(label, own) for label, own in rows)),),

@@ -14,6 +14,7 @@ from dpmodels.released import (
     release_facts,
 )
 from dpmodels.report import Fact, count, signif
+from dpmodels.reports.counted import counted_as, counted_notes, observations
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.legend import words
 
@@ -37,11 +38,12 @@ def about(call: AnyCall, code: str) -> Fact | None:
 
 def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
     """Return the facts that every report begins with."""
-    rows = "private" if release.rows is None else f"{count(release.rows)} (public)"
+    subset = () if release.subset is None else (("Subset", release.subset),)
     return (
         ("Formula", call.formula),
         *release_facts(release).items(),
-        ("Observations", rows),
+        *subset,
+        ("Observations", observations(release)),
         ("Ledger", call.ledger or "none"),
     )
 
@@ -92,19 +94,20 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     return f"{signif(call.row_norm, 3)} ({why})"
 
 
-def complete_rows(ncomplete: float, sd: float, rows: int | None = None) -> str:
-    """Say how many rows are complete, as far as it is known: of `rows`, where that is public."""
-    noise = f"noise sd {signif(sd, 2)}"
-    if rows is not None and round(ncomplete) > rows:
-        return f"{count(rows)} rows ({noise}; released {count(ncomplete)})"
-    return f"{count(ncomplete)} rows ({noise})"
+def complete_rows(release: AnyRelease, ncomplete: float, sd: float, *, capped: bool = False) -> str:
+    """Say how many rows are complete, as far as it is known; `capped` if no more than there are."""
+    noise, what = f"noise sd {signif(sd, 2)}", counted_as(release.adjacency)
+    if capped and release.rows is not None and round(ncomplete) > release.rows:
+        return f"{count(release.rows)} {what} ({noise}; released {count(ncomplete)})"
+    return f"{count(ncomplete)} {what} ({noise})"
 
 
-def complete_text(complete: float, sd: float, rows: int | None = None) -> str:
+def complete_text(release: AnyRelease, complete: float, sd: float, *, capped: bool = False) -> str:
     """Say how many rows are complete, where that is told from none."""
     if complete < TOLD * sd:
-        return f"not told from 0 rows (noise sd {signif(sd, 2)})"
-    return complete_rows(complete, sd, rows)
+        what = counted_as(release.adjacency)
+        return f"not told from 0 {what} (noise sd {signif(sd, 2)})"
+    return complete_rows(release, complete, sd, capped=capped)
 
 
 def closing(
@@ -116,10 +119,14 @@ def closing(
     hold a delta against, where it is not the public one.
     """
     guarantee, card = release.guarantee, release.card
-    known = release.rows or 0.0 if rows is None else rows
+    protected = release.adjacency
+    known = (release.rows or 0.0 if rows is None else rows) / protected.design_effect
     notes = list(_unused_delta(release))
     if not notes and isinstance(guarantee, ApproxDP) and guarantee.delta * max(1.0, known) > 0.1:
-        notes.append("delta is not small against 1/n: it allows for the disclosure of single rows.")
+        whom = "rows" if protected.person is None else "persons"
+        notes.append(
+            f"delta is not small against 1/n: it allows for the disclosure of single {whom}."
+        )
     if isinstance(call, MomentsCall) and call.part_of:
         notes.append(
             f"Part of one release of {call.part_of}, at no further cost; made from the rows that "
@@ -143,6 +150,7 @@ def closing(
             "what is told here is of the rows so held."
         )
     notes.extend(_found(release))
+    notes.extend(counted_notes(call, release))
     notes.extend(_shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")

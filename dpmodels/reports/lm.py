@@ -34,7 +34,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
     if not weighted:
-        complete = complete_rows(fit.nobs, fit.release.noise.count)
+        complete = complete_rows(fit.release, fit.nobs, fit.release.noise.count)
     own = moments_header(fit.call, fit.release, complete)
     kept = tuple((label, value) for label, value in own if label != "Variables")
     statistic, slopes, chance = fit.linear.slopes_test()

@@ -7,6 +7,7 @@ import numpy as np
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import TOLD
 from dpmodels.report import Report, Row, Section, count, hundredth, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.groups import mean_text
 from dpmodels.reports.header import (
     LOST,
@@ -33,7 +34,7 @@ SHOWN_LEVELS = 20
 @report_of.register
 def overview_report(fit: OverviewResult) -> Report:
     """Lay out all variables as one table: a column a group, one of all, and one of tests."""
-    groups = fit.groups
+    groups, what = fit.groups, counted_as(fit.release.adjacency)
     heads = (*groups.labels[:SHOWN_GROUPS], "All") if groups.factors else ("All",)
     tests = fit.tests()["p_value"].tolist() if fit.tested else []
     rows: list[Row] = []
@@ -47,7 +48,7 @@ def overview_report(fit: OverviewResult) -> Report:
         facts=(
             *opening(fit.call, fit.release),
             *shared_facts(fit.release),
-            ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} rows"),
+            ("Cell noise", f"sd {signif(fit.release.noise_sd, 2)} {what}"),
         ),
         sections=(Section(title, (*heads, *["p-value"] * fit.tested), tuple(rows)),),
         notes=(*_notes(fit, lost=lost), *closing(fit.call, fit.release)),
@@ -61,7 +62,7 @@ def _variable(
     """Head the lines of a variable with its name."""
     own = fit[name]
     lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
-    title = name if isinstance(own, MeanResult) else f"{name}, rows (%)"
+    title = name if isinstance(own, MeanResult) else f"{name}, {counted_as(fit.release.adjacency)} (%)"
     return [
         Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
         *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),
@@ -79,7 +80,7 @@ def _mean_lines(own: MeanResult) -> list[tuple[str, list[str]]]:
     cells = _mean_cells(own, moments, own.counts.tolist())
     if own._facts.factors:
         cells += _mean_cells(own, moments.together, [float(own.counts.sum())])
-    names = ("mean (sd)", "noise sd of mean", "rows")
+    names = ("mean (sd)", "noise sd of mean", counted_as(own.release.adjacency))
     return [(name, list(line)) for name, line in zip(names, zip(*cells, strict=True), strict=True)]
 
 

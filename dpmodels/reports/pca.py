@@ -62,7 +62,7 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
-    complete = complete_rows(fit.ncomplete, fit.release.noise.count)
+    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
     return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
 
 
@@ -262,7 +262,7 @@ def subspace_report(fit: SubspaceResult) -> Report:
 def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
-        complete = complete_rows(fit.ncomplete, fit.release.variance_sd)
+        complete = complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
     return moments_header(fit.call, fit.release, complete)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -28,13 +29,14 @@ def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit.call.tables[0]
     sd = float(np.linalg.norm(fit.count_noise_sd))
-    complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows)
+    complete = complete_text(fit.release, float(fit.counts.sum()), sd, capped=True)
+    what = counted_as(fit.release.adjacency)
     return Report(
         title="Private quantiles",
         facts=(
             *described_header(fit.call, fit.release, complete),
             ("Variable", facts.measured),
-            ("Rank noise sd", f"{signif(float(fit.release.rank_sd.max()), 2)} rows"),
+            ("Rank noise sd", f"{signif(float(fit.release.rank_sd.max()), 2)} {what}"),
         ),
         sections=(_section(fit),),
         notes=(*_notes(fit), *closing(fit.call, fit.release)),

@@ -83,8 +83,8 @@ class Result(Printed):
 
     @property
     def nobs(self) -> float:
-        """Number of rows: the public one, nan where it is private."""
-        return float("nan") if self.release.rows is None else float(self.release.rows)
+        """Number of rows, or of persons who count as one each; nan where it is private."""
+        return float("nan") if self.release.nrows is None else float(self.release.nrows)
 
     def summary(self) -> Summary:
         """Return the printed report, with the labels and units that the codebook has."""
@@ -182,6 +182,7 @@ def release_row(release: Any) -> dict[str, Any]:
         "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
         "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
         "adjacency": release.adjacency.name,
+        "unit": release.adjacency.unit,
         "mechanism": release.card.name,
         "simulated": release.simulated,
     }

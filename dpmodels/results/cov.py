@@ -155,7 +155,7 @@ class CovResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        return self.release.rows if self.release.rows is not None else self.ncomplete
+        return self.release.nrows if self.release.nrows is not None else self.ncomplete
 
     @property
     def ncomplete(self) -> float:

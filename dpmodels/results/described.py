@@ -79,5 +79,5 @@ def described_line(
     release: CountsRelease | QuantilesRelease, complete: float, groups: int
 ) -> dict[str, Any]:
     """Return what a one-row table says of a description."""
-    rows = np.nan if release.rows is None else release.rows
+    rows = np.nan if release.nrows is None else release.nrows
     return {"nobs": rows, "ncomplete": complete, "ngroups": groups}

@@ -145,6 +145,7 @@ class HistResult(Result):
             self.counts.to_numpy().ravel()[own],
             bars,
             name,
+            counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
         )

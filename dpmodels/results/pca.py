@@ -143,12 +143,12 @@ class PCAResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        return self.release.rows if self.release.rows is not None else self._analysis.best.count
+        return self.release.nrows if self.release.nrows is not None else self._analysis.best.count
 
     @property
     def nobs_origin(self) -> str:
         """Where ``nobs`` comes from: ``"public"`` or ``"private, noise sd ..."``."""
-        if self.release.rows is not None:
+        if self.release.nrows is not None:
             return "public"
         return f"private, noise sd {self.release.noise.count:.2g}"
 

@@ -109,7 +109,7 @@ class SubspaceResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
-        return self.release.count if self.release.rows is None else self.release.rows
+        return self.release.count if self.release.nrows is None else self.release.nrows
 
     @property
     def ncomplete(self) -> float:
@@ -125,7 +125,8 @@ class SubspaceResult(Result):
     def _divisor(self) -> float:
         """The number of complete rows where bought, else of rows; one less about the mean."""
         rows, complete = self.release.rows, self.release.count
-        known = self.nobs if math.isnan(complete) else complete
+        known = math.nan if rows is None else rows
+        known = known if math.isnan(complete) else complete
         known = known if rows is None else min(known, rows)
         # A nan stays nan: max keeps its first.
         return max(known - self.call.center, 1.0)

@@ -66,7 +66,7 @@ class Paired:
         if not one_mean(facts):
             raise ArgumentError(
                 "mechanism='paired' is for the mean of all rows, without groups, under "
-                "adjacency='replace'; write mechanism='auto'"
+                "adjacency='replace', of persons with rows='mean'; write mechanism='auto'"
             )
         return paired_plan(facts, guarantee)
 

@@ -1,0 +1,144 @@
+"""Rows of one person may be alike: errors of every verb allow for it, and the tables say so."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.inference.differences import difference
+from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.ratios import Noise
+
+BOOK = dp.codebook(y=(-4, 4), x=(-4, 4), g=["u", "v"], h=["a", "b", "c"])
+# Noise of no size that shows: what intervals are long by is sampling.
+SURE = {"eps": 1e7, "delta": 1e-6}
+
+
+def rows(n=2000, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n).clip(-4, 4)
+    y = (0.5 * x + rng.normal(size=n)).clip(-4, 4)
+    g = np.where(y + rng.normal(size=n) > 0, "v", "u")
+    return pd.DataFrame({"x": x, "y": y, "g": g, "h": rng.choice(["a", "b", "c"], n)})
+
+
+def lengths(fit):
+    ends = fit.conf_int()
+    return (ends["upper"] - ends["lower"]).to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("verb", "formula", "words", "near"),
+    [
+        (dp.dp_mean, "y ~ g", {}, 0.15),
+        (dp.dp_var, "y ~ g", {}, 0.15),
+        (dp.dp_ttest, "y ~ g", {}, 0.15),
+        (dp.dp_table, "~ h", {}, 0.15),
+        (dp.dp_quantile, "~ y", {"level": 0.95}, 0.15),
+        (dp.dp_lm, "y ~ x", {}, 0.15),
+        (dp.dp_lm, "y ~ x", {"vcov": "HC"}, 0.15),
+        (dp.dp_glm, "g ~ x", {}, 0.15),
+        (dp.dp_cov, "~ x + y", {"mechanism": "gauss"}, 0.15),
+        (dp.dp_pca, "~ x + y", {"mechanism": "gauss"}, 0.4),
+    ],
+)
+def test_any_four_rows_make_intervals_twice_as_long(verb, formula, words, near):
+    """Cauchy and Schwarz: of m rows that are one, a sum varies m times as much."""
+    asked = {"codebook": BOOK, **SURE, **words}
+    alone, four = (lengths(verb(formula, rows(), **asked, rows=own)) for own in (None, 4))
+    # Wilson's and Fieller's ends, cells of quantiles and eigenvalues near others are not linear.
+    assert four / alone == pytest.approx(2.0, rel=near)
+
+
+def test_tests_of_independence_take_rows_of_one_for_one():
+    asked = {"codebook": BOOK, "eps": 1e7}
+    data = rows()
+    data["h"] = np.where(np.random.default_rng(2).random(2000) < 0.1, data["g"], data["h"])
+    data["h"] = data["h"].replace({"u": "a", "v": "b"})
+    alone, four = (dp.dp_table("~ g + h", data, rows=own, **asked) for own in (None, 4))
+    ratio = alone.chi2_test().statistic / four.chi2_test().statistic
+    assert ratio == pytest.approx(4, rel=1e-3)
+
+
+def test_persons_in_both_groups_do_not_shorten_a_difference():
+    """Exact without noise: the variance that persons give the difference, and its bound."""
+    rng = np.random.default_rng(3)
+    shares = rng.uniform(size=500)
+    # Whoever is high in one group is low in the other: differences vary more than apart.
+    one, other = rng.uniform(0.3, 1, 500), np.zeros(500)
+    other = np.clip(1 - one + rng.normal(0, 0.05, 500), 0, 1)
+    parts, scores, sums = [], [], []
+    for c, t in ((shares, one), (1 - shares, other)):
+        own = [c * (1 - t) ** 2, 2 * c * t * (1 - t), c * t**2]
+        parts.append([(c * part).sum() for part in (*own, (1 - c) * (1 - t), (1 - c) * t)])
+        scores.append((c * t - (c * t).sum() / c.sum() * c) / c.sum())
+        sums.append(c.sum())
+    exact = math.sqrt(((scores[0] - scores[1]) ** 2).sum())
+    apart = math.sqrt((scores[0] ** 2).sum() + (scores[1] ** 2).sum())
+    moments = GroupMoments(np.array(parts), Noise("laplace", 1e-12, 0), clustered=True)
+    found = difference(moments)
+    assert apart < exact <= found.sampling_sd
+
+
+def test_persons_in_one_group_each_are_compared_as_rows_are():
+    data = rows(400).assign(id=range(400))
+    words = {"codebook": BOOK, "eps": 1e8, "mechanism": "geometric"}
+    by_row = dp.dp_ttest("y ~ g", data, **words)
+    by_person = dp.dp_ttest("y ~ g", data, person="id", **words)
+    assert by_person.bse == pytest.approx(by_row.bse, rel=1e-3)
+    assert by_person.pvalue == pytest.approx(by_row.pvalue, rel=1e-2)
+
+
+def panel():
+    data = rows(900).assign(id=lambda own: own.index % 300)
+    return data.assign(y=data.y.to_numpy()[data.id] * 0.9)
+
+
+def text(fit):
+    return " ".join(fit.summary().as_text().split())
+
+
+def test_tables_of_persons_count_persons():
+    words = {"codebook": BOOK, "eps": 10.0, "person": "id"}
+    shown = text(dp.dp_table("~ h", panel(), **words))
+    assert "Observations: 300 persons (public)" in shown
+    assert "Persons" in shown
+    assert "Complete: 300 persons (noise sd" in shown
+    assert "A person counts as one observation" in shown
+    assert "clustered by person (id)" in text(dp.dp_mean("y ~ g", panel(), **words))
+
+
+def test_tables_of_some_rows_of_persons_say_how_many_there_are_at_most():
+    words = {"codebook": BOOK, "eps": 10.0, "person": "id", "rows": 2}
+    fit = dp.dp_table("~ h", panel(), subset="x > 0", **words)
+    shown = text(fit)
+    assert "Observations: 300 persons (public), at most 2 rows each" in shown
+    assert "Subset: x > 0" in shown
+    assert "Rows outside the subset count as incomplete ones" in shown
+    assert "Rows of a person may be alike: sampling errors allow for 2 times" in shown
+    line = fit.glance().iloc[0]
+    assert line["unit"] == "one person (at most 2 rows)"
+    # Only the most rows that persons may have is public.
+    assert math.isnan(line["nobs"])
+
+
+def test_tables_of_any_rows_say_what_errors_allow_for():
+    shown = text(dp.dp_table("~ h", panel(), codebook=BOOK, eps=10.0, rows=3))
+    assert "Observations: 900 (public)" in shown
+    assert "Any 3 rows may be one person's and alike" in shown
+
+
+def test_delta_is_held_against_the_number_of_persons():
+    words = {"codebook": BOOK, "eps": 10.0, "delta": 2e-4, "mechanism": "gauss"}
+    assert "single rows" in text(dp.dp_cov("~ x + y", panel(), **words))
+    assert "single persons" not in text(dp.dp_cov("~ x + y", panel(), person="id", **words))
+    words["delta"] = 1e-3
+    assert "single persons" in text(dp.dp_cov("~ x + y", panel(), person="id", **words))
+
+
+def test_saved_means_of_persons_are_the_same(tmp_path):
+    fit = dp.dp_mean("y ~ g", panel(), codebook=BOOK, eps=10.0, person="id", rows=2)
+    fit.save(tmp_path / "fit.nc")
+    assert text(dp.load(tmp_path / "fit.nc")) == text(fit)

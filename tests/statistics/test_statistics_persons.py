@@ -1,0 +1,156 @@
+"""Parts of persons: against plain loops, and what all rows of one of them can change."""
+
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.cells import unbound_cells
+from dpmodels.design.rows import asked_of
+from dpmodels.formula.sides import grouping, measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.inference.means import GroupMoments
+from dpmodels.inference.ratios import Noise
+from dpmodels.privacy import Adjacency
+from dpmodels.statistics.counts import counts, shares
+
+BOOK = dp.codebook(g=["u", "v", "w"], y=(-2, 6))
+WHOLE = 2**30
+MEAN = Adjacency("replace", "mean", "id")
+THREE = Adjacency("replace", 3, "id")
+FEWER = Adjacency("add-remove", "mean", "id")
+# Of a number of which 2**30 steps are its range, and of parts that are rounded down.
+NEAR = 40
+
+
+def table(neighbours, *, grouped=True):
+    g, y = (sides(f"~ {name}", BOOK).right[0] for name in ("g", "y"))
+    factors = (grouping(g),) if grouped else ()
+    clustered = grouped or not neighbours.counts_persons
+    return Tally(factors, measured(y), 2, clustered)
+
+
+def counted(data, neighbours, *, grouped=True, whole=WHOLE):
+    own = unbound_cells("y ~ g", BOOK, (table(neighbours, grouped=grouped),))
+    asked = own.among(lambda terms: asked_of(terms, neighbours, None))
+    return counts(asked.bind(data), whole, count_public=neighbours.n_public).cross()
+
+
+def panel(persons, seed, most=3):
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(persons), rng.integers(1, most + 1, persons))
+    rows = {
+        "id": ids,
+        "g": rng.choice(["u", "v", "w", "elsewhere"], len(ids), p=[0.4, 0.3, 0.2, 0.1]),
+        "y": rng.uniform(-3, 7, len(ids)),
+    }
+    rows["y"][::7] = np.nan
+    return rows
+
+
+def by_loops(data, neighbours):
+    """The parts in units of persons, as the docstring of the module states them."""
+    found = np.zeros((3, 5))
+    ids, g, y = (np.asarray(data[name]) for name in ("id", "g", "y"))
+    complete = np.isin(g, ["u", "v", "w"]) & ~np.isnan(y)
+    t = np.clip((y + 2) / 8, 0, 1)
+    for person in np.unique(ids):
+        own = complete & (ids == person)
+        among = own.sum() if neighbours.counts_persons else neighbours.places
+        for cell, level in enumerate(["u", "v", "w"]):
+            here = own & (g == level)
+            if here.any():
+                c, m = here.sum() / among, t[here].mean()
+                parts = [c * (1 - m) ** 2, 2 * c * m * (1 - m), c * m**2]
+                found[cell] += c * np.array([*parts, (1 - c) * (1 - m), (1 - c) * m])
+    return found
+
+
+@pytest.mark.parametrize("neighbours", [MEAN, THREE, FEWER])
+def test_parts_are_those_of_plain_loops(neighbours):
+    data = panel(60, 1)
+    exact, rows = counted(data, neighbours)
+    unit = WHOLE * neighbours.places
+    assert exact[:-1].reshape(3, 5) / unit == pytest.approx(by_loops(data, neighbours), abs=1e-6)
+    assert sum(exact) == rows * WHOLE
+    assert rows == 60 * neighbours.places or not neighbours.n_public
+
+
+def test_parts_do_not_depend_on_the_order_or_the_chunks_of_rows(tmp_path):
+    data = panel(500, 2, most=9)
+    order = np.random.default_rng(3).permutation(len(data["y"]))
+    mixed = {name: own[order] for name, own in data.items()}
+    assert counted(data, MEAN)[0].tolist() == counted(mixed, MEAN)[0].tolist()
+
+
+@pytest.mark.parametrize("neighbours", [MEAN, THREE, FEWER, Adjacency("add-remove", 3, "id")])
+def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours):
+    """Brute force: a person with no, few or many rows anywhere instead of another, or of none."""
+    rng = np.random.default_rng(4)
+    rest, unit = panel(12, 5), WHOLE * neighbours.places
+    changed = 2 if neighbours.n_public else 1
+    for _ in range(60):
+        tables = []
+        for side in range(2):
+            size = 0 if side and not neighbours.n_public else int(rng.integers(1, 90))
+            own = {
+                "id": np.full(size, 99),
+                "g": rng.choice(["u", "v", "w", "x"], size, p=rng.dirichlet([0.3] * 4)),
+                "y": rng.choice([-2.0, 6.0, np.nan, rng.uniform(-2, 6)], size),
+            }
+            tables.append({name: np.concatenate([rest[name], own[name]]) for name in rest})
+        one, other = (counted(data, neighbours)[0] for data in tables)
+        moved = [int(step) for step in one - other]
+        assert sum(map(abs, moved)) <= changed * unit
+        assert sum(step**2 for step in moved) <= changed * unit**2
+
+
+def test_rows_of_persons_with_one_each_are_the_rows():
+    rng = np.random.default_rng(6)
+    data = {"id": np.arange(200), "g": rng.choice(["u", "v"], 200), "y": rng.uniform(-2, 6, 200)}
+    exact, _ = counted(data, MEAN, grouped=False)
+    plain = shares((data["y"] + 2) / 8, 2, WHOLE * 60).sum(axis=1)
+    assert len(exact) == 4
+    # Places are rounded to 2**-30, parts are in units of 60 * 2**30: 200 roundings of both.
+    assert [int(own) for own in exact[:3]] == pytest.approx(plain.tolist(), abs=200 * 130)
+    several, _ = counted(data, MEAN)
+    assert several[:-1].reshape(3, 5)[:, 3:].tolist() == [[0, 0]] * 3
+
+
+def test_units_of_many_places_are_not_lost():
+    """Products of 2**56 units with numbers of rows leave 64 bits; none is made or lost."""
+    many = Adjacency("replace", 2**16, "id")
+    rows = 999
+    data = {"id": np.zeros(rows), "g": ["u"] * 333 + ["v"] * 666, "y": np.full(rows, 1.0)}
+    exact, seen = counted(data, many, whole=2**40)
+    assert (seen, sum(exact)) == (2**16, 2**56)
+    # 333 places of 2**40 units in the first cell; the mean of its numbers is 3/8.
+    assert sum(exact[:5]) == 333 * 2**40
+    share = Fraction(333, 2**16)
+    assert abs(exact[2] - floor(333 * 2**40 * share * Fraction(9, 64))) < NEAR
+
+
+@pytest.mark.parametrize("neighbours", [MEAN, THREE])
+def test_the_sampling_error_of_a_mean_is_that_of_persons(neighbours):
+    """The sandwich of a ratio of sums over persons, as every textbook of surveys has it."""
+    data = panel(400, 7)
+    exact, _ = counted(data, neighbours)
+    parts = exact[:-1].reshape(3, 5).astype(float) / (WHOLE * neighbours.places)
+    moments = GroupMoments(parts, Noise("laplace", 1e-12, 0), clustered=True)
+    ids, g, y = (np.asarray(data[name]) for name in ("id", "g", "y"))
+    complete = np.isin(g, ["u", "v", "w"]) & ~np.isnan(y)
+    t = np.clip((y + 2) / 8, 0, 1)
+    own = np.bincount(ids[complete], minlength=400)
+    weight = complete / (np.maximum(own, 1)[ids] if neighbours.counts_persons else 3)
+    for cell, level in enumerate(["u", "v", "w"]):
+        here = weight * (g == level)
+        c, s = np.bincount(ids, here), np.bincount(ids, np.where(here > 0, here * t, 0))
+        mean = s.sum() / c.sum()
+        error = np.sqrt(((s - mean * c) ** 2).sum()) / c.sum()
+        persons = c.sum() ** 2 / (c**2).sum()
+        assert moments.means[cell] == pytest.approx(mean, abs=1e-7)
+        corrected = error * np.sqrt(persons / (persons - 1))
+        assert moments.mean_sampling_sd[cell] == pytest.approx(corrected, rel=1e-5)
+        assert moments.independent[cell] == pytest.approx(persons, rel=1e-5)
