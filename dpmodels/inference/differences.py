@@ -73,9 +73,7 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
 
     The difference is taken to first order in the noise, good where rows are many times the noise of
     their number, which is what `told` asks; variances are not pooled, and their degrees of freedom
-    are Welch's [1]_. Persons with rows in both groups make the two means depend on each other; the
-    covariance of their shares C, D and means of the two is at most half of ``C D ((t - r)² +
-    (u - s)²)``, and ``D <= 1 - C``, which is bought.
+    are Welch's [1]_.
 
     .. [1] Welch, B. L. (1947). "The generalization of 'Student's' problem when several different
        population variances are involved." Biometrika 34, 28-35.
@@ -87,8 +85,7 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
     own = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(own)
     variances = moments.mean_sampling_sd**2
-    both = moments.shared.sum() / divisor.prod() if len(means) == 2 else 0.0
-    sampling = float(np.sqrt(variances.sum() + both))
+    sampling = float(np.sqrt(variances.sum() + _together(moments, divisor)))
     shares = (variances**2 / np.maximum(moments.independent - 1, 1.0)).sum()
     freedom = float(sampling**4 / shares) if shares > 0 else np.inf
     return Difference(
@@ -100,3 +97,18 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
         weights=weights,
         part_sd=moments.noise.sd,
     )
+
+
+def _together(moments: GroupMoments, rows: Floats) -> float:
+    """Return at most what persons with rows in both of two groups add to the variance.
+
+    Twice the covariance of the means r and q is that of sums over persons of ``C (t - r)`` and
+    ``D (u - q)``, C and D a person's shares of the groups, over the numbers of `rows`: as ``D <= 1
+    - C`` no more than the sum of ``C (1 - C)(t - r)²`` and ``D (1 - D)(u - q)²``, which
+    :attr:`GroupMoments.shared` bounds; nor, by Cauchy and Schwarz, than twice the product of the
+    standard deviations.
+    """
+    if len(rows) < 2:
+        return 0.0
+    most = 2 * float(np.nan_to_num(moments.mean_sampling_sd).prod())
+    return min(float(moments.shared.sum() / rows.prod()), most)

@@ -56,8 +56,8 @@ def _kin(of: tuple[Adjacency, bool]) -> str:
             "A person counts as one observation, whose sampling error is taken for that of one of "
             "its rows: no interval is too short for it, most are longer than need be."
         )
-    several = f"Any {own.places} rows may be one person's and"
+    kin = "Rows of a person" if own.person else f"Any {own.places} rows"
     return (
-        f"{'Rows of a person may be' if own.person else several} alike: sampling errors allow for {own.places} times the variance that "
+        f"{kin} may be alike: sampling errors allow for {own.places} times the variance that "
         "independent rows have, so that no interval is too short for it."
     )
