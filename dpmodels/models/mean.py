@@ -75,6 +75,13 @@ def dp_mean(
     declared levels and all of them are shown; under ``"replace"`` a row may
     change its group, which the noise covers.
 
+    Of persons, ``person="id"``, each is one observation: with ``rows="mean"`` the
+    mean of all its complete rows in a group, weighted by the share of them that
+    is there, so that the estimate is of the mean over persons; with ``rows=4``
+    each of at most four rows counts once. Errors are clustered by person: those
+    of a ratio of sums over persons. Where groups, or how many rows a person has,
+    may differ within it, two more parts a group are bought for them.
+
     Noise is in proportion to the range. ``"rounds"`` counts the rows by public
     cells of it, all groups together, and holds the numbers in a range that the
     noisy counts tell of, wide enough for a tail they may hide. The table names

@@ -70,7 +70,9 @@ def dp_ttest(
 
     Notes
     -----
-    The release is that of :func:`dp_mean`. Variances are not taken as equal;
+    The release is that of :func:`dp_mean`, with errors clustered by person where
+    persons are named; those with rows in both groups can make the standard error
+    larger than need be, never smaller. Variances are not taken as equal;
     the law of the statistic is that of the noise and a sampling error with
     Welch's degrees of freedom together. A p-value is not below 1e-9.
 

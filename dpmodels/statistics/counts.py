@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpmodels.design.cells import PrivateCells, in_blocks
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.persons import PersonSums, by_person
+from dpmodels.statistics.person_parts import PersonSums, by_person
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
@@ -24,7 +24,7 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     incomplete rows. Every row adds `whole` units, at most ``2**40``, to each table; they are the
     same for any chunking or order. For means of persons the rows of each are added up first, and
     the person adds as many units as all its places have: see
-    :mod:`dpmodels.statistics.persons`.
+    :mod:`dpmodels.statistics.person_parts`.
     """
     neighbours = private.neighbours
     gathered = [by_person(own, neighbours) for own in private.tallies]
