@@ -22,8 +22,8 @@ class GroupMoments:
 
     Of noisy Bernstein parts of the rows, shape (groups, degree + 1). Those of persons who may be in
     several groups are `clustered`: five, those of degree 2 and two more, see
-    :mod:`dpmodels.statistics.person_parts`. A group's mean is then the ratio of sums of persons, with
-    the sampling variance that persons give it, and a person counts by its share of the group.
+    :mod:`dpmodels.statistics.person_parts`. A group's mean is then the ratio of sums of persons,
+    with the sampling variance that persons give it, and a person counts by its share of the group.
 
     Whatever is lost in its noise is nan: no group of fewer rows than `TOLD` times the noise of
     their number has a mean.
