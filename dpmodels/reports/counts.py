@@ -40,7 +40,11 @@ def _counts_report(
     return Report(
         title=title,
         facts=(
-            *described_header(fit.call, fit.release, complete_text(fit.release, fit.ncomplete, sd)),
+            *described_header(
+                fit.call,
+                fit.release,
+                complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency)),
+            ),
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmodels.report import Fact, Report, Row, Section, hundredth, signif, uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     SEE,
     SHOWN_VARIABLES,
@@ -45,7 +46,9 @@ def cov_report(fit: CovResult) -> Report:
 
 def _facts(fit: CovResult) -> tuple[Fact, ...]:
     """Return the header of a report on released moments."""
-    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
+    complete = complete_rows(
+        fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+    )
     own = moments_header(fit.call, fit.release, complete)
     return (*own, ("Denoised", _denoised(fit)))
 

@@ -87,7 +87,9 @@ def _report(
         title=title if facts.factors else title.removesuffix("s"),
         facts=(
             *described_header(
-                fit.call, fit.release, complete_text(fit.release, complete, sd, capped=True)
+                fit.call,
+                fit.release,
+                complete_text(complete, sd, fit.release.rows, counted_as(fit.release.adjacency)),
             ),
             ("Variable", facts.measured),
         ),

@@ -14,7 +14,7 @@ from dpmodels.released import (
     release_facts,
 )
 from dpmodels.report import Fact, count, signif
-from dpmodels.reports.counted import counted_as, counted_notes, observations
+from dpmodels.reports.counted import counted_notes, observations
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.legend import words
 
@@ -94,20 +94,19 @@ def row_norm(call: MomentsCall | CoefficientsCall, release: AnyRelease | None = 
     return f"{signif(call.row_norm, 3)} ({why})"
 
 
-def complete_rows(release: AnyRelease, ncomplete: float, sd: float, *, capped: bool = False) -> str:
-    """Say how many rows are complete, as far as it is known; `capped` if no more than there are."""
-    noise, what = f"noise sd {signif(sd, 2)}", counted_as(release.adjacency)
-    if capped and release.rows is not None and round(ncomplete) > release.rows:
-        return f"{count(release.rows)} {what} ({noise}; released {count(ncomplete)})"
+def complete_rows(ncomplete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
+    """Say how many rows are complete, as far as it is known: of `rows`, where that is public."""
+    noise = f"noise sd {signif(sd, 2)}"
+    if rows is not None and round(ncomplete) > rows:
+        return f"{count(rows)} {what} ({noise}; released {count(ncomplete)})"
     return f"{count(ncomplete)} {what} ({noise})"
 
 
-def complete_text(release: AnyRelease, complete: float, sd: float, *, capped: bool = False) -> str:
+def complete_text(complete: float, sd: float, rows: int | None = None, what: str = "rows") -> str:
     """Say how many rows are complete, where that is told from none."""
     if complete < TOLD * sd:
-        what = counted_as(release.adjacency)
         return f"not told from 0 {what} (noise sd {signif(sd, 2)})"
-    return complete_rows(release, complete, sd, capped=capped)
+    return complete_rows(complete, sd, rows, what)
 
 
 def closing(

@@ -9,6 +9,7 @@ import numpy as np
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import SEE, about, closing, complete_rows, moments_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.lm import LMResult
@@ -34,7 +35,9 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
     weighted = fit.model.weights
     complete = "not counted (weights)"
     if not weighted:
-        complete = complete_rows(fit.release, fit.nobs, fit.release.noise.count)
+        complete = complete_rows(
+            fit.nobs, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+        )
     own = moments_header(fit.call, fit.release, complete)
     kept = tuple((label, value) for label, value in own if label != "Variables")
     statistic, slopes, chance = fit.linear.slopes_test()

@@ -19,6 +19,7 @@ from dpmodels.report import (
     signif_uncertain,
     uncertain,
 )
+from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
     SEE,
     SHOWN_COMPONENTS,
@@ -62,7 +63,9 @@ def pca_report(fit: PCAResult) -> Report:
 
 
 def _facts(fit: PCAResult) -> tuple[Fact, ...]:
-    complete = complete_rows(fit.release, fit.ncomplete, fit.release.noise.count)
+    complete = complete_rows(
+        fit.ncomplete, fit.release.noise.count, what=counted_as(fit.release.adjacency)
+    )
     return (*moments_header(fit.call, fit.release, complete), ("Variance", _total(fit)))
 
 
@@ -262,7 +265,9 @@ def subspace_report(fit: SubspaceResult) -> Report:
 def _subspace_facts(fit: SubspaceResult) -> tuple[Fact, ...]:
     complete = "not released"
     if fit.bought:
-        complete = complete_rows(fit.release, fit.ncomplete, fit.release.variance_sd)
+        complete = complete_rows(
+            fit.ncomplete, fit.release.variance_sd, what=counted_as(fit.release.adjacency)
+        )
     return moments_header(fit.call, fit.release, complete)
 
 

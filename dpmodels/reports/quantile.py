@@ -29,8 +29,8 @@ def quantile_report(fit: QuantileResult) -> Report:
     """Lay out quantiles as a table of strings."""
     facts = fit.call.tables[0]
     sd = float(np.linalg.norm(fit.count_noise_sd))
-    complete = complete_text(fit.release, float(fit.counts.sum()), sd, capped=True)
     what = counted_as(fit.release.adjacency)
+    complete = complete_text(float(fit.counts.sum()), sd, fit.release.rows, what)
     return Report(
         title="Private quantiles",
         facts=(

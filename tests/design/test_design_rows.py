@@ -46,7 +46,7 @@ def of_design(data, rows=None, **words):
 
 def of_cells(data, rows=None, **words):
     both = sides("x ~ g", BOOK)
-    tally = Tally((both.groups[0],), both.described[0], 2)
+    tally = Tally((both.groups[0],), both.described[0], 4)
     own = private_cells(both.text, data, both.codebook, (tally,))
     if rows is not None:
         own = own.among(among(rows, **words)).bind(data)
