@@ -19,9 +19,10 @@ With S = C t the sums over persons give those of C, of S and of ``(S - r C)²`` 
 from __future__ import annotations
 
 from math import comb
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design.cells import in_cells
 from dpmodels.design.rows import Part
@@ -31,9 +32,11 @@ from dpmodels.typing import Floats, Integers
 
 # Steps of a number's place in its range: sums of 2**31 of them fit.
 STEPS: Final = 2**30
-# Rows that wait to be added, and halves of parts that float64 adds exactly: choices.
-_WAITING: Final = 2**20
+# Rows that wait to be added: a choice.
+_WAITING: Final = 2**21
+# Halves of parts, of which float64 adds so many exactly.
 _HALF: Final = 32
+_BLOCK: Final = 2**20
 
 
 class PersonSums:
@@ -42,60 +45,77 @@ class PersonSums:
     Exact, and the same for any order of the rows. Nothing of it is shown.
     """
 
-    __slots__ = ("_keys", "_neighbours", "_tally", "_values", "_waiting")
+    __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally", "_waiting")
 
     def __init__(self, tally: Tally, neighbours: Adjacency) -> None:
         self._tally = tally
         self._neighbours = neighbours
-        self._keys = np.zeros(0, dtype=np.int64)
-        self._values = np.zeros((2, 0), dtype=np.int64)
+        # By person and cell, sorted.
+        self._keys, self._rows, self._steps = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self._waiting: list[tuple[Integers, Integers]] = []
 
     def __repr__(self) -> str:
         return "<PersonSums, not shown>"
 
     def add(self, part: Part) -> None:
-        """Add the complete rows of persons that count; of `rows` a person those that have a place.
+        """Add the complete rows that take places.
 
-        Of persons whose rows all count each has the same share.
+        Where all rows of a person count, each has the same share of its weight; of a person with
+        more rows than places those that take one.
         """
         assert part.persons is not None
         assert part.places is not None
         placed = in_cells(self._tally, part.columns, part.counted)
         assert placed.positions is not None
-        there = (placed.cells >= 0) & (part.persons >= 0)
-        if not self._neighbours.counts_persons:
-            there &= part.places > 0
+        there = np.flatnonzero((placed.cells >= 0) & (part.persons >= 0) & (part.places > 0))
         keys = part.persons[there] * self._tally.cells + placed.cells[there]
         steps = np.rint(placed.positions[there] * STEPS).astype(np.int64)
-        self._waiting.append((keys, np.stack([np.ones_like(steps), steps])))
-        if sum(len(own) for own, _ in self._waiting) > max(_WAITING, len(self._keys)):
+        self._waiting.append((keys, steps))
+        if sum(len(own) for own, _ in self._waiting) > _WAITING:
             self._settle()
 
     def _settle(self) -> None:
-        """Add up what waits."""
-        keys = np.concatenate([self._keys, *(own for own, _ in self._waiting)])
-        values = np.concatenate([self._values, *(own for _, own in self._waiting)], axis=1)
+        """Add what waits to what is there."""
+        keys, steps = (np.concatenate(own) for own in zip(*self._waiting, strict=True))
         self._waiting.clear()
-        order = np.argsort(keys, kind="stable")
-        starts = _starts(keys[order])
-        self._keys = keys[order][starts]
-        self._values = np.add.reduceat(values[:, order], starts, axis=1) if len(starts) else values
+        order = np.argsort(keys)
+        keys = keys[order]
+        starts = _starts(keys)
+        rows = np.diff(np.append(starts, len(keys)))
+        steps = np.add.reduceat(steps[order], starts) if len(starts) else steps
+        keys = keys[starts]
+        new = keys[~np.isin(keys, self._keys, assume_unique=True)]
+        if len(new):
+            at = np.searchsorted(self._keys, new)
+            self._keys = np.insert(self._keys, at, new)
+            self._rows, self._steps = (np.insert(own, at, 0) for own in (self._rows, self._steps))
+        at = np.searchsorted(self._keys, keys)
+        self._rows[at] += rows
+        self._steps[at] += steps
 
-    def parts(self, units: int) -> Integers:
+    def parts(self, units: int) -> NDArray[Any]:
         """Return the sums over persons, of whom each has so many units, shape (cells, parts).
 
-        Python integers. `units` is at most ``2**56``.
+        Python integers; `units` is at most ``2**56``.
         """
-        self._settle()
-        (rows, sums), cells = self._values, self._keys % self._tally.cells
-        whole = self._shared_by(rows)
-        own = _share(np.full(len(rows), units), rows, whole)
-        places = sums / (rows * float(STEPS))
-        together = _share(own, rows, whole)
+        if self._waiting:
+            self._settle()
+        whole = self._shared_by(self._rows)
+        total: NDArray[Any] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
+        for at in range(0, len(whole), _BLOCK):
+            total = total + self._block(slice(at, at + _BLOCK), whole, units)
+        return total
+
+    def _block(self, here: slice, whole: Integers, units: int) -> NDArray[Any]:
+        """Return the sums over some persons and cells."""
+        rows, among = self._rows[here], whole[here]
+        own = _share(np.full(len(rows), units), rows, among)
+        places = self._steps[here] / (rows * float(STEPS))
+        together = _share(own, rows, among)
         found = _divided(places, 2, together)
         if self._tally.clustered:
             found = np.vstack([found, _divided(places, 1, own - together)])
+        cells = self._keys[here] % self._tally.cells
         return np.stack([_summed(cells, one, self._tally.cells) for one in found], axis=1)
 
     def _shared_by(self, rows: Integers) -> Integers:
@@ -136,12 +156,8 @@ def _divided(positions: Floats, degree: int, units: Integers) -> Integers:
     return np.stack([*parts, left])
 
 
-def _summed(cells: Integers, parts: Integers, size: int) -> Integers:
-    """Add parts by cell as Python integers."""
-    total = np.zeros(size, dtype=object)
-    for at in range(0, len(cells), _WAITING):
-        here = slice(at, at + _WAITING)
-        halves = parts[here] >> _HALF, parts[here] & (2**_HALF - 1)
-        high, low = (np.bincount(cells[here], own, size).astype(np.int64) for own in halves)
-        total = total + (high.astype(object) << _HALF) + low.astype(object)
-    return total
+def _summed(cells: Integers, parts: Integers, size: int) -> NDArray[Any]:
+    """Add parts by cell, of a block, as Python integers."""
+    halves = parts >> _HALF, parts & (2**_HALF - 1)
+    high, low = (np.bincount(cells, own, size).astype(np.int64) for own in halves)
+    return np.asarray((high.astype(object) << _HALF) + low.astype(object))
