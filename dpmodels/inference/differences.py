@@ -84,8 +84,8 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
     divisor = np.where(moments.told, moments.counts, 1.0)
     own = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(own)
-    variances = moments.mean_sampling_sd**2
-    sampling = float(np.sqrt(variances.sum() + _together(moments, divisor)))
+    variances = moments.joint_sampling_sd**2
+    sampling = float(np.sqrt(variances.sum()))
     shares = (variances**2 / np.maximum(moments.independent - 1, 1.0)).sum()
     freedom = float(sampling**4 / shares) if shares > 0 else np.inf
     return Difference(
@@ -97,18 +97,3 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
         weights=weights,
         part_sd=moments.noise.sd,
     )
-
-
-def _together(moments: GroupMoments, rows: Floats) -> float:
-    """Return at most what persons with rows in both of two groups add to the variance.
-
-    Twice the covariance of the means r and q is that of sums over persons of ``C (t - r)`` and
-    ``D (u - q)``, C and D a person's shares of the groups, over the numbers of `rows`: as ``D <= 1
-    - C`` no more than the sum of ``C (1 - C)(t - r)²`` and ``D (1 - D)(u - q)²``, which
-    :attr:`GroupMoments.shared` bounds; nor, by Cauchy and Schwarz, than twice the product of the
-    standard deviations.
-    """
-    if len(rows) < 2:
-        return 0.0
-    most = 2 * float(np.nan_to_num(moments.mean_sampling_sd).prod())
-    return min(float(moments.shared.sum() / rows.prod()), most)

@@ -12,7 +12,6 @@ from scipy.special import fdtrc
 from dpmodels.inference.differences import SMALLEST, difference
 from dpmodels.inference.independence import EXCESS
 from dpmodels.inference.means import GroupMoments
-from dpmodels.postprocess.power_sums import power_weights
 from dpmodels.typing import Floats
 
 # A choice: the test solves a system of so many equations.
@@ -65,7 +64,7 @@ def equal_means(moments: GroupMoments) -> EqualMeans:
 
 def _several(moments: GroupMoments, told: NDArray[np.intp]) -> EqualMeans:
     drawn = _drawn(moments)[told]
-    means, sampling = moments.means[told], moments.mean_sampling_sd[told] ** 2
+    means, sampling = moments.means[told], moments.joint_sampling_sd[told] ** 2
     covariance = np.diag(sampling) + drawn @ drawn.T
     contrasts = np.column_stack([np.eye(len(told) - 1), -np.ones(len(told) - 1)])
     values, vectors = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
@@ -77,7 +76,7 @@ def _several(moments: GroupMoments, told: NDArray[np.intp]) -> EqualMeans:
     spread = np.diag(covariance)
     weights = 1 / np.maximum(spread, 1e-300)
     unsure = (1 - weights / weights.sum()) ** 2 * (sampling * weights) ** 2
-    lacking = float((unsure / np.maximum(moments.counts[told] - 1, 1.0)).sum())
+    lacking = float((unsure / np.maximum(moments.independent[told] - 1, 1.0)).sum())
     groups = len(told)
     statistic /= 1 + 2 * (groups - 2) / (groups**2 - 1) * lacking
     freedom = (groups**2 - 1) / (3 * lacking) if lacking > 0 else 1e9
@@ -89,7 +88,7 @@ def _drawn(moments: GroupMoments) -> Floats:
     """Return what independent noise variables do to each mean, to first order, by row."""
     groups, size = moments.parts.shape
     divisor = np.where(moments.told, moments.counts, 1.0)
-    score = power_weights(moments.degree, 1) - np.nan_to_num(moments.means)[:, None]
+    score = moments.weights - np.nan_to_num(moments.means)[:, None]
     own = np.zeros((groups, groups, size))
     own[range(groups), range(groups)] = score / divisor[:, None]
     return np.asarray(moments.noise.sd * moments.noise.weights(own.reshape(groups, -1)))

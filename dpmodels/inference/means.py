@@ -14,6 +14,8 @@ from dpmodels.postprocess.power_sums import central_weights, power_weights
 from dpmodels.typing import Floats
 
 Interval = tuple[Floats, Floats]
+# Where each of five parts of persons counts among the three of rows.
+_WHERE = (0, 1, 2, 0, 2)
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,14 @@ class GroupMoments:
 
     @cached_property
     def together(self) -> GroupMoments:
-        """The moments of all groups as one."""
-        groups, parts = self.parts.shape
-        noise = self.noise._replace(added=tuple(range(parts)) * groups)
-        return replace(self, parts=self.parts.sum(axis=0, keepdims=True), noise=noise)
+        """The moments of all groups as one, of which persons may have been in several.
+
+        Their sampling error is as for :attr:`joint_sampling_sd`.
+        """
+        summed = self._apart.sum(axis=0, keepdims=True)
+        own = _WHERE if self.clustered else range(self.parts.shape[1])
+        noise = self.noise._replace(added=tuple(own) * len(self.parts))
+        return replace(self, parts=summed, noise=noise, clustered=False)
 
     @cached_property
     def count_sd(self) -> float:
@@ -99,6 +105,22 @@ class GroupMoments:
         return np.asarray(np.sqrt(self.variances / (self._divisor * self._alone)))
 
     @cached_property
+    def joint_sampling_sd(self) -> Floats:
+        """Sampling standard deviations that hold of any sum of the groups' means.
+
+        As if groups were independent, the sum varies no more: of rows they are. Of a person with
+        shares C of the groups, ``Σ C <= 1``, and distances d from their means the square of ``Σ x C
+        d`` is at most ``Σ x² C d²``, and at most k times ``Σ x² (C d)²`` for k groups. And ``C d²``
+        is at most ``(C d)²`` and ``C (1 - C)`` times ``(1 - t) r² + t (1 - r)²``, as squares are
+        convex, which is what its last two parts make if they count as the ends of the range.
+        """
+        own = self.mean_sampling_sd
+        if not self.clustered:
+            return own
+        apart = replace(self, parts=self._apart, clustered=False).mean_sampling_sd
+        return np.asarray(np.fmin(apart, own * np.sqrt(len(own))))
+
+    @cached_property
     def variance_sampling_sd(self) -> Floats:
         """Sampling standard deviation of the variances, from fourth moments; degree 4."""
         return np.asarray(np.sqrt(self._square_spread / self._divisor))
@@ -142,6 +164,14 @@ class GroupMoments:
 
     # ---- sums -------------------------------------------------------------------------
 
+    @property
+    def _apart(self) -> Floats:
+        """Parts of degree 2, the last two of persons counted as the ends of the range."""
+        if not self.clustered:
+            return self.parts
+        first, none = self.parts[:, :3], np.zeros(len(self.parts))
+        return first + np.stack([self.parts[:, 3], none, self.parts[:, 4]], axis=1)
+
     @cached_property
     def _divisor(self) -> Floats:
         return np.where(self.told, self.counts, np.nan)
@@ -176,18 +206,6 @@ class GroupMoments:
         own = central_weights(self.degree, power, np.nan_to_num(self.means))
         none = np.zeros((len(own), self.parts.shape[1] - own.shape[1]))
         return np.hstack([own, none])
-
-    @property
-    def shared(self) -> Floats:
-        """Bounds on the part of the score's variance that persons in several groups have.
-
-        Of a person with the share C and mean t of a group it is at most ``C (1 - C)(t - r)²``, and
-        that ``C (1 - C)`` times ``(1 - t) r² + t (1 - r)²``, as squares are convex.
-        """
-        r = np.nan_to_num(self.means)
-        both = np.stack([r**2, (1 - r) ** 2], axis=1)
-        extra = self.parts[:, 3:] if self.clustered else np.zeros_like(both)
-        return np.asarray(np.maximum((both * extra).sum(axis=1), 0.0))
 
     def _ratio(self, weights: Floats) -> Floats:
         return np.asarray((weights * self.parts).sum(axis=1) / self._divisor)

@@ -62,7 +62,9 @@ def _variable(
     """Head the lines of a variable with its name."""
     own = fit[name]
     lines = _mean_lines(own) if isinstance(own, MeanResult) else _level_lines(own)
-    title = name if isinstance(own, MeanResult) else f"{name}, {counted_as(fit.release.adjacency)} (%)"
+    title = (
+        name if isinstance(own, MeanResult) else f"{name}, {counted_as(fit.release.adjacency)} (%)"
+    )
     return [
         Row(title, (*blank, *test), heading=True, about=about(fit.call, name)),
         *(Row(label, (*_shown(cells), *[""] * len(test)), indent=1) for label, cells in lines),

@@ -142,3 +142,23 @@ def test_saved_means_of_persons_are_the_same(tmp_path):
     fit = dp.dp_mean("y ~ g", panel(), codebook=BOOK, eps=10.0, person="id", rows=2)
     fit.save(tmp_path / "fit.nc")
     assert text(dp.load(tmp_path / "fit.nc")) == text(fit)
+
+
+def test_persons_in_several_groups_do_not_shorten_tests_and_sums_of_groups():
+    """Rows of one person in three groups, all alike: as exact sums over persons have it."""
+    rng = np.random.default_rng(4)
+    shares, value = rng.dirichlet([1.0] * 3, 600).T, rng.uniform(size=600)
+    bernstein = [(1 - value) ** 2, 2 * value * (1 - value), value**2]
+    parts = [
+        [(c * c * part).sum() for part in bernstein]
+        + [(c * (1 - c) * part).sum() for part in (1 - value, value)]
+        for c in shares
+    ]
+    moments = GroupMoments(np.array(parts), Noise("laplace", 1e-12, 0), clustered=True)
+    scores = shares * (value - moments.means[:, None])
+    for combined in rng.normal(size=(50, 3)):
+        exact = ((combined / moments.counts @ scores) ** 2).sum()
+        assert exact <= (combined**2 * moments.joint_sampling_sd**2).sum()
+    assert moments.together.means[0] == pytest.approx(value.mean())
+    assert moments.together.mean_sampling_sd[0] >= value.std() / math.sqrt(600)
+    assert moments.together.noise.added == (0, 1, 2, 0, 2) * 3

@@ -26,7 +26,7 @@ NEAR = 40
 
 
 def table(neighbours, *, grouped=True):
-    g, y = (sides(f"~ {name}", BOOK).right[0] for name in ("g", "y"))
+    g, y = (sides(f"~ {name}", BOOK).described[0] for name in ("g", "y"))
     factors = (grouping(g),) if grouped else ()
     clustered = grouped or not neighbours.counts_persons
     return Tally(factors, measured(y), 2, clustered)
