@@ -159,8 +159,6 @@ def _notes(fit: OverviewResult, *, lost: bool) -> list[str]:
             "what was released for the groups, at no further cost, with its noise counted in; not "
             "adjusted for their number."
         )
-        if fit.release.adjacency.places > 1:
-            notes.append("p-values take rows as independent, which those of one person are not.")
     notes += more(SHOWN_GROUPS, fit.groups.cells, "groups", "tidy()")
     notes.append(
         "Digits of means end where noise begins. fit[variable] has the errors and intervals of "
