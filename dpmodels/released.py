@@ -94,12 +94,6 @@ class Released:
     # Fields that the first version had not: no digest is of them where they are None.
     later: ClassVar[frozenset[str]] = frozenset({"subset"})
 
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows where that is public; of persons with some rows each their most is."""
-        own = self.adjacency
-        return self.rows if own.person is None or own.counts_persons else None
-
 
 @dataclass(frozen=True)
 class Ball:

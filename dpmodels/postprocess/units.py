@@ -20,8 +20,10 @@ from typing import Any, Final
 from dpmodels.released import (
     AnyRelease,
     BoughtCurvature,
+    CellsRelease,
     CoefficientsRelease,
     CountsRelease,
+    LevelsRelease,
     Meat,
     MomentNoise,
     MomentsRelease,
@@ -44,6 +46,8 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
         case CoefficientsRelease(curvature=curvature):
             more = {"curvature": _curvature(curvature, places)}
+        case CellsRelease(noise_sds=(first, second)):
+            more = {"noise_sds": (first / places, second / places)}
     rows = None if release.rows is None else release.rows // places
     own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
     return own
@@ -56,6 +60,9 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
+    CellsRelease: ("values",),
+    # Whole numbers, whose noise has steps of one place: its result divides them.
+    LevelsRelease: (),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat"),
 }

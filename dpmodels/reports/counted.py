@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from dpmodels.privacy import Adjacency
-from dpmodels.released import AnyRelease, CoefficientsRelease, SubspaceRelease
+from dpmodels.released import (
+    AnyRelease,
+    CellsRelease,
+    CoefficientsRelease,
+    LevelsRelease,
+    SubspaceRelease,
+)
 from dpmodels.report import count
 from dpmodels.results.call import AnyCall, DescribedCall
 
@@ -37,11 +43,12 @@ def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:
     """Return whether errors are of persons, for each table; nothing where there are no errors."""
     own = release.adjacency
-    if isinstance(call, DescribedCall):
-        tables = call.tables
-        return tuple((own, own.person is not None and table.degree == 2) for table in tables)
     bare = isinstance(release, CoefficientsRelease) and release.curvature is None
-    return () if bare or isinstance(release, SubspaceRelease) else ((own, False),)
+    if bare or isinstance(release, SubspaceRelease | CellsRelease | LevelsRelease):
+        return ()
+    tables = call.tables if isinstance(call, DescribedCall) else ()
+    exact = tuple(own.person is not None and table.degree == 2 for table in tables)
+    return tuple((own, one) for one in exact or (False,))
 
 
 def _kin(of: tuple[Adjacency, bool]) -> str:

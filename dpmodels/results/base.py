@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpmodels.arguments import share, whole
 from dpmodels.errors import NotAvailable, PrivacyError
-from dpmodels.privacy import ZCDP, ApproxDP
+from dpmodels.privacy import ZCDP, Adjacency, ApproxDP
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
 from dpmodels.writing import write_whole
@@ -84,7 +84,8 @@ class Result(Printed):
     @property
     def nobs(self) -> float:
         """Number of rows, or of persons who count as one each; nan where it is private."""
-        return float("nan") if self.release.nrows is None else float(self.release.nrows)
+        rows = public_rows(self.release)
+        return float("nan") if rows is None else float(rows)
 
     def summary(self) -> Summary:
         """Return the printed report, with the labels and units that the codebook has."""
@@ -172,6 +173,13 @@ class Result(Printed):
     def _line(self) -> dict[str, Any]:
         """Return what a one-row table says besides the release."""
         return {"nobs": self.nobs}
+
+
+def public_rows(release: Any) -> int | None:
+    """Return the number of rows, where it is public: of persons with some each, their most is."""
+    own: Adjacency = release.adjacency
+    rows: int | None = release.rows
+    return rows if own.person is None or own.counts_persons else None
 
 
 def release_row(release: Any) -> dict[str, Any]:

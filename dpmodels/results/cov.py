@@ -18,7 +18,7 @@ from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis, root_sd
-from dpmodels.results.base import Result, checked_ncomp, per_row
+from dpmodels.results.base import Result, checked_ncomp, per_row, public_rows
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.legend import labelled
 from dpmodels.results.pca import PCAResult
@@ -155,7 +155,8 @@ class CovResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        return self.release.nrows if self.release.nrows is not None else self.ncomplete
+        rows = public_rows(self.release)
+        return self.ncomplete if rows is None else rows
 
     @property
     def ncomplete(self) -> float:

@@ -12,6 +12,7 @@ from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.postprocess.totals import balanced
 from dpmodels.released import CountsRelease, QuantilesRelease
+from dpmodels.results.base import public_rows
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.typing import Floats
 
@@ -79,5 +80,5 @@ def described_line(
     release: CountsRelease | QuantilesRelease, complete: float, groups: int
 ) -> dict[str, Any]:
     """Return what a one-row table says of a description."""
-    rows = np.nan if release.nrows is None else release.nrows
+    rows = np.nan if public_rows(release) is None else public_rows(release)
     return {"nobs": rows, "ncomplete": complete, "ngroups": groups}

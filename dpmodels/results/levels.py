@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,14 +61,20 @@ class LevelsResult(Result):
 
     @property
     def counts(self) -> pd.Series[float]:
-        """Noisy numbers of rows by variable and level; each above the threshold."""
+        """Noisy numbers of rows, or persons, by variable and level; each above the threshold."""
         keys = [
             (name, level)
             for name, own in zip(self.names, self.release.levels, strict=True)
             for level in own
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["variable", "level"])
-        return pd.Series(self.release.values, index, name="count")
+        return pd.Series(self.release.values / self.unit, index, name="count")
+
+    @property
+    def unit(self) -> int:
+        """How many of the release's rows one is here: of persons the places they have."""
+        own = self.release.adjacency
+        return own.places if own.counts_persons else 1
 
     @property
     def codebook(self) -> Codebook:
@@ -102,12 +109,13 @@ class LevelsResult(Result):
             A public number, which no row has a part in.
         """
         own = share("probability", probability, ", such as 0.95")
-        return found_with(own, self.release.scale, self.release.most)
+        return math.ceil(found_with(own, self.release.scale, self.release.most) / self.unit)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release = self.release
         ends = count_interval(release.values, release.scale, release.most, level)
-        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.counts.index)
+        frame = pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.counts.index)
+        return frame / self.unit
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a level: its noisy count and a 95 % noise interval."""

@@ -18,7 +18,7 @@ from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square
 from dpmodels.released import MomentsRelease, release_facts
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Result, per_row
+from dpmodels.results.base import Result, per_row, public_rows
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.legend import labelled
@@ -143,12 +143,13 @@ class PCAResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
-        return self.release.nrows if self.release.nrows is not None else self._analysis.best.count
+        rows = public_rows(self.release)
+        return self._analysis.best.count if rows is None else rows
 
     @property
     def nobs_origin(self) -> str:
         """Where ``nobs`` comes from: ``"public"`` or ``"private, noise sd ..."``."""
-        if self.release.nrows is not None:
+        if public_rows(self.release) is not None:
             return "public"
         return f"private, noise sd {self.release.noise.count:.2g}"
 

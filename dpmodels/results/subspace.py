@@ -15,7 +15,7 @@ import xarray as xr
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.released import SubspaceRelease, release_facts
-from dpmodels.results.base import Refused, Result, per_row
+from dpmodels.results.base import Refused, Result, per_row, public_rows
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.pca import UNKNOWN_MATRIX, long_loadings
@@ -109,7 +109,8 @@ class SubspaceResult(Result):
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, else the bought one, else nan."""
-        return self.release.count if self.release.nrows is None else self.release.nrows
+        rows = public_rows(self.release)
+        return self.release.count if rows is None else rows
 
     @property
     def ncomplete(self) -> float:

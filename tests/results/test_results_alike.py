@@ -138,6 +138,21 @@ def test_delta_is_held_against_the_number_of_persons():
     assert "single persons" in text(dp.dp_cov("~ x + y", panel(), person="id", **words))
 
 
+def test_found_bounds_and_levels_count_persons(tmp_path):
+    words = {"eps": 50.0, "person": "id"}
+    data = panel()
+    levels = dp.dp_levels("~ h", data, delta=1e-6, **words)
+    assert levels.counts.sum() == pytest.approx(300, abs=5)
+    assert 1 <= levels.found_with() < 10
+    assert "Sampling errors" not in text(levels)
+    bounds = dp.dp_bounds("~ y", data, codebook=dp.codebook(y=(-400, 400)), **words)
+    assert bounds.found["y"].rows == pytest.approx(300, abs=5)
+    assert -6 <= bounds.params.lower.iloc[0] < bounds.params.upper.iloc[0] <= 6
+    for fit in (levels, bounds):
+        fit.save(tmp_path / "fit.nc", overwrite=True)
+        assert text(dp.load(tmp_path / "fit.nc")) == text(fit)
+
+
 def test_saved_means_of_persons_are_the_same(tmp_path):
     fit = dp.dp_mean("y ~ g", panel(), codebook=BOOK, eps=10.0, person="id", rows=2)
     fit.save(tmp_path / "fit.nc")
