@@ -91,7 +91,7 @@ def test_all_rows_of_one_person_move_the_parts_by_those_of_one_row(neighbours):
     rng = np.random.default_rng(4)
     rest, unit = panel(12, 5), WHOLE * neighbours.places
     changed = 2 if neighbours.n_public else 1
-    for _ in range(60):
+    for _ in range(40):
         tables = []
         for side in range(2):
             size = 0 if side and not neighbours.n_public else int(rng.integers(1, 90))
