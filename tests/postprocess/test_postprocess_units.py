@@ -16,7 +16,7 @@ ASKED = [
     (dp.dp_var, "y ~ g", {"mechanism": "geometric"}),
     (dp.dp_table, "~ g", {}),
     (dp.dp_quantile, "y ~ g", {}),
-    (dp.dp_lm, "y ~ x", {"mechanism": "moments"}),
+    (dp.dp_lm, "y ~ x", {"mechanism": "moments", "vcov": "iid"}),
     (dp.dp_lm, "y ~ x", {"vcov": "HC", "mechanism": "moments"}),
     (dp.dp_glm, "g ~ x", {}),
     (dp.dp_cov, "~ x + y", {"mechanism": "gauss"}),
