@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpmodels.privacy import Adjacency
-from dpmodels.released import AnyRelease, Ball, Released
+from dpmodels.released import AnyRelease, Ball, BoughtCurvature, Meat, Released
 
 
 def digest(release: AnyRelease) -> str:
@@ -48,7 +48,8 @@ def in_order(value: Any) -> list[str]:
     """
     every = {own.name for own in fields(Released)} if isinstance(value, Released) else set()
     order = sorted(fields(value), key=lambda own: (own.default is not MISSING, own.name in every))
-    later = value.later if isinstance(value, (Released, Ball, Adjacency)) else frozenset()
+    grown = (Released, Ball, Meat, BoughtCurvature, Adjacency)
+    later = value.later if isinstance(value, grown) else frozenset()
     names = [own.name for own in order]
     held = [
         at for at, name in enumerate(names) if name in later and getattr(value, name) is not None

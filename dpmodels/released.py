@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -124,20 +123,23 @@ class Ball:
 
 @dataclass(frozen=True)
 class Meat:
-    """Released squares of the rows' scores at released parameters, shape (parameters, parameters).
+    """Released squares of the scores of rows, or of persons, shape (parameters, parameters).
 
-    ``squares`` is their noisy sum in units of ``root``, R: a score is ``R s``, and ``R Rᵀ`` the
-    covariance of the sum of scores if all residuals had one variance, with the noise of the
-    moments. ``sd`` is the most that the noise of ``uᵀ squares u`` has for a standard deviation, u
-    of length 1; ``most`` the most that one row adds to that: longer scores were shortened.
-    ``share`` is the part of the budget that bought it.
+    ``squares`` is their noisy sum in units of ``root``, R: a score is ``R s``, and ``R Rᵀ`` about
+    the covariance of their sum, with the noise of the moments. ``sd`` is the most that the noise of
+    ``uᵀ squares u`` has for a standard deviation, u of length 1; ``most`` the most that one of them
+    adds: longer ones were shortened. ``share`` is the part of the budget that bought it, ``person``
+    by what column scores of rows, as often as each takes a place, were added before.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"person"})
 
     squares: Annotated[Bounded, "parameter", "parameter_"]
     root: Annotated[Bounded, "parameter", "parameter_"]
     sd: Amount
     most: Amount
     share: Amount
+    person: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,13 +214,17 @@ class BoughtCurvature:
     """Released matrices, shape (columns, columns), that intervals of coefficients are made from.
 
     The bread is the noisy sum of the curvatures of the rows' losses, the meat that of the squares
-    of their gradients; ``count`` and ``mean`` of the laws of their noise are nan.
+    of their gradients, added before by the column ``person`` if that is given, as often as each
+    takes a place; ``count`` and ``mean`` of the laws of their noise are nan.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"person"})
 
     bread: Annotated[Bounded, "column", "column_"]
     meat: Annotated[Bounded, "column", "column_"]
     bread_noise: MomentNoise
     meat_noise: MomentNoise
+    person: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,12 +395,3 @@ Release = MomentsRelease | SubspaceRelease
 AnyRelease = (
     Release | CoefficientsRelease | CountsRelease | QuantilesRelease | CellsRelease | LevelsRelease
 )
-
-
-def release_facts(release: AnyRelease) -> Mapping[str, str]:
-    """Return what every report says about a release."""
-    return {
-        "Guarantee": release.guarantee.describe(),
-        "Mechanism": f"{release.card.name} ({release.card.numerics})",
-        "Neighbours": release.adjacency.describe(),
-    }

@@ -1,17 +1,19 @@
 """What has crossed: terms that every release has, and digests that ledgers hold."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from dpmodels.digest import digest
+from dpmodels.digest import digest, in_order
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.privacy.events import LaplaceEvent
 from dpmodels.released import (
+    BoughtCurvature,
     Card,
     CoefficientsRelease,
     CountsRelease,
+    Meat,
     MomentNoise,
     MomentsRelease,
     Shared,
@@ -75,3 +77,12 @@ def test_a_digest_is_of_every_field(release):
 
 def _with(release, name, value):
     return type(release)(**{**vars(release), name: value})
+
+
+def test_scores_of_rows_have_the_digest_that_they_had_before_there_were_those_of_persons():
+    one = np.eye(2)
+    rows = Meat(one, one, 0.1, 0.2, 0.05)
+    assert in_order(rows) == ["squares", "root", "sd", "most", "share"]
+    assert in_order(replace(rows, person="id"))[-1] == "person"
+    noise = MomentNoise(np.nan, np.nan, 1.0, 1.0)
+    assert in_order(BoughtCurvature(one, one, noise, noise))[-1] == "meat_noise"

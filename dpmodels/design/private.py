@@ -136,27 +136,47 @@ class PrivateDesign:
         alone. What it returned and how many rows it saw come back in any order; `count_public`
         says whether progress may show how many there are.
         """
+
+        def counted(part: Part) -> list[tuple[Answer, int]]:
+            augmented = self._augmented(part, lattice)
+            return [
+                (multiplied(function(augmented[:, own]), times), times * size)
+                for own, size, times in placed(part.places, part.rows, lattice.block_rows)
+            ]
+
+        for results in self._mapped(counted, lattice, count_public):
+            yield from results
+
+    def by_person(
+        self, function: Callable[[Floats], Answer], lattice: Lattice, *, count_public: bool
+    ) -> Iterator[tuple[Answer, Part]]:
+        """Apply a function to parts of the rows, each row once, and say whose they are.
+
+        The function takes rows as for :meth:`blocks`; the part has their persons, and the places
+        that each row takes.
+        """
+        return self._mapped(
+            lambda part: (function(self._augmented(part, lattice)), part), lattice, count_public
+        )
+
+    def _mapped(
+        self, function: Callable[[Part], Answer], lattice: Lattice, count_public: bool
+    ) -> Iterator[Answer]:
         with _threads() as mapped:
             for part in self._rows.parts(count_public=count_public):
                 turn = BLOCKS_A_TURN * lattice.block_rows
                 cuts = [part.cut(at, turn) for at in range(0, part.rows, turn)]
                 # A thread takes longer to start than one part.
                 turns = mapped if len(cuts) > 1 else map
-                for results in turns(lambda own: self._apply(function, own, lattice), cuts):
-                    yield from results
+                yield from turns(function, cuts)
 
-    def _apply(
-        self, function: Callable[[Floats], Answer], part: Part, lattice: Lattice
-    ) -> list[tuple[Answer, int]]:
+    def _augmented(self, part: Part, lattice: Lattice) -> Floats:
         augmented = np.empty((len(self.public.names) + 1, part.rows))
         self.public.evaluate(part.columns, augmented[1:])
         if part.counted is not None:
             augmented[1:, ~part.counted] = np.nan
         self._place(augmented, part.columns, lattice)
-        return [
-            (multiplied(function(augmented[:, own]), times), times * size)
-            for own, size, times in placed(part.places, part.rows, lattice.block_rows)
-        ]
+        return augmented
 
     def _place(self, augmented: Floats, columns: Mapping[str, Floats], lattice: Lattice) -> None:
         """Bring coded rows to the lattice, in place, and say in line 0 which are complete."""

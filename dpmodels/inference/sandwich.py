@@ -44,16 +44,16 @@ FAR = 0.6
 class Sandwich:
     """An estimate without what is known to be off it, and its covariance in two parts.
 
-    In units of the ball. `noise_root`, with a line a column, is a root ``R`` of the covariance
-    ``R Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are
-    variances, which no rounding makes negative. `sampling_root`, shape (columns, columns), is that
-    of what separates the rows' own from the population's. `robust` is the share in [0, 1] of the
-    squared gradients in the sandwich's filling; the rest is the curvature, which they equal where
-    the model is right. `noise_law` and `full_law` are of Newton's step from `point` along `axes`,
-    for the rows' own and for the population's; `lost`, shape (columns, ways), are ways along which
-    noise swamps the curvature; `swamped`, shape (columns,), are those that curvature which noise
-    alone may make has a part in. `far` is the root mean square error of the linear predictor over
-    the rows, as far as it is known.
+    In units of the ball. `noise_root`, with a line a column, is a root ``R`` of the covariance ``R
+    Rᵀ`` of what separates the estimate from the rows' own: sums of its squares are variances, which
+    no rounding makes negative. `sampling_root`, shape (columns, columns), is that of what separates
+    the rows' own from the population's. `robust` is the share in [0, 1] of the squared gradients in
+    the sandwich's filling; the rest is the curvature, which they equal where the model is right, or
+    for persons what they are at most then. `noise_law` and `full_law` are of Newton's step from
+    `point` along `axes`, for the rows' own and for the population's; `lost`, shape (columns, ways),
+    are ways along which noise swamps the curvature; `swamped`, shape (columns,), are those that
+    curvature which noise alone may make has a part in. `far` is the root mean square error of the
+    linear predictor over the rows, as far as it is known.
     """
 
     estimate: Floats
@@ -113,7 +113,8 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
 
     To first order in all noises. The noise E of the bought curvature enters through ``H⁻¹EH⁻¹g``;
     that of the squared gradients does not enter the estimate. H stands for the curvature where it
-    was bought. The noisier the squared gradients, the more of the filling is the curvature instead.
+    was bought. The noisier the squared gradients, the more of the filling is the curvature instead;
+    of persons as much of it as there would be if all their rows were alike.
 
     Ways along which H is lost in its noise, as those of levels without rows, are left where the
     release has them. What is open along them enters the other equations by E, as far as it is of
@@ -135,9 +136,12 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     faint = vectors[:, values <= told]
     lost, ways, values = vectors[:, ~known], vectors[:, known], values[known]
     edge = 2 * bought.meat_noise.off * math.sqrt(columns)
-    robust = max(0.0, 1 - edge / float(values[0]))
-    filling = robust * nearest_psd(bought.meat) + (1 - robust) * nearest_psd(bought.bread)
-    filling *= release.adjacency.design_effect
+    alike = release.adjacency.design_effect
+    # Squares of persons' gradients have in them how alike their rows are.
+    rows = alike if bought.person is None else 1
+    robust = max(0.0, 1 - rows * edge / (alike * float(values[0])))
+    meat, bread = rows * nearest_psd(bought.meat), alike * nearest_psd(bought.bread)
+    filling = robust * meat + (1 - robust) * bread
     spread, turn = np.linalg.eigh(ways.T @ filling @ ways)
     axes = ways @ turn
     unknown = bought.bread_noise.off**2 * SIZE**2 * lost.shape[1]
@@ -211,16 +215,23 @@ def _law(release: CoefficientsRelease, axes: Floats, more: Floats) -> LeastSquar
     return LeastSquares(equations)
 
 
-def filling(meat: Meat) -> Floats:
+def filling(meat: Meat, noise: Floats) -> Floats:
     """Return the covariance of the sum of scores from bought squares, never negative.
 
-    Shape (parameters, parameters). In the units of the squares the variance of any combination is
-    about 1 for each of its lengths: what the noise of the squares takes from a 95 % interval of it
-    is made up for by adding that much in all directions alike.
+    Shape (parameters, parameters); `noise` is that of the noise in it. In the units of the squares
+    the variance of any combination, noise included, is about 1 for each of its lengths: what the
+    noise of the squares takes from a 95 % interval of it is made up for by adding that much in all
+    directions alike. Of persons it may be less, as rows that have nothing in common add less: along
+    an axis on which it is, as much more is added.
     """
     allowed = allowance(0.95) * meat.sd**2
-    kept = nearest_psd(meat.squares) + allowed * np.eye(len(meat.squares))
-    return np.asarray(meat.root @ kept @ meat.root.T)
+    values, axes = np.linalg.eigh(meat.squares)
+    values, less = np.maximum(values, 0.0), 1.0
+    if meat.person is not None:
+        turned = np.linalg.solve(meat.root @ axes, np.linalg.solve(meat.root @ axes, noise).T)
+        less = np.clip(values + np.diagonal(turned), meat.sd, 1.0)
+    root = meat.root @ axes * np.sqrt(values + allowed / less)
+    return np.asarray(root @ root.T)
 
 
 def _solved(values: Floats, vectors: Floats, covariance: Floats) -> Floats:

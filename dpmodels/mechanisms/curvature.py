@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from dpmodels.errors import BudgetError
@@ -46,8 +47,12 @@ def bought_scale(facts: RegressionFacts, multiplier: float, law: Law) -> float:
     that is at most ``√(w² + q⁴)`` long; two rows' are at most √2 times that apart, as the inner
     product of positive matrices is not negative. In absolute values on and above the diagonal it
     adds at most ``w + q²`` times ``(d + 1)/2``, and two rows' are at most twice that apart. For the
-    logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``. BudgetError if
-    the noise leaves no useful lattice.
+    logistic loss w is ``4q(1 - q)``: at most 1.0358 and ``max_q (4q - 3q²) = 4/3``.
+
+    The same holds of a person, whose rows take shares ``p`` of its places, 1 in all at the most: in
+    units of all its places it adds ``(Σ p w zzᵀ, ttᵀ)``, ``t = Σ p q z``. With ``r = Σ p q`` the
+    second is at most r² long, and the first ``Σ p w``, for the logistic loss at most
+    ``4r(1 - r)``, as w is concave in q. BudgetError if the noise leaves no useful lattice.
     """
     longest = LOGISTIC if isinstance(facts.loss, Logistic) else APART
     replaced = facts.adjacency.n_public
@@ -79,12 +84,20 @@ def both_matrices(
     entropy: Entropy,
     law: Law = GAUSSIAN,
 ) -> BoughtCurvature:
-    """Release curvature and squared gradients of the log-likelihood at a released point."""
-    length = facts.loss.length
-    unit = facts.loss.smoothness * length
+    """Release curvature and squared gradients of the log-likelihood at a released point.
+
+    The gradients are those of persons where neighbours differ in one. In units of all k places of a
+    person both matrices have the same noise; `scale` is that of the curvature in units of one, k
+    times as much.
+    """
+    length, person = facts.loss.length, facts.adjacency.person
+    unit, places = facts.loss.smoothness * length, facts.adjacency.places
     bread = _released(rows.curvature, point, facts, scale, entropy, law, unit)
-    meat = _released(rows.squares, point, facts, scale, entropy, law, length**2)
-    return BoughtCurvature(bread[0], meat[0], bread[1], meat[1])
+    squares, own = rows.squares, 1
+    if person is not None:
+        squares, own = partial(rows.person_squares, places=places), places
+    meat = _released(squares, point, facts, scale / own, entropy, law, (length * own) ** 2)
+    return BoughtCurvature(bread[0], meat[0], bread[1], meat[1], person)
 
 
 def _released(

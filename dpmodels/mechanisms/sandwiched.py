@@ -10,7 +10,11 @@ Sensitivity
     row and released values alone. In isometric coordinates it is at most 1 long in units of the
     squared norm; two rows' are at most √2 apart, as the inner product of two squares is not
     negative. In absolute values on and above the diagonal it adds at most (p + 1)/2 for p
-    parameters, and two rows' are at most twice that apart.
+    parameters, and two rows' are at most twice that apart. Of persons the scores are summed before
+    they are held: a person adds one such square however many its rows are, and neighbours in a
+    person are as far apart as those in a row. Events are in units of a row, of which a person has
+    k: the noise is 1/k of what the event says of a row, so that its multiplier for a person, 1/k of
+    that for a row, is that of this noise.
 Noise
     Independent discrete Gaussians, of variance s² on the diagonal and s²/2 off it, or discrete
     Laplace noise of one scale, of a twentieth of the budget.
@@ -24,7 +28,11 @@ Source
     coefficient has the variance 1, and the noise of the squares is the same part of each. A score
     is kept whole while its square is at most :data:`LONGER` times the mean one, or until that part
     is a tenth, or three of Laplace noise, and twice that where there is nothing but sampling: where
-    moments are noisy a longer score hardly matters, and with more rows it may be longer.
+    moments are noisy a longer score hardly matters, and with more rows it may be longer. Of persons
+    with k places the sampling in Ω is ``k^¾`` times as much: between rows that have nothing to do
+    with each other and rows that are all alike, which is k times, and nearer to the latter.
+    Liang and Zeger (1986), "Longitudinal data analysis using generalized linear models",
+    Biometrika, for sums by person.
 """
 
 from __future__ import annotations
@@ -35,7 +43,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.arguments import between
+from dpmodels.arguments import between, word
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import (
@@ -65,22 +73,30 @@ from dpmodels.privacy import (
 )
 from dpmodels.released import Ball, Card, Meat, MomentsRelease
 from dpmodels.statistics import Passes, Statistic
-from dpmodels.statistics.scores import Score, score_squares
+from dpmodels.statistics.scores import Score, person_score_squares, score_squares
 from dpmodels.typing import Floats
 
 # Choices: the least and the most that the noise of the squares makes up of a variance, and the
 # square of the longest score in units of the mean one. Of Laplace noise there is so much more that
-# a smaller part would cut more than it saves.
-LEAST, LONGER = 0.03, 200.0
+# a smaller part would cut more than it saves; sums of rows have fewer that are very long.
+LEAST, LONGER = 0.03, {"HC": 200.0, "cluster": 100.0}
 MOST = {GAUSSIAN: 0.1, LAPLACE: 0.3}
 # Of the largest eigenvalue of Ω: less cannot be told from 0.
 _RESOLVED = 1e-13
 SQUARES = "squares of scores"
+# A choice: what of the most that rows of a person may add to a variance is taken for ordinary.
+ALIKE = 0.75
+
+
+NOBODY = (
+    'vcov="cluster" sums scores by person: write person="id" with the name of the column that says '
+    'whose a row is, or vcov="HC"'
+)
 
 
 @dataclass(frozen=True)
 class Sandwiched:
-    """Moments, and the filling of White's sandwich for least squares of the last column.
+    """Moments, and the filling of the sandwich for least squares of the last column.
 
     Parameters
     ----------
@@ -90,24 +106,28 @@ class Sandwiched:
         Whether the model has a constant.
     layout : Layout or None
         What is public of the products of columns, which the equations are held to.
+    vcov : {"HC", "cluster"}
+        Squares of the scores of rows, White's; or of persons, Liang's and Zeger's.
     share : float
         The part of the budget that buys the squares of the scores.
 
     Raises
     ------
     ArgumentError
-        If `share` lies outside its range.
+        If `share` or `vcov` is none of these.
     """
 
     base: CovarianceMechanism
     intercept: bool = True
     layout: Layout | None = field(default=None, repr=False, compare=False)
     share: float = 0.05
+    vcov: str = "HC"
 
     passes: ClassVar[str] = "many"
 
     def __post_init__(self) -> None:
         between("share", self.share, 0.001, 0.9, ", such as 0.05")
+        word("vcov", self.vcov, ("HC", "cluster"))
 
     @property
     def card(self) -> Card:
@@ -119,10 +139,11 @@ class Sandwiched:
         rest, event = self._divided(facts, guarantee)
         own = self.base.plan(facts, rest)
         size, replaced = self._parameters(facts), facts.adjacency.n_public
+        multiplier = event.multiplier / self._places(facts)
         if isinstance(event, LaplaceEvent):
-            scale = event.multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
+            scale = multiplier * (size + 1) / 2 * (1 + replaced) * ROUND_UP
         else:
-            scale = event.multiplier * math.sqrt(1 + replaced) * ROUND_UP
+            scale = multiplier * math.sqrt(1 + replaced) * ROUND_UP
         _lattice(size, scale, event)
         events, scales = (*own.events, event), {**own.scales, SQUARES: scale}
         return replace(own, guarantee=guarantee, events=events, scales=scales)
@@ -140,6 +161,14 @@ class Sandwiched:
 
     def _parameters(self, facts: Facts) -> int:
         return facts.columns - 1 + self.intercept
+
+    def _places(self, facts: Facts) -> int:
+        """Return how many rows one score is of; ArgumentError if it is of persons there are not."""
+        if self.vcov == "HC":
+            return 1
+        if facts.adjacency.person is None:
+            raise ArgumentError(NOBODY)
+        return facts.adjacency.places
 
     def _divided(
         self, facts: Facts, guarantee: Guarantee
@@ -160,13 +189,14 @@ class Sandwiched:
         self, passes: Passes, release: MomentsRelease, plan: Plan, entropy: Entropy
     ) -> Meat:
         """Release the squares of the scores in units of a root of Ω."""
-        event, scale = plan.events[-1], plan.scales[SQUARES]
+        event, scale, places = plan.events[-1], plan.scales[SQUARES], self._places(plan.facts)
         law = LAPLACE if isinstance(event, LaplaceEvent) else GAUSSIAN
         # Off the diagonal Laplace noise is no quieter: along a direction it is at most √2 of that.
         widest = law.sd * (math.sqrt(2) if law is LAPLACE else 1.0)
         held, transform = _held(passes, release.ball)
         own, theta = self._solved(release, passes.scaling)
         noise, sampling = _covariances(own, theta)
+        sampling = sampling * places**ALIKE
         values, axes = np.linalg.eigh(noise + sampling)
         lengths = np.sqrt(np.maximum(values, max(_RESOLVED * values[-1], 1e-300)))
         units = np.full(len(transform) + 1, _radius(release, passes.scaling))
@@ -175,17 +205,22 @@ class Sandwiched:
         score = Score(regressors, own.residual(theta) * units, transform)
         sampled = float(np.einsum("ij,ik,kj->", axes / lengths, sampling, axes / lengths))
         most = MOST[law] * (1 + sampled / len(values))
-        mean = sampled / max(float(own.moments[0, 0]), 1.0)
-        part = min(max(LONGER * mean * widest * scale, LEAST), most)
-        longest = min(math.sqrt(part / (widest * scale)), _farthest(score))
+        mean = sampled / max(float(own.moments[0, 0]) / places, 1.0)
+        part = min(max(LONGER[self.vcov] * mean * widest * scale, LEAST), most)
+        longest = min(math.sqrt(part / (widest * scale)), places * _farthest(score))
         finer = _lattice(len(values), scale, event)
-        kept = score._replace(regressors=regressors / longest)
-        exact, _ = held.measured(score_squares, kept, finer).cross()
+        kept = score._replace(regressors=regressors * (places / longest))
+        if self.vcov == "HC":
+            statistic = held.measured(score_squares, kept, finer)
+        else:
+            statistic = held.measured(person_score_squares, kept, finer, places)
+        exact, _ = statistic.cross()
         steps = max(scale * finer.radius**2, SMALLEST_SCALE)
         off = steps if law is LAPLACE else steps / math.sqrt(2)
         unit = (longest / finer.steps) ** 2
         noisy = noised_symmetric(exact, steps, off, entropy, law) * unit
-        return Meat(noisy, axes * lengths, widest * steps * unit, longest**2, self.share)
+        person = plan.facts.adjacency.person if self.vcov == "cluster" else None
+        return Meat(noisy, axes * lengths, widest * steps * unit, longest**2, self.share, person)
 
     def _solved(self, release: MomentsRelease, public: Scaling) -> tuple[NormalEquations, Floats]:
         """Return the equations as released, and the estimate that a result shows."""

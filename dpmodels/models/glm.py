@@ -117,6 +117,9 @@ def dp_glm(
     says how many. Coefficients and intervals are of the rows within, and of
     all where the model holds for all.
 
+    With ``person`` the squared gradients that standard errors are made from are
+    those of persons, sums over their rows: errors are clustered by person.
+
     Standard errors are offered coefficient by coefficient, see
     :class:`dpmodels.results.glm.GLMResult`. Rare outcomes, small budgets, and a
     number whose bounds are so wide that noise swamps it, may leave none: then

@@ -17,17 +17,16 @@ from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
-from dpmodels.mechanisms.sandwiched import Sandwiched
+from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import moments_call
-from dpmodels.postprocess.few_rows import Layout
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
 from dpmodels.question import Question, asked
 from dpmodels.released import MomentsRelease
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.lm_layout import layout
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
@@ -51,7 +50,7 @@ def dp_lm(
     budget: Guarantee | None = None,
     weights: str | None = None,
     row_norm: float | None = None,
-    vcov: str = "iid",
+    vcov: str | None = None,
     mechanism: str | CovarianceMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
     person: str | None = None,
@@ -83,11 +82,13 @@ def dp_lm(
     row_norm : float, optional
         The longest scaled row of the terms to keep whole, smaller than the
         codebook's worst case: less noise, and bias where rows are longer.
-    vcov : {"iid", "HC"}
-        Standard errors and intervals for residuals of one variance, or for
-        residuals that may each have their own: White's sandwich, whose squared
-        scores are bought with a twentieth of the budget. The rows are then read
-        twice.
+    vcov : {"iid", "HC", "cluster"}, optional
+        Standard errors and intervals for residuals of one variance, for
+        residuals that may each have their own, or for rows of a person that may
+        have anything in common: sandwiches, whose squared scores of rows, or of
+        persons, are bought with a twentieth of the budget. The rows are then
+        read once more. By default ``"cluster"`` where ``person`` is given and
+        the rows can be read again where they are, else ``"iid"``.
     mechanism : str or instance
         ``"auto"``, ``"moments"`` (noisy moments of terms and response),
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
@@ -116,10 +117,12 @@ def dp_lm(
     terms, which minimises the noise where coefficients in scaled units have a
     norm of about ½.
 
-    ``vcov="HC"`` is statsmodels' HC1 where there is no noise. What one row adds to
-    the squared scores is cut at a part of the coefficients' variances that the
-    table names; scores so long are rare, and what is cut off makes standard errors
-    too small by less than the noise does. The noise of the squares is allowed for.
+    ``vcov="HC"`` is statsmodels' HC1 where there is no noise, and ``"cluster"``
+    its ``cov_type="cluster"`` but for the factor G/(G - 1) of G persons. What one
+    row, or person, adds to the squared scores is cut at a part of the
+    coefficients' variances that the table names; scores so long are rare, and what
+    is cut off makes standard errors too small by less than the noise does. The
+    noise of the squares is allowed for.
 
     ``"auto"`` is ``"ellipsoid"`` for a Gaussian guarantee, a public number of
     rows that can be read again, no category of three levels or more, and
@@ -140,6 +143,8 @@ def dp_lm(
        domain." UAI.
     .. [2] White, H. (1980). "A heteroskedasticity-consistent covariance matrix
        estimator and a direct test for heteroskedasticity." Econometrica 48.
+    .. [3] Liang, K.-Y. and Zeger, S. L. (1986). "Longitudinal data analysis using
+       generalized linear models." Biometrika 73.
 
     Examples
     --------
@@ -153,6 +158,8 @@ def dp_lm(
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
+    if vcov is None and isinstance(held, Parties) and held.sends:
+        vcov = "iid"
     words: dict[str, Any] = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
     words |= {"person": person, "rows": rows, "subset": subset}
     question = asked("lm", formula, book, eps, delta, budget, adjacency, **words)
@@ -166,7 +173,7 @@ def lm_way(question: Question) -> Way[LMResult]:
     both = two_sided(question.formula, book, apart=apart)
     emphasis = math.sqrt(max(math.sqrt(1 + 2 * len(both.terms.names)) - 1, 1.0))
     row_norm, vcov = question.words["row_norm"], question.words.get("vcov", "iid")
-    word("vcov", vcov, ("iid", "HC"))
+    _check(vcov, question)
     own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
     columns = len(own.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
@@ -203,31 +210,43 @@ def lm_way(question: Question) -> Way[LMResult]:
                 f"{strategy.card.name} holds rows about their mean, which weights= would move: "
                 'leave out weights=, or write mechanism="moments"'
             )
-        if vcov == "iid":
+        kind = _kind(vcov, question, private)
+        if kind == "iid":
             return strategy, reason
+        if kind == "HC" and isinstance(strategy, Ellipsoid):
+            strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
         known = layout(moments_call(own, setting), weights)
-        return _sandwiched(strategy, both.intercept, known, private), reason
+        return Sandwiched(strategy, both.intercept, known, vcov=kind), reason
 
     return Way(question, own, facts, chosen, made, "moments")
 
 
-def _sandwiched(
-    strategy: Any, intercept: bool, known: Layout | None, private: Sequence[PrivateDesign]
-) -> Sandwiched:
-    """Buy squares of scores too, of rows that can be read again."""
-    for rows in private:
-        _require_again(rows)
-    if isinstance(strategy, Ellipsoid):
-        strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
-    return Sandwiched(strategy, intercept, known)
+def _check(vcov: object, question: Question) -> None:
+    """Refuse a word that is none of these, or that has nobody to sum scores by."""
+    if vcov is None:
+        return
+    word("vcov", vcov, ("iid", "HC", "cluster"))
+    if vcov == "cluster" and question.adjacency.person is None:
+        raise ArgumentError(NOBODY)
 
 
-def _require_again(rows: PrivateDesign) -> None:
+def _kind(vcov: str | None, question: Question, private: Sequence[PrivateDesign]) -> str:
+    """Return what standard errors there are, of rows that can be read again for it."""
+    if vcov is None:
+        again = all(rows.rereadable for rows in private)
+        return "cluster" if again and question.adjacency.person is not None else "iid"
+    if vcov != "iid":
+        for rows in private:
+            _require_again(rows, vcov)
+    return vcov
+
+
+def _require_again(rows: PrivateDesign, vcov: str) -> None:
     """Refuse rows that can be read only once, before one is read."""
     try:
         rows.require_passes()
     except FrameError as error:
         raise FrameError(
-            f'vcov="HC" reads the rows again once there are coefficients: {error}; or leave out '
-            "vcov="
+            f'vcov="{vcov}" reads the rows again once there are coefficients: {error}; or leave '
+            "out vcov="
         ) from None

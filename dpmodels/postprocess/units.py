@@ -77,8 +77,14 @@ def _divided(made: Any, places: int) -> Any:
 
 
 def _meat(meat: Meat | None, places: int) -> Meat | None:
-    """Divide the covariance of the sum of scores, by way of its root."""
-    return None if meat is None else replace(meat, root=meat.root / math.sqrt(places))
+    """Divide the covariance of the sum of scores, by way of its root.
+
+    Of rows it is that of independent ones; a person's score is itself a sum.
+    """
+    if meat is None:
+        return None
+    by = places if meat.person is not None else math.sqrt(places)
+    return replace(meat, root=meat.root / by)
 
 
 def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:
@@ -86,4 +92,8 @@ def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature |
         return None
     noises = {name: _divided(getattr(bought, name), places) for name in _NOISES}
     own: BoughtCurvature = replace(_divided(bought, places), **noises)
-    return own
+    if bought.person is None:
+        return own
+    # Squares of sums over places are divided once more.
+    noise = _divided(own.meat_noise, places)
+    return replace(own, meat=own.meat / places, meat_noise=noise)

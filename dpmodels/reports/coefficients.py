@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from dpmodels.errors import shorten
 from dpmodels.inference.sandwich import SIZE, Sandwich
-from dpmodels.released import CoefficientsRelease
+from dpmodels.released import BoughtCurvature, CoefficientsRelease
 from dpmodels.report import Fact, Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import (
@@ -128,7 +129,7 @@ def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
         notes.append(f"Standard errors: {fit.why_not}.")
         notes.append(_pull_note(fit.release))
     else:
-        notes += _error_notes(own, (~known).sum())
+        notes += _error_notes(own, (~known).sum(), fit.release.curvature)
     if fit.release.ball is not None:
         notes.append(
             "Rows farther than the row norm from a released centre were left out: what is told "
@@ -142,7 +143,7 @@ def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _error_notes(own: Sandwich, lost: int) -> list[str]:
+def _error_notes(own: Sandwich, lost: int, bought: BoughtCurvature | None) -> list[str]:
     """Say what standard errors are made of, and of how many coefficients there are none."""
     notes = []
     if lost:
@@ -163,8 +164,12 @@ def _error_notes(own: Sandwich, lost: int) -> list[str]:
         "off the coefficients, as the ridge's pull, is taken off. For the non-private estimate "
         "on these rows: noise_int()."
     )
+    gradients, rest = "squared gradients", "which is the same where the model is right"
+    if bought is not None and bought.person is not None:
+        gradients = f"squares of persons' gradients ({shorten(bought.person, 40)})"
+        rest = "as if all rows of a person were alike"
     notes.append(
-        f"Sandwich: {own.robust:.0%} of its meat is squared gradients (robust), the rest "
-        "curvature, which is the same where the model is right."
+        f"Sandwich: {own.robust:.0%} of its meat is {gradients} (robust), the rest curvature, "
+        f"{rest}."
     )
     return notes

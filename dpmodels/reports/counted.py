@@ -5,9 +5,12 @@ from __future__ import annotations
 from dpmodels.privacy import Adjacency
 from dpmodels.released import (
     AnyRelease,
+    BoughtCurvature,
     CellsRelease,
     CoefficientsRelease,
     LevelsRelease,
+    Meat,
+    MomentsRelease,
     SubspaceRelease,
 )
 from dpmodels.report import count
@@ -43,9 +46,13 @@ def counted_notes(call: AnyCall, release: AnyRelease) -> tuple[str, ...]:
 def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, bool], ...]:
     """Return whether errors are of persons, for each table; nothing where there are no errors."""
     own = release.adjacency
-    bare = isinstance(release, CoefficientsRelease) and release.curvature is None
-    if bare or isinstance(release, SubspaceRelease | CellsRelease | LevelsRelease):
-        return ()
+    match release:
+        case SubspaceRelease() | CellsRelease() | LevelsRelease():
+            return ()
+        case MomentsRelease(meat=Meat(person=str())):
+            return ()
+        case CoefficientsRelease(curvature=None | BoughtCurvature(person=str())):
+            return ()
     tables = call.tables if isinstance(call, DescribedCall) else ()
     exact = tuple(own.person is not None and table.degree == 2 for table in tables)
     return tuple((own, one) for one in exact or (False,))

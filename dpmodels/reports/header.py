@@ -8,13 +8,10 @@ from dpmodels.dates import FIRST_DAY, LAST_DAY, text_of_day
 from dpmodels.formula.parse import quote
 from dpmodels.inference.ratios import TOLD
 from dpmodels.privacy import ApproxDP, GaussianEvent, total_eps
-from dpmodels.released import (
-    AnyRelease,
-    MomentsRelease,
-    release_facts,
-)
+from dpmodels.released import AnyRelease, MomentsRelease
 from dpmodels.report import Fact, count, signif
 from dpmodels.reports.counted import counted_notes, observations
+from dpmodels.results.base import release_facts
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.legend import words
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpmodels.errors import shorten
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
@@ -60,11 +61,10 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
 def _covariance_type(fit: LMResult) -> tuple[Fact, ...]:
     """Say of what kind standard errors are, where that was bought."""
     meat = fit.release.meat
-    return (
-        ()
-        if meat is None
-        else (("Covariance type", f"HC, bought with {meat.share:.0%} of the budget"),)
-    )
+    if meat is None:
+        return ()
+    kind = "HC" if meat.person is None else f"cluster ({shorten(meat.person, 40)})"
+    return (("Covariance type", f"{kind}, bought with {meat.share:.0%} of the budget"),)
 
 
 def _tested(fit: LMResult, slopes: float) -> str:
@@ -192,9 +192,13 @@ def _variances(fit: LMResult) -> str:
     meat = fit.release.meat
     if meat is None:
         return "equal residual variances"
+    kind, one = "residual variances of their own (White's sandwich, HC1", "row"
+    if meat.person is not None:
+        kind = f"rows clustered by person ({shorten(meat.person, 40)}: sums of a person's scores"
+        one = "person"
     return (
-        "residual variances of their own (White's sandwich, HC1; one row counts for at most "
-        f"{100 * meat.most:.2g}% of a variance, and noise of {meat.sd:.0%} of it is allowed for)"
+        f"{kind}; one {one} counts for at most {100 * meat.most:.2g}% of a variance, and noise of "
+        f"{meat.sd:.0%} of it is allowed for)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 from os import PathLike
@@ -12,6 +13,7 @@ import pandas as pd
 from dpmodels.arguments import share, whole
 from dpmodels.errors import NotAvailable, PrivacyError
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP
+from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
 from dpmodels.writing import write_whole
@@ -30,6 +32,15 @@ NO_SCORE = (
 def report_of(result: object) -> Report:
     """Lay out a result as tables of strings; each kind registers how, in the room ``reports``."""
     raise NotAvailable(f"no report of a {type(result).__name__} is known: import dpmodels.models")
+
+
+def release_facts(release: AnyRelease) -> Mapping[str, str]:
+    """Return what every report says about a release."""
+    return {
+        "Guarantee": release.guarantee.describe(),
+        "Mechanism": f"{release.card.name} ({release.card.numerics})",
+        "Neighbours": release.adjacency.describe(),
+    }
 
 
 class Printed:

@@ -16,9 +16,9 @@ from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
 from dpmodels.labels import square
 from dpmodels.postprocess import Covariance, correlation
-from dpmodels.released import MomentsRelease, release_facts
+from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis, root_sd
-from dpmodels.results.base import Result, checked_ncomp, per_row, public_rows
+from dpmodels.results.base import Result, checked_ncomp, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.legend import labelled
 from dpmodels.results.pca import PCAResult

@@ -43,9 +43,10 @@ class LMResult(Result):
     Names are statsmodels', laws normal and χ². Standard errors, tests and
     :meth:`conf_int` are for the population: they hold sampling, with residuals
     of equal variance (in proportion to 1/weight with weights) or, after
-    ``vcov="HC"``, of any, and the privacy noise in X'X and X'y. :meth:`noise_int` is for the
-    non-private estimate on these rows. Both are infinite where a coefficient is not identified;
-    with weights and a private number of rows only the latter is available, or ``vcov="HC"``.
+    ``vcov="HC"``, of any, or, after ``vcov="cluster"``, with rows of a person as alike as they are,
+    and the privacy noise in X'X and X'y. :meth:`noise_int` is for the non-private estimate on these
+    rows. Both are infinite where a coefficient is not identified; with weights and a private number
+    of rows the latter alone is available, or both after these two.
     """
 
     call: MomentsCall
@@ -264,10 +265,9 @@ class LMResult(Result):
         DataFrame
             ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the
             population's mean, in the delta form of noise and sampling, and
-            ``obs_ci_lower, obs_ci_upper`` for one row. The latter are nan after
-            ``vcov="HC"``, as a variance of its own has no estimate, and where the
-            noise in the residuals' variance is more than half the variance of
-            what is predicted.
+            ``obs_ci_lower, obs_ci_upper`` for one row, nan after ``vcov="HC"``, as
+            a variance of its own has no estimate, and where the noise in the
+            residuals' variance is over half the variance of what is predicted.
 
         Raises
         ------
@@ -285,7 +285,7 @@ class LMResult(Result):
         self._require_identified()
         mean, se = own.params @ rows, own.sds(own.full_law, rows.T)
         width = float(ndtri((1 + level) / 2))
-        value, sd = (math.nan, math.nan) if self.release.meat is not None else own.scale
+        value, sd = (math.nan, math.nan) if own.uneven else own.scale
         spread = normal_width(se**2 + value, sd, level)
         table = {
             "mean": mean,

@@ -129,6 +129,11 @@ class LinearFit:
         """
         return self.release.meat is not None or not math.isnan(self.freedom)
 
+    @property
+    def uneven(self) -> bool:
+        """Whether each residual may have a variance of its own."""
+        return self.release.meat is not None and self.release.meat.person is None
+
     @cached_property
     def full_law(self) -> LeastSquares:
         """The law about the population's parameters."""
@@ -142,7 +147,11 @@ class LinearFit:
         if self.release.meat is None:
             return LeastSquares(self._asked, self.freedom / effect)
         few = 1.0 if math.isnan(self.freedom) else self.nobs / self.freedom
-        return LeastSquares(self._asked, 1.0, few * effect * filling(self.release.meat))
+        own = self.equations
+        squares = filling(self.release.meat, own.noise_in_score(self.theta) + own.pull)
+        # Squares of persons' scores have in them how alike their rows are.
+        few *= effect if self.release.meat.person is None else 1
+        return LeastSquares(self._asked, 1.0, few * squares)
 
     @property
     def _asked(self) -> NormalEquations:

@@ -16,9 +16,9 @@ from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square
-from dpmodels.released import MomentsRelease, release_facts
+from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Result, per_row, public_rows
+from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.legend import labelled

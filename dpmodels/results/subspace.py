@@ -14,8 +14,8 @@ import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.labels import component_names
-from dpmodels.released import SubspaceRelease, release_facts
-from dpmodels.results.base import Refused, Result, per_row, public_rows
+from dpmodels.released import SubspaceRelease
+from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.pca import UNKNOWN_MATRIX, long_loadings

@@ -52,6 +52,11 @@ class Parties:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("sites with their rows cannot be pickled or copied")
 
+    @property
+    def sends(self) -> bool:
+        """Whether sites send something once: then their rows are not read again."""
+        return self.protocol is not None and self.protocol.passes_noise
+
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the rows of each, and say which site an error is of."""
         bound, seen = [], dict[Hashable, str]()

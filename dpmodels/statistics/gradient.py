@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
+from dpmodels.statistics.person_squares import person_squares
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
@@ -159,6 +162,28 @@ class Gradients(Statistic):
     def squares(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the squares of the gradients exactly; otherwise as :meth:`curvature`."""
         return self._products("squared gradients", parameter, lattice, self._pull)
+
+    def person_squares(self, parameter: Floats, lattice: Lattice, places: int) -> Statistic:
+        """Sum the squares of the gradients of persons exactly.
+
+        Each is the sum of those of its rows over its places, and adds the square of an integer
+        vector as for :meth:`gradient` (:mod:`dpmodels.statistics.person_squares`).
+        """
+
+        def pulled(block: Floats) -> Floats:
+            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            return np.asarray(z * self._pull(linear, block))
+
+        public, basis = self._count_public, self._at(parameter, lattice)
+        each = (
+            Statistic(
+                "squared gradients of persons",
+                *person_squares(own, self._lattice, pulled, lattice, places, count_public=public),
+                basis,
+            )
+            for own in self._designs
+        )
+        return reduce(add, each)
 
     def _products(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.statistics.passes import turned
-from dpmodels.statistics.statistic import Statistic, digest_of, fingerprint
+from dpmodels.statistics.person_squares import person_squares
+from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.statistics.turn import turn
 from dpmodels.typing import Floats
 
@@ -40,15 +42,10 @@ def score_squares(
     partial sums below ``2**53`` in any order; a score is one correctly rounded product of two of
     them, and its norm is held on the integers that are added.
     """
-    units = np.full(lattice.columns + 1, 1 / lattice.steps)
-    units[0] = 1 / lattice.radius
-    whole = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
-    within = turn(score.transform, lattice)
-    ones = np.ones(finer.columns)
+    seen, ones = _seen(score, lattice), np.ones(finer.columns)
 
     def summed(block: Floats) -> Floats:
-        seen = whole.times(turned(block, within, lattice))
-        scores = seen[:-1] * seen[-1]
+        scores = seen(block)
         to_lattice(scores, ones, 0 * ones, finer)
         return np.asarray(scores @ scores.T)
 
@@ -57,8 +54,48 @@ def score_squares(
     for part, count in design.blocks(summed, lattice, count_public=count_public):
         total = total + part.astype(np.int64)
         rows += count
+    basis = _basis(design, lattice, score, finer, count_public=count_public)
+    return Statistic("squares of scores", total, rows, basis)
+
+
+def person_score_squares(
+    design: PrivateDesign,
+    lattice: Lattice,
+    score: Score,
+    finer: Lattice,
+    places: int,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum the squares of persons' scores exactly, each the sum of its rows' over its places.
+
+    See :func:`score_squares` for the score of a row, and
+    :func:`dpmodels.statistics.person_squares.person_squares`.
+    """
+    seen = _seen(score, lattice)
+    total, rows = person_squares(design, lattice, seen, finer, places, count_public=count_public)
+    basis = _basis(design, lattice, score, finer, count_public=count_public)
+    return Statistic("squares of persons' scores", total, rows, basis)
+
+
+def _seen(score: Score, lattice: Lattice) -> Callable[[Floats], Floats]:
+    """Return what gives the scores of a block of rows, shape (parameters, rows)."""
+    units = np.full(lattice.columns + 1, 1 / lattice.steps)
+    units[0] = 1 / lattice.radius
+    whole = turn(np.vstack([score.regressors, score.residual]) * units, lattice)
+    within = turn(score.transform, lattice)
+
+    def seen(block: Floats) -> Floats:
+        both = whole.times(turned(block, within, lattice))
+        return np.asarray(both[:-1] * both[-1])
+
+    return seen
+
+
+def _basis(
+    design: PrivateDesign, lattice: Lattice, score: Score, finer: Lattice, *, count_public: bool
+) -> Fingerprint:
     facts = {**design.facts, "lattice": repr(lattice), "rounded to": repr(finer)}
     facts["score"] = digest_of(np.vstack([score.regressors, score.residual]))
     facts["transform"] = digest_of(score.transform)
-    basis = fingerprint(facts, count_public=count_public)
-    return Statistic("squares of scores", total, rows, basis)
+    return fingerprint(facts, count_public=count_public)

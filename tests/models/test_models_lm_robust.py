@@ -116,8 +116,8 @@ def test_tests_and_means_follow_it():
 @pytest.mark.parametrize(
     ("words", "error", "match"),
     [
-        ({"vcov": "HC3"}, ArgumentError, 'vcov=.*"iid" or "HC"'),
-        ({"vcov": None}, ArgumentError, "vcov="),
+        ({"vcov": "HC3"}, ArgumentError, 'vcov=.*"iid", "HC" or "cluster"'),
+        ({"vcov": "cluster"}, ArgumentError, "vcov=.*person="),
         ({"vcov": "HC", "mechanism": "adassp", "delta": 0.0}, BudgetError, "pure"),
         ({"vcov": "HC", **TINY}, BudgetError, "noise"),
     ],

@@ -1,0 +1,84 @@
+"""Curvature and squares of persons' gradients: both together move by a person as by one row."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.mechanisms import curvature
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE
+from dpmodels.mechanisms.coefficients import passes
+from dpmodels.mechanisms.curvature import both_matrices, bought_scale
+from dpmodels.models.glm import glm_way
+from dpmodels.noise import seeded
+from dpmodels.question import asked
+from dpmodels.statistics.gradient import Gradients
+
+BOOKS = {
+    "binomial": dp.codebook(y=["n", "y"], a=(-1, 1), b=(-1, 1)),
+    "poisson": dp.codebook(y=(0, 4), a=(-1, 1), b=(-1, 1)),
+}
+MULTIPLIER = 50.0
+
+
+def way_of(family, unit, relation):
+    words = {"family": family, "inference": True, "clip": None, "scale": "range", "row_norm": None}
+    words |= {"person": "id", "rows": unit}
+    book = BOOKS[family]
+    return glm_way(asked("glm", "y ~ a + b", book, 1.0, 1e-6, None, relation, **words))
+
+
+def persons(family):
+    """Of one row, of rows that are alike, and of some that pull to both sides."""
+    ends = [(-1.0, 1.0), (0.1, -1.0), (1.0, 1.0)]
+    labels = ["n", "y"] if family == "binomial" else [0.0, 1.0, 4.0]
+    rows = [(label, *end) for label in labels for end in ends]
+    return [[], *([one] * (1 + 2 * at) for at, one in enumerate(rows)), rows[::2], rows[3:5]]
+
+
+def furthest(family, unit, relation, law):
+    """How far persons are apart in both matrices, by their noise and what a person pays for it."""
+    way = way_of(family, unit, relation)
+    scale, places = bought_scale(way.facts, MULTIPLIER, law), way.facts.adjacency.places
+    taken, found = [], []
+
+    def read(question, point, facts, scale, *_):
+        lattice = curvature.bought_lattice(facts, scale, law)
+        taken.append(question(point, lattice).cross()[0].astype(float) / lattice.radius**2 / scale)
+        return np.zeros((1, 1)), None
+
+    upper = np.triu_indices(way.facts.columns)
+    for point in (np.zeros(3), np.array([0.5, 3.0, -2.0])):
+        cells = []
+        for table in persons(family):
+            columns = dict(zip("yab", zip(*table, strict=True), strict=True)) if table else {}
+            data = {name: list(columns.get(name, [])) for name in "yab"}
+            rows = passes(way.private.bind({**data, "id": [3] * len(table)}), way.facts)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(curvature, "_released", read)
+                both_matrices(rows, point, way.facts, scale, seeded(1), law)
+            cells.append(np.array([taken.pop(), taken.pop()]))
+        pairs = combinations(cells, 2) if relation == "replace" else [(one, 0) for one in cells]
+        for left, right in pairs:
+            moved = left - right
+            absolute = np.abs(moved[:, upper[0], upper[1]]).sum()
+            found.append(absolute if law is LAPLACE else np.sqrt((moved**2).sum()))
+    return max(found) * MULTIPLIER / places
+
+
+@pytest.mark.parametrize("unit", ["mean", 3])
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(
+    ("family", "law", "least"),
+    [("binomial", GAUSSIAN, 0.6), ("binomial", LAPLACE, 0.35), ("poisson", GAUSSIAN, 0.5)],
+    ids=["logistic", "laplace", "poisson"],
+)
+def test_persons_are_within_the_sensitivity_of_both(family, law, least, unit, relation):
+    assert least < furthest(family, unit, relation, law) <= 1
+
+
+def test_squares_of_rows_with_the_noise_of_persons_show(monkeypatch):
+    """The planted fault: gradients that are squared before they are summed."""
+    monkeypatch.setattr(Gradients, "person_squares", lambda rows, *at, places: rows.squares(*at))
+    assert furthest("binomial", 6, "replace", GAUSSIAN) > 2

@@ -1,0 +1,141 @@
+"""Squares of persons' sums: exact, held after the sum, moved by a person as by one row."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.private import unbound_design
+from dpmodels.design.rows import asked_of
+from dpmodels.noise.lattice import Lattice
+from dpmodels.privacy import Adjacency
+from dpmodels.statistics import person_squares as counted
+from dpmodels.statistics.person_squares import person_squares
+
+NAMES = ["a", "b"]
+BOOK = dp.codebook.uniform(NAMES, (-1, 1))
+LATTICE, FINER = Lattice(20, 2), Lattice(16, 2)
+TURN = np.array([[3.0, 1.0], [-0.5, 2.0]])
+RNG = np.random.default_rng(4)
+
+
+def squares(rows, whose, unit="mean", relation="replace", finer=FINER, vectors=None):
+    """Of vectors four times as long as a row, at the longest."""
+    neighbours = Adjacency(relation, unit, "id")
+    design = unbound_design("~ a + b", BOOK)
+    own = design.among(partial(asked_of, neighbours=neighbours, subset=None))
+    columns = dict(zip([*NAMES, "id"], [*np.reshape(rows, (-1, 2)).T, whose], strict=True))
+
+    def turned(block):
+        return TURN @ block[1:] / LATTICE.steps
+
+    places = neighbours.places
+    return person_squares(
+        own.bind(columns), LATTICE, vectors or turned, finer, places, count_public=True
+    )
+
+
+def some(count, size=0.1, seed=4):
+    return np.random.default_rng(seed).uniform(-size, size, (count, 2))
+
+
+@pytest.mark.parametrize("unit", ["mean", 5])
+def test_a_person_adds_the_square_of_the_sum_of_its_rows(unit):
+    rows, whose = some(600), np.repeat(np.arange(200), 3)
+    exact, places = squares(rows, whose, unit)
+    scores = rows / np.sqrt(2) @ TURN.T
+    sums = scores.reshape(200, 3, 2).sum(axis=1)
+    expected = sums / (3 if unit == "mean" else 5)
+    found = exact.astype(float) / FINER.steps**2
+    assert found == pytest.approx(expected.T @ expected, rel=1e-3, abs=1e-4)
+    assert places == 200 * (60 if unit == "mean" else 5)
+    assert all(isinstance(one, int) for one in exact.ravel())
+
+
+def test_the_same_integers_in_any_order_and_beside_any_others():
+    rows, whose = some(20_000, 1.0), RNG.integers(0, 5_000, 20_000)
+    whole, _ = squares(rows, whose, 60)
+    order = RNG.permutation(len(rows))
+    assert (squares(rows[order], whose[order], 60)[0] == whole).all()
+    assert (squares(rows, [f"p{one}" for one in whose], 60)[0] == whole).all()
+    half = whose < 2_500
+    parts = [squares(rows[own], whose[own], 60)[0] for own in (half, ~half)]
+    assert (sum(parts) == whole).all()
+
+
+@pytest.mark.parametrize("unit", ["mean", 1, 4, 1000])
+@pytest.mark.parametrize("size", [0.3, 1e9])
+def test_a_person_is_never_longer_than_the_radius(unit, size):
+    rows = size * np.array([[1.0, 1.0], [1.0, -1.0], [0.0, 1.0], [-1.0, -1.0]])
+    for count in (1, 2, 7, 90):
+        exact, _ = squares(rows.repeat(count, axis=0), np.zeros(4 * count), unit)
+        assert np.trace(exact) <= 4**FINER.bits
+
+
+def furthest(unit, relation):
+    """How far persons are apart whose rows all change, by the length of one row's square."""
+    others, whose = some(30, 0.2), np.repeat(np.arange(10), 3)
+    corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 0.2], [0.1, -0.1]])
+    tables = [np.zeros((0, 2))]
+    tables += [np.repeat(one[None], count, axis=0) for one in corners for count in (1, 3, 8)]
+    tables += [corners, corners[:2]]
+    found = []
+    for rows in tables:
+        ids = np.concatenate([whose, np.full(len(rows), 10)])
+        exact, _ = squares(np.vstack([others, rows]), ids, unit, relation)
+        found.append(exact.astype(float))
+    pairs = [(a, b) for a in found for b in (found if relation == "replace" else found[:1])]
+    return max(np.sqrt(((a - b) ** 2).sum()) for a, b in pairs) / FINER.radius**2
+
+
+@pytest.mark.parametrize("unit", ["mean", 3, 8])
+@pytest.mark.parametrize(("relation", "most"), [("replace", np.sqrt(2)), ("add-remove", 1.0)])
+def test_persons_are_as_far_apart_as_two_rows(unit, relation, most):
+    found = furthest(unit, relation)
+    assert found <= most * (1 + 1e-12)
+    assert found > 0.9 * most
+
+
+def test_rows_held_before_the_sum_and_not_after_it_show(monkeypatch):
+    """The planted fault: each row is held, and what its person's add up to is not."""
+
+    def held(rows):
+        rows /= np.maximum(np.linalg.norm(rows, axis=0), 1)
+        return own(rows * 8)
+
+    def unheld(rows, factor, shift, lattice):
+        rows[:] = np.rint(rows * lattice.steps)
+
+    own = counted._whole
+    monkeypatch.setattr(counted, "_whole", held)
+    assert furthest(8, "replace") <= np.sqrt(2)
+    monkeypatch.setattr(counted, "to_lattice", unheld)
+    assert furthest(8, "replace") > 10
+
+
+def test_rows_of_nobody_and_incomplete_rows_add_nothing():
+    rows, whose = some(60), np.repeat(np.arange(20.0), 3)
+    more = np.vstack([rows, some(9, 1.0), np.full((3, 2), np.nan)])
+    ids = np.concatenate([whose, np.full(9, np.nan), [0.0, 1.0, 90.0]])
+    assert (squares(more, ids, 4)[0] == squares(rows, whose, 4)[0]).all()
+    assert not squares(np.zeros((0, 2)), [], 4)[0].any()
+
+
+def test_what_is_no_number_or_without_end_is_held_too():
+    ends = np.array([np.nan, np.inf, -np.inf, 1e308])
+
+    def wild(block):
+        return np.vstack([ends, ends[::-1]])[:, : block.shape[1]]
+
+    exact, _ = squares(some(4), [0, 0, 1, 2], 4, relation="add-remove", vectors=wild)
+    assert 0 < np.trace(exact) <= 3 * 4**FINER.bits
+
+
+def test_many_places_do_not_overflow():
+    """As many rows as a person may have at the most, as long as they can be, in one direction."""
+    count = 2**16
+    exact, _ = squares(
+        np.ones((count, 2)), np.zeros(count), count, vectors=lambda block: block[1:] * 1e9
+    )
+    assert 0.99 * 4**FINER.bits < np.trace(exact) <= 4**FINER.bits
