@@ -60,7 +60,7 @@ class PrivateCells:
     @property
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(_bound, self.formula, self.tallies, self._rows.terms)
+        return partial(_bound, self.formula, self.tallies, self._rows.recipe)
 
     def among(self, terms: Callable[[Terms], Terms]) -> PrivateCells:
         """Return the tables of no rows, with other terms for those that are bound to them."""
@@ -176,9 +176,9 @@ def unbound_cells(formula: str, codebook: Codebook, tallies: tuple[Tally, ...]) 
 
 
 def _bound(
-    formula: str, tallies: tuple[Tally, ...], terms: Terms, source: RowSource
+    formula: str, tallies: tuple[Tally, ...], rows: Callable[[RowSource], Rows], source: RowSource
 ) -> PrivateCells:
-    return PrivateCells(formula, tallies, Rows(source, terms))
+    return PrivateCells(formula, tallies, rows(source))
 
 
 def _table_facts(tallies: tuple[Tally, ...]) -> dict[str, str]:

@@ -54,7 +54,7 @@ class PrivateLevels:
     @property
     def recipe(self) -> Callable[[RowSource], PrivateLevels]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(_bound, self.formula, self._rows.terms)
+        return partial(_bound, self.formula, self._rows.recipe)
 
     def among(self, terms: Callable[[Terms], Terms]) -> PrivateLevels:
         """Return the columns of no rows, with other terms for those that are bound to them."""
@@ -119,5 +119,5 @@ def unbound_levels(formula: str, variables: tuple[str, ...]) -> PrivateLevels:
     return PrivateLevels(formula, rows_of(Terms(Codebook(), named=variables)))
 
 
-def _bound(formula: str, terms: Terms, source: RowSource) -> PrivateLevels:
-    return PrivateLevels(formula, Rows(source, terms))
+def _bound(formula: str, rows: Callable[[RowSource], Rows], source: RowSource) -> PrivateLevels:
+    return PrivateLevels(formula, rows(source))

@@ -71,7 +71,7 @@ class PrivateDesign:
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
-        return partial(_bound, self.public, self.scaling, self._rows.terms)
+        return partial(_bound, self.public, self.scaling, self._rows.recipe)
 
     def among(self, terms: Callable[[Terms], Terms]) -> PrivateDesign:
         """Return the design of no rows, with other terms for those that are bound to it."""
@@ -222,8 +222,10 @@ def unbound_design(
     return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
 
 
-def _bound(public: Design, scaling: Scaling, terms: Terms, source: RowSource) -> PrivateDesign:
-    return PrivateDesign(public, scaling, Rows(source, terms))
+def _bound(
+    public: Design, scaling: Scaling, rows: Callable[[RowSource], Rows], source: RowSource
+) -> PrivateDesign:
+    return PrivateDesign(public, scaling, rows(source))
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class WeightedDesign(PrivateDesign):
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike, their weight included."""
-        own = (self.public, self.scaling, self._rows.terms, self._weight, self._declared)
+        own = (self.public, self.scaling, self._rows.recipe, self._weight, self._declared)
         return partial(_bound, *own)
 
     @property
@@ -145,12 +145,12 @@ def joint_design(
 def _bound(
     public: Design,
     scaling: Scaling,
-    terms: Terms,
+    rows: Callable[[RowSource], Rows],
     weight: str,
     declared: Numeric,
     source: RowSource,
 ) -> PrivateDesign:
-    return WeightedDesign(public, scaling, Rows(source, terms), weight, declared)
+    return WeightedDesign(public, scaling, rows(source), weight, declared)
 
 
 def _declared(weights: object, book: Codebook) -> Numeric:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, NoReturn
+from functools import partial
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from dpmodels.formula.subset import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
 from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.level_names import level_names
-from dpmodels.frames.persons import Persons
+from dpmodels.frames.persons import SECRET_BYTES, Persons
+from dpmodels.frames.protocol import Chunk, Holds
 from dpmodels.frames.require import require, require_levels
+from dpmodels.noise import source as entropy
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats, Integers
 
@@ -96,17 +99,18 @@ def asked_of(terms: Terms, neighbours: Adjacency, subset: Subset | None) -> Term
 
 def rows_of(terms: Terms) -> Rows:
     """Return no rows, to whose terms those of any holder are bound."""
-    return Rows(no_rows(terms.variables), terms)
+    return Rows(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
 
 
 class Rows:
     """Rows of one holder; shows nothing of them."""
 
-    __slots__ = ("_persons", "_source", "terms")
+    __slots__ = ("_persons", "_secret", "_source", "terms")
 
-    def __init__(self, source: RowSource, terms: Terms) -> None:
+    def __init__(self, source: RowSource, terms: Terms, secret: bytes) -> None:
         self._source = source
         self.terms = terms
+        self._secret = secret  # Draws among the rows of a person
         self._persons: Persons | None = None
 
     def __repr__(self) -> str:
@@ -115,9 +119,10 @@ class Rows:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows cannot be pickled or copied")
 
-    def of(self, source: RowSource) -> Rows:
-        """Return other rows, of which the same is asked."""
-        return Rows(source, self.terms)
+    @property
+    def recipe(self) -> Callable[[RowSource], Rows]:
+        """How to ask the same of other rows; nothing of a row is in it."""
+        return partial(Rows, terms=self.terms, secret=self._secret)
 
     def bound(self, data: object) -> Rows:
         """Return a user's rows, of which none is read.
@@ -128,9 +133,10 @@ class Rows:
         require_declared(source, self.terms.codebook)
         require_levels(source, self.terms.named)
         if own.person is not None:
-            require(source, (own.person,))
-        found = self.of(source)
-        if own.rows == "mean" and not (found.rereadable or found.scattered):
+            _require_persons(source, own.person)
+        secret = bytes(SECRET_BYTES) if own.person is None else _drawn()
+        found = Rows(source, self.terms, secret)
+        if own.rows == "mean" and not (found.rereadable or found.scattered is not None):
             raise FrameError(
                 'rows="mean" reads the rows twice, as it has to know how many a person has, and '
                 "an iterable of tables can be read once: give one DataFrame, write the tables to "
@@ -140,13 +146,19 @@ class Rows:
 
     @property
     def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._source if isinstance(self._source, DaskRows) else None
+        """The rows where they lie with the workers of a cluster, None where they can be read.
+
+        Those of a person lie together.
+        """
+        if not isinstance(self._source, DaskRows):
+            return None
+        person = self.terms.neighbours.person
+        return self._source if person is None else self._source.together(person, self._secret)
 
     @property
     def rereadable(self) -> bool:
         """Whether the rows can be read here several times."""
-        return self.scattered is None and self._source.rereadable
+        return self._source.rereadable
 
     @property
     def nrows(self) -> int | None:
@@ -168,49 +180,80 @@ class Rows:
         Of persons whose number is public as many rows are told of as they have places: those that
         their rows do not take come last, as rows that do not count.
         """
+        own = self.terms.neighbours
+        if own.person is not None:
+            yield from self._of_persons()
+            return
+        for chunk in self._read(self.terms, self._source.nrows if count_public else None):
+            columns = _columns(self.terms, chunk)
+            counted = None if self.terms.subset is None else self.terms.subset.holds(columns)
+            yield Part(columns, counted, None)
+
+    def _of_persons(self) -> Iterator[Part]:
+        """Read rows of persons; those of nobody and those that do not count are left out."""
         terms, own = self.terms, self.terms.neighbours
-        shown = self._source.nrows if count_public and own.person is None else None
-        known = self._known() if own.person is not None and self.rereadable else None
+        known = self._known() if self.rereadable else None
         persons, taken = known or self._new(), 0
-        for columns, cells in self._read(terms, "reading rows", shown):
-            counted = None if terms.subset is None else terms.subset.holds(columns)
-            if own.person is None:
-                yield Part(columns, counted, None)
-                continue
-            rows = np.ones(len(cells), dtype=bool) if counted is None else counted
-            places = persons.first(cells, rows) if known is None else persons.taken(cells, rows)
-            part = Part(columns, counted, places, persons.numbers(cells))
+        for chunk in self._read(terms, None):
+            cells = chunk[cast("str", own.person)]
+            those = (persons.first if known is None else persons.taken)(cells, self._counted(chunk))
+            columns = _columns(terms, {name: own[those.rows] for name, own in chunk.items()})
+            part = Part(columns, None, those.places, those.persons)
             taken += part.taken
             yield part
-        if own.person is not None and own.n_public:
+        if known is not None:
+            known.require_same()
+        if own.n_public:
             missing = {name: np.full(1, np.nan) for name in terms.codebook}
             missing |= {levels_of(name): np.full(1, None) for name in terms.named}
             left = persons.number * own.places - taken
             yield Part(missing, np.zeros(1, dtype=bool), np.array([left]), np.array([-1]))
 
-    def _read(
-        self, terms: Terms, label: str, shown: int | None
-    ) -> Iterator[tuple[Mapping[str, Floats], NDArray[Any]]]:
-        """Read columns as numbers, and whose the rows are where it is asked."""
-        person, wanted = terms.neighbours.person, terms.variables
-        chunks = self._source.chunks(wanted, read_rows(len(wanted)))
-        for chunk in progress(chunks, total=shown, label=label):
-            cells = np.zeros(0) if person is None else np.asarray(chunk[person])
-            named = {levels_of(name): level_names(chunk[name]) for name in terms.named}
-            yield {**converted(terms.codebook, chunk), **named}, cells
+    def _read(self, terms: Terms, shown: int | None) -> Iterator[Chunk]:
+        """Read columns, and whose the rows are where it is asked."""
+        chunks = self._source.chunks(terms.variables, read_rows(len(terms.variables)))
+        return progress(chunks, total=shown, label="reading rows")
+
+    def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:
+        """Return which rows the subset holds of, all where there is none."""
+        own = self.terms.subset
+        if own is None:
+            return np.ones(len(next(iter(chunk.values()))), dtype=bool)
+        return own.holds(converted(own.codebook, chunk))
 
     def _known(self) -> Persons:
         """Return how many rows each person has, counted once."""
         if self._persons is None:
             self._persons, own = self._new(), self.terms.subset
             book = Codebook() if own is None else own.codebook
-            terms = replace(self.terms, codebook=book, named=())
-            for columns, cells in self._read(terms, "counting rows of persons", None):
-                rows = np.ones(len(cells), dtype=bool) if own is None else own.holds(columns)
-                self._persons.count(cells, rows)
+            for chunk in self._read(replace(self.terms, codebook=book, named=()), None):
+                cells = chunk[cast("str", self.terms.neighbours.person)]
+                self._persons.count(cells, self._counted(chunk))
         self._persons.again()
         return self._persons
 
     def _new(self) -> Persons:
         own = self.terms.neighbours
-        return Persons(own.places, even=own.rows == "mean")
+        return Persons(own.places, self._secret, even=own.rows == "mean")
+
+
+def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
+    """Turn cells into numbers, and into names of levels that nobody declared."""
+    named = {levels_of(name): level_names(chunk[name]) for name in terms.named}
+    return {**converted(terms.codebook, chunk), **named}
+
+
+def _drawn() -> bytes:
+    """Draw a secret, the same again in a simulation."""
+    return bytes(entropy().words(SECRET_BYTES // 8).tobytes())
+
+
+def _require_persons(source: RowSource, person: str) -> None:
+    """Refuse a table whose column of persons is missing, or by its type names nobody."""
+    require(source, (person,))
+    kind = source.kind(person)
+    if kind.holds < Holds.WHOLE:
+        raise FrameError(
+            f"column {person!r} is of type {kind.name}, and person={person!r} expects numbers or "
+            "text that say whose a row is: make text of it, such as data[name].astype(str)"
+        )

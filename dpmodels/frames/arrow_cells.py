@@ -1,6 +1,7 @@
 """Arrow arrays as numpy arrays: views where there is nothing missing."""
 
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,8 @@ def arrow_cells(column: Any) -> NDArray[Any]:
     """Give the n cells of an Arrow array or chunked array, shape (n,).
 
     Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
-    objects), dates and times as numpy's days, text, bytes, decimals and dictionary-encoded cells
-    as objects, None for null. Other types (durations, lists, structures) are all NaN.
+    objects), dates and times as numpy's days, text, bytes, decimals, UUIDs and dictionary-encoded
+    cells as objects, None for null. Other types (durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 
@@ -30,7 +31,8 @@ def _array_cells(array: Any) -> NDArray[Any]:
 
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _array_cells(array.storage)
+        cells = _array_cells(array.storage)
+        return _uuid_texts(cells) if kind.extension_name == "arrow.uuid" else cells
     if types.is_dictionary(kind):
         return _dictionary_cells(array)
     if is_text(kind):
@@ -70,6 +72,11 @@ def _text_cells(array: Any) -> NDArray[Any]:
         raw = array.cast(pa.large_binary()).to_pylist()
     texts = (None if cell is None else plain(cell) for cell in raw)
     return np.fromiter(texts, object, len(raw))
+
+
+def _uuid_texts(cells: NDArray[Any]) -> NDArray[Any]:
+    texts = (None if cell is None else str(UUID(bytes=cell)) for cell in cells)
+    return np.fromiter(texts, object, len(cells))
 
 
 def is_text(kind: Any) -> bool:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from types import NoneType
 from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,9 @@ _LOGICAL: Final = {
 def plain(cell: object) -> str | float:
     """Read a cell as a text or a number; NaN where it is neither.
 
-    Text and bytes (UTF-8, undecodable bytes replaced) as str; integers, floats, logical values,
-    decimals and fractions as the nearest float, a complex number as its real part if it has no
-    other. NaN for all else: None and the missing values of every library, dates, sequences,
+    Text, bytes (UTF-8, undecodable bytes replaced) and UUIDs as str; integers, floats, logical
+    values, decimals and fractions as the nearest float, a complex number as its real part if it has
+    no other. NaN for all else: None and the missing values of every library, dates, sequences,
     integers beyond the range of float, foreign objects.
 
     >>> import numpy as np
@@ -90,6 +91,7 @@ _READERS: Final[tuple[tuple[type, Callable[[Any], str | float]], ...]] = (
     (np.complexfloating, _real),
     (Decimal, Decimal.__float__),
     (Fraction, Fraction.__float__),
+    (UUID, UUID.__str__),
 )
 
 
@@ -199,12 +201,21 @@ def to_codes(values: NDArray[Any], levels: tuple[Hashable, ...]) -> NDArray[np.i
     if kind in _NUMERIC or kind == "c":
         return codes.of_numbers(to_float(values))
     if kind in _CELLS:
-        cells = values.tolist()
         with np.errstate(all="ignore"):
-            if not set(map(id, map(type, cells))) <= _PLAIN_CELLS:
-                cells = list(map(plain, cells))
-            return np.fromiter(map(codes.__getitem__, cells), np.intp, len(cells))
+            return np.fromiter(map(codes.__getitem__, plain_cells(values)), np.intp, len(values))
     return np.full(len(values), -1, dtype=np.intp)
+
+
+def plain_cells(values: NDArray[Any]) -> list[str | float | None]:
+    """Read the cells of a column of objects or text, shape (n,), each as a text or a number.
+
+    Whole numbers, logical values and None may be left as they are.
+    """
+    cells: list[Any] = values.tolist()
+    if set(map(id, map(type, cells))) <= _PLAIN_CELLS:
+        return cells
+    with np.errstate(all="ignore"):
+        return list(map(plain, cells))
 
 
 class LevelCodes(dict[str | float | None, int]):

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, ClassVar, Final
 
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
+from dpmodels.frames.identity import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.frames.protocol import Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import kind_of_dtype, require
@@ -55,6 +56,8 @@ class DaskRows:
     """The rows of a Dask data frame, measured where they lie, each partition by one thread."""
 
     frame: Any = field(repr=False)
+    person: str | None = None  # Whose rows are brought together; None for rows where they lie
+    secret: bytes = field(default=b"", repr=False)
     rereadable: ClassVar[bool] = False
 
     @property
@@ -80,6 +83,10 @@ class DaskRows:
             "dp_cov, dp_lm or dp_table with their defaults, or write the rows with "
             'data.to_parquet("rows") and give the folder "rows"'
         )
+
+    def together(self, person: str, secret: bytes) -> DaskRows:
+        """Return rows of which those of a person come to lie in one partition."""
+        return replace(self, person=person, secret=secret)
 
     def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
         """Measure every partition on the workers and add the results.
@@ -113,9 +120,10 @@ class DaskRows:
         import dask
 
         recipe = dask.delayed(_shipped(measure), pure=False)
-        measured = self.frame[list(wanted)].map_partitions(
-            _measured, recipe, meta=_meta(), enforce_metadata=False
-        )
+        frame = self.frame[list(wanted)]
+        if self.person is not None:
+            frame = _gathered(frame, self.person, dask.delayed(self.secret, pure=False))
+        measured = frame.map_partitions(_measured, recipe, meta=_meta(), enforce_metadata=False)
         parts = measured.to_delayed()
         size = _PARTS_PER_CPU * (os.cpu_count() or 1)
         return [_tree(parts[at : at + size]) for at in range(0, len(parts), size)]
@@ -166,6 +174,26 @@ def _shipped(measure: Measure) -> bytes:
     import cloudpickle
 
     return bytes(cloudpickle.dumps(measure))
+
+
+def _gathered(frame: Any, person: str, secret: Any) -> Any:
+    """Bring rows of a person into one partition, in the memory of the workers; drop nobody's.
+
+    By tasks: other ways of Dask's write rows into files.
+    """
+    column = " ".join(map(str, frame.columns))  # A name that no column has, made of public ones
+    told = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
+    named = frame.map_partitions(_named, person, column, secret, meta=told, enforce_metadata=False)
+    gathered = named.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
+    return gathered[list(frame.columns)]
+
+
+def _named(frame: Any, person: str, column: str, secret: bytes) -> Any:
+    """Add a column of whose rows are, on a worker, and leave out those of nobody."""
+    chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
+    cells = next((chunk[person] for chunk in chunks), np.empty(0))
+    high, low, known = person_keys(cells, secret)
+    return frame.assign(**{column: (high ^ low).view(np.int64)})[known]
 
 
 def _meta() -> Any:

@@ -2,36 +2,68 @@
 
 A person has a public number of places. Where they are shared evenly, each of its rows takes as many
 as whole numbers allow; else each of its rows takes one while there are any. Which of its rows get
-more than the others is drawn by a secret key and the person's name. So what the rows of a person
-take follows from the key, its name, how many rows it has and where each stands among them, and from
-no other person. It is never more than the places, whatever rows are read a second time.
+more than the others is drawn by a secret and the person's key, all with the same chance. So what
+the rows of a person take follows from the secret, its key, how many rows it has and where each
+stands among them, and from no other person; a row of nobody takes none and changes nothing.
+
+It is never more than the places: rows that stand where the first reading had none take nothing, and
+the ranks of the others differ. Where a digest shows that a later reading was of other persons,
+nothing is released.
 """
 
 from __future__ import annotations
 
-import secrets
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from dpmodels.errors import FrameError
+from dpmodels.frames.identity import Keys, Words, person_keys
+from dpmodels.frames.kept import Kept, Standing
+from dpmodels.frames.numbering import Numbering
+from dpmodels.frames.protocol import unfinished
 from dpmodels.typing import Integers
+
+# Bytes of the secret: 16 name persons, 8 draw among their rows.
+SECRET_BYTES: Final = 24
+# Odd numbers of no meaning, one a round of shuffling.
+_ODD: Final = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xF1357AEA2E62A9C5)
+
+
+class Taken(NamedTuple):
+    """Rows of persons that count, shapes (n,)."""
+
+    rows: Integers  # Which of those that were read
+    persons: Integers  # Their numbers, from 0
+    places: Integers  # How many each takes
 
 
 class Persons:
     """Numbers of rows by person, in memory as long as the rows are read."""
 
-    __slots__ = ("_even", "_key", "_names", "_offsets", "_places", "_rows", "_seen")
+    __slots__ = (
+        "_digest",
+        "_even",
+        "_first_digest",
+        "_kept",
+        "_names",
+        "_places",
+        "_rows",
+        "_secret",
+        "_seen",
+    )
 
-    def __init__(self, places: int, *, even: bool) -> None:
+    def __init__(self, places: int, secret: bytes, *, even: bool) -> None:
         self._places = places
         self._even = even
-        self._key = secrets.token_hex(8)
-        self._names: pd.Index[Any] = pd.Index([], dtype=object)
-        self._offsets = np.zeros(0, dtype=np.uint64)
-        self._rows = np.zeros(0, dtype=np.int64)
+        self._secret = secret
+        self._names = Numbering(int.from_bytes(secret[16:SECRET_BYTES], "little"))
         self._seen = np.zeros(0, dtype=np.int64)
+        self._rows: Integers | None = None  # As many as the first reading saw
+        self._kept = Kept()
+        self._digest, self._first_digest = sha256(), b""
 
     def __repr__(self) -> str:
         return "<Persons, not shown>"
@@ -39,78 +71,113 @@ class Persons:
     @property
     def number(self) -> int:
         """How many persons there are."""
-        return len(self._names)
+        return self._names.size
 
     def count(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
         """Count rows, those that are counted, of each person; a person of none is known too."""
-        persons = self.numbers(cells)
-        own = persons[counted & (persons >= 0)]
-        self._rows += np.bincount(own, minlength=len(self._rows))
+        self._kept.add(self._standing(cells, counted))
 
     def again(self) -> None:
-        """Start at the first row."""
+        """Start at the first row, after all were counted."""
+        if self._rows is None:
+            self._rows, self._first_digest = self._seen.copy(), self._digest.digest()
         self._seen[:] = 0
+        self._digest = sha256()
+        self._kept.again(self._drawn)
 
-    def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Integers:
-        """Return how many places rows take that were all counted before.
+    def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Taken:
+        """Return whose rows are and how many places they take, after all were counted."""
+        kept = self._kept.next(len(cells))
+        if kept is None:
+            own = self._standing(cells, counted)
+            kept = own.persons, self._drawn(own)
+        else:
+            self._told(person_keys(cells, self._secret), counted)
+        return self._those(*kept)
 
-        None where a row has no person or is not counted.
-        """
-        rows, own, position = self._positions(cells, counted)
-        total = np.maximum(self._rows[own], 1)
-        offset = (self._offsets[own] % total.astype(np.uint64)).astype(np.int64)
-        turned = (position + offset) % total
-        each, more = np.divmod(self._places, total)
-        share = each + (turned < more) if self._even else (turned < self._places).astype(np.int64)
-        share[position >= self._rows[own]] = 0
-        return _spread(rows, share, len(cells))
+    def require_same(self) -> None:
+        """Refuse rows that are, at the end of a reading, not those of the first: a FrameError."""
+        if self._digest.digest() != self._first_digest:
+            raise FrameError(
+                unfinished("the rows changed between two readings: give data that stay as they are")
+            )
 
-    def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Integers:
-        """Return the places of rows that are read once: a person's first rows take one each."""
-        rows, _, position = self._positions(cells, counted)
-        return _spread(rows, (position < self._places).astype(np.int64), len(cells))
+    def first(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Taken:
+        """Return the same of rows that are read once: a person's first rows take one place each."""
+        own = self._standing(cells, counted)
+        places = (own.persons >= 0) & (own.positions < self._places)
+        return self._those(own.persons, places.astype(np.int64))
 
-    def _positions(
-        self, cells: NDArray[Any], counted: NDArray[np.bool_]
-    ) -> tuple[Integers, Integers, Integers]:
-        """Return the rows that can take places, their persons, and where they stand among them."""
-        persons = self.numbers(cells)
-        rows = np.flatnonzero(counted & (persons >= 0))
-        own = persons[rows]
-        position = self._seen[own] + _earlier(own)
-        self._seen += np.bincount(own, minlength=len(self._seen))
-        return rows, own, position
+    def _those(self, persons: Integers, places: Integers) -> Taken:
+        """Leave out rows of nobody, and those that do not count."""
+        rows = np.flatnonzero(persons >= 0 if self._even else places)
+        return Taken(rows, persons[rows], places[rows])
 
-    def numbers(self, cells: NDArray[Any]) -> Integers:
-        """Return the number of each row's person, -1 where it is missing."""
-        codes, found = pd.factorize(np.asarray(cells, dtype=object))
-        names = pd.Index(found, dtype=object)
-        at = self._names.get_indexer(names)
-        new = at < 0
-        if new.any():
-            at[new] = len(self._names) + np.arange(new.sum())
-            self._names = self._names.append(names[new])
-            drawn = pd.util.hash_array(np.asarray(found, dtype=object)[new], hash_key=self._key)
-            grown = np.zeros(len(drawn), dtype=np.int64)
-            self._offsets = np.concatenate([self._offsets, drawn])
-            self._rows = np.concatenate([self._rows, grown])
-            self._seen = np.concatenate([self._seen, grown])
-        return np.where(codes < 0, -1, at[codes]) if len(at) else np.asarray(codes)
+    def _drawn(self, own: Standing) -> Integers:
+        """Return the places that rows take, once it is known how many their persons have."""
+        assert self._rows is not None
+        rows = np.flatnonzero(own.persons >= 0)
+        rows = rows[own.positions[rows] < self._rows[own.persons[rows]]]
+        person, position = own.persons[rows], own.positions[rows].astype(np.int64)
+        total = self._rows[person]
+        each, more = np.divmod(self._places, total) if self._even else (0, self._places)
+        more = np.minimum(more, total)
+        drawn = (more > 0) & (more < total)
+        seed = self._names.salted(person[drawn])
+        position[drawn] = shuffled(position[drawn], total[drawn], seed)
+        places = np.zeros(len(own.persons), dtype=np.int64)
+        places[rows] = each + (position < more)
+        return places
+
+    def _told(self, keys: Keys, counted: NDArray[np.bool_]) -> None:
+        """Take down whose rows are, and which of them count."""
+        self._digest.update((keys.high ^ keys.low).data)
+        self._digest.update((keys.known & counted).data)
+
+    def _standing(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Standing:
+        """Return whose rows are that count, and where each stands among those."""
+        keys = person_keys(cells, self._secret)
+        self._told(keys, counted)
+        rows = np.flatnonzero(keys.known)
+        own = self._names.numbers(keys.high[rows], keys.low[rows])
+        if self._names.room > len(self._seen):
+            self._seen = np.pad(self._seen, (0, self._names.room - len(self._seen)))
+        rows, own = rows[counted[rows]], own[counted[rows]]
+        together = np.sort(own << 32 | rows)
+        person, row = together >> 32, together & 2**32 - 1
+        starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]][: len(own)])
+        sizes = np.diff(np.append(starts, len(own)))
+        persons, positions = np.full((2, len(cells)), -1, dtype=np.int64)
+        persons[row] = person
+        positions[row] = np.arange(len(own)) - np.repeat(starts, sizes) + self._seen[person]
+        self._seen[person[starts]] += sizes
+        return Standing(persons, positions)
 
 
-def _spread(rows: Integers, share: Integers, size: int) -> Integers:
-    taken = np.zeros(size, dtype=np.int64)
-    taken[rows] = share
-    return taken
+def shuffled(position: Integers, total: Integers, seed: Words) -> Integers:
+    """Return where places of 0, ..., total - 1 come to stand when they are shuffled by a seed.
+
+    For each total and seed it is a permutation: one of the next power of two, walked until it comes
+    back below the total, then a turn that makes all places equally likely for each.
+    """
+    found, end = position.astype(np.uint64), total.astype(np.uint64)
+    bits = np.frexp(total - 1.0)[1].astype(np.uint64)
+    _stir(found, bits, seed)
+    beyond = np.flatnonzero(found >= end)
+    while len(beyond):
+        own = found[beyond]
+        _stir(own, bits[beyond], seed[beyond])
+        found[beyond] = own
+        beyond = beyond[own >= end[beyond]]
+    return ((found + (seed >> np.uint64(16)) % end) % end).astype(np.int64)
 
 
-def _earlier(persons: Integers) -> Integers:
-    """Return how many rows of the same person stand before each."""
-    order = np.argsort(persons, kind="stable")
-    sorted_ = persons[order]
-    first = np.r_[True, sorted_[1:] != sorted_[:-1]] if len(persons) else np.zeros(0, bool)
-    starts = np.flatnonzero(first)
-    inside = np.arange(len(persons)) - np.repeat(starts, np.diff(np.r_[starts, len(persons)]))
-    earlier = np.empty_like(inside)
-    earlier[order] = inside
-    return earlier
+def _stir(found: Words, bits: Words, seed: Words) -> None:
+    """Permute numbers of so many bits in place: each step can be taken back."""
+    mask, half = (np.uint64(1) << bits) - np.uint64(1), bits + np.uint64(1) >> np.uint64(1)
+    for odd in _ODD:
+        word = seed * np.uint64(odd)
+        found *= word >> np.uint64(32) | np.uint64(1)
+        found += word >> np.uint64(8)
+        found &= mask
+        found ^= found >> half

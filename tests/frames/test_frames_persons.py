@@ -1,0 +1,156 @@
+"""How many places the rows of a person take, and that it follows from them alone."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpmodels.errors import FrameError
+from dpmodels.frames import kept
+from dpmodels.frames.persons import SECRET_BYTES, Persons, shuffled
+
+SECRET = bytes(range(SECRET_BYTES))
+
+
+def read(persons, ids, counted=None, block=5, method="taken"):
+    """Places of all rows, read in blocks."""
+    places = []
+    counted = np.ones(len(ids), bool) if counted is None else counted
+    for at in range(0, len(ids), block):
+        here = slice(at, at + block)
+        own = getattr(persons, method)(ids[here], counted[here])
+        taken = np.zeros(len(ids[here]), int)
+        if own is not None:
+            taken[own.rows] = own.places
+        places.append(taken)
+    return np.concatenate([np.zeros(0, int), *places])
+
+
+def taken(ids, places=3, even=False, counted=None, block=5, secret=SECRET):
+    own = Persons(places, secret, even=even)
+    read(own, ids, counted, block, "count")
+    own.again()
+    found = read(own, ids, counted, block)
+    own.require_same()
+    return found
+
+
+def objects(cells):
+    return np.fromiter(cells, object, len(cells))
+
+
+IDS = st.lists(st.sampled_from(["a", "b", "c", "7", 7, None, 1.5]), max_size=40)
+
+
+@settings(max_examples=40)
+@given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.integers(1, 9), st.integers(0, 5))
+def test_what_rows_take_follows_from_their_person_alone(ids, places, even, block, seed):
+    rng = np.random.default_rng(seed)
+    ids, counted = objects(ids), rng.random(len(ids)) < 0.8
+    whole = taken(ids, places, even, counted, block)
+    assert (whole == taken(ids, places, even, counted, 1000)).all()
+    for person in ({"a"}, {"7", 7}, {None}):
+        other = np.array([cell not in person for cell in ids], bool)
+        alone = taken(ids[other], places, even, counted[other], block)
+        assert (whole[other] == alone).all()
+        added = np.concatenate([ids, objects(list(person) * 3)])
+        more = taken(added, places, even, np.append(counted, [True] * 3 * len(person)), block)
+        assert (more[: len(ids)][other] == whole[other]).all()
+    assert not whole[~counted].any()
+    assert not whole[[cell is None for cell in ids]].any()
+
+
+@given(IDS, st.sampled_from([1, 3, 60]), st.booleans(), st.booleans())
+def test_places_are_all_taken_and_no_more(ids, places, even, keep):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept, "_MOST_ROWS", 10**9 if keep else 0)
+        found = taken(objects(ids), places, even)
+    for person in ("a", "b", 1.5):
+        own = found[[cell == person for cell in ids]]
+        assert own.sum() == (places * bool(len(own)) if even else min(len(own), places))
+        assert np.ptp(own) <= 1 if len(own) else True
+
+
+def test_kept_or_drawn_anew_it_is_the_same(monkeypatch):
+    ids = objects([*"abcabcaabbcc" * 4])
+    whole = taken(ids)
+    monkeypatch.setattr(kept, "_MOST_ROWS", 20)
+    assert (taken(ids) == whole).all()
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_no_file_that_changes_gives_a_person_more(even, monkeypatch):
+    monkeypatch.setattr(kept, "_MOST_ROWS", 0)
+    own = Persons(3, SECRET, even=even)
+    first, second = objects([*"aabbbbc"]), objects([*"cccccccaaabbbbbbbbd"])
+    read(own, first, method="count")
+    own.again()
+    found = read(own, second)
+    for person in "abcd":
+        assert found[[cell == person for cell in second]].sum() <= 3
+    with pytest.raises(FrameError, match=r"changed between two readings.*Nothing was released"):
+        own.require_same()
+
+
+def test_of_kept_rows_that_change_nothing_is_released():
+    own = Persons(3, SECRET, even=False)
+    read(own, objects([*"aabb"]), method="count")
+    for second in (["a", "a", "b", "c"], ["a", "a", "b"], [*"aabbb"], ["a", "a", None, "b"]):
+        own.again()
+        read(own, objects(second))
+        with pytest.raises(FrameError, match="changed between two readings"):
+            own.require_same()
+    own.again()
+    assert read(own, objects([*"aabb"])).sum() == 4
+    own.require_same()
+
+
+def test_rows_that_are_read_once_are_capped():
+    own = Persons(2, SECRET, even=False)
+    ids = objects([*"abaacbbaacab"])
+    found = read(own, ids, method="first", block=4)
+    assert found.tolist() == [1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0]
+    assert own.number == 3
+
+
+def test_one_person_and_all_different():
+    assert taken(np.zeros(500), 4).sum() == 4
+    assert taken(np.arange(500), 4).sum() == 500
+    assert (taken(np.arange(500), 60, True) == 60).all()
+    assert taken(np.zeros(500), 60, True).sum() == 60
+
+
+def test_another_secret_draws_other_rows():
+    drawn = {tuple(taken(np.zeros(30), secret=bytes([one]) * SECRET_BYTES)) for one in range(9)}
+    assert len(drawn) >= 8
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 5, 8, 12, 33, 1000])
+def test_a_shuffle_is_a_permutation(total):
+    seed = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 9, dtype=np.uint64)
+    places = np.tile(np.arange(total), 8)
+    own = shuffled(places, np.full(8 * total, total), np.repeat(seed, total)).reshape(8, total)
+    assert (np.sort(own, axis=1) == np.arange(total)).all()
+
+
+@pytest.mark.parametrize("total", [3, 5, 8, 12])
+def test_rows_are_drawn_with_the_same_chance_and_not_with_their_neighbours(total):
+    """Chances to 5.2 standard errors, 24 and 66 pairs at most: false alarms below 1e-6 in all.
+
+    Pairs have to be within a quarter of what simple random samples give, which a window of rows
+    next to each other, of which half the pairs or more are never drawn together, is far from.
+    """
+    runs = 20_000
+    seeds = np.random.default_rng(7).integers(0, 2**64, runs, dtype=np.uint64)
+    rank = [shuffled(np.full(runs, at), np.full(runs, total), seeds) for at in range(total)]
+    in_two = np.array(rank) < 2
+    chance = 2 / total
+    room = 5.2 * math.sqrt(chance * (1 - chance) / runs)
+    assert np.abs(in_two.mean(axis=1) - chance).max() < room
+    pair = 2 / (total * (total - 1))
+    room = 5.2 * math.sqrt(pair / runs) + pair / 4
+    for one, other in combinations(range(total), 2):
+        assert abs((in_two[one] & in_two[other]).mean() - pair) < room
