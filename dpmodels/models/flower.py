@@ -50,7 +50,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, said
@@ -88,6 +88,9 @@ def client_app(
     delta: float = 0.0,
     budget: Guarantee | None = None,
     adjacency: AdjacencyName = "replace",
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
@@ -106,7 +109,8 @@ def client_app(
     path : path
         A new file for the letter, in a folder of the site that stays; it is
         the record that this session was answered.
-    site, session, protocol, codebook, verb, eps, delta, budget, adjacency, ledger
+    site, session, protocol, codebook, verb, eps, delta, budget, adjacency
+    person, rows, subset, ledger
         As for :func:`~dpmodels.site_release`.
     key : path, optional
         This site's key of :func:`~dpmodels.site_key`, for ``"cape"`` and
@@ -154,6 +158,9 @@ def client_app(
         "verb": verb,
         "budget": guarantee,
         "adjacency": adjacency,
+        "person": person,
+        "rows": rows,
+        "subset": subset,
     }
     _, chosen, terms = state(formula, **stated, words=words)
     release = partial(site_release, formula, data, path, **stated, ledger=ledger, **words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError
@@ -49,6 +49,9 @@ def site_release(
     delta: float = 0.0,
     budget: Guarantee | None = None,
     adjacency: AdjacencyName = "replace",
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
@@ -73,8 +76,10 @@ def site_release(
         The same at all sites.
     verb : {"pca", "cov", "moments", "lm", "mean", "var", "hist", "table", "summary"}
         What is to be fitted.
-    eps, delta, budget, adjacency, ledger
-        The guarantee, neighbours and ledger of this site, as for the verb.
+    eps, delta, budget, adjacency, person, rows, subset, ledger
+        The guarantee, neighbours, rows that count and ledger of this site, as
+        for the verb; all but the ledger are the same at all sites. All rows of
+        a person have to lie at one site.
     key : path, optional
         This site's key of :func:`site_key`, for ``"cape"`` and
         ``"secure_sum"``; it is used up.
@@ -134,6 +139,9 @@ def site_release(
         delta=delta,
         budget=budget,
         adjacency=adjacency,
+        person=person,
+        rows=rows,
+        subset=subset,
         words=words,
     )
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)

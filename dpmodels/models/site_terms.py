@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError, said
+from dpmodels.formula.coding import checked_codebook
 from dpmodels.models.cov import cov_way
 from dpmodels.models.hist import hist_way
 from dpmodels.models.lm import lm_way
@@ -78,6 +79,9 @@ def state(
     delta: float = 0.0,
     budget: Guarantee | None = None,
     adjacency: AdjacencyName = "replace",
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
     words: Mapping[str, Any],
 ) -> Stated:
     """Return what a site states, as all others have to; read nothing."""
@@ -89,7 +93,10 @@ def state(
             raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
     _require_words(verb, words)
     all_words = {**VERBS[verb].words, **words}
-    question = asked(verb, formula, codebook, eps, delta, budget, adjacency, **all_words)
+    own: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
+    question = asked(
+        verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **own
+    )
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise ArgumentError(f"sites add Gaussian noise: {WRITE_DELTA}, or budget=dp.ZCDP(rho)")
     terms = {**question.plain(), "protocol": protocol_terms(chosen), "session": session}

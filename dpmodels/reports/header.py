@@ -159,11 +159,14 @@ def _shared_notes(release: AnyRelease) -> tuple[str, ...]:
     shared = release.shared
     if shared is None:
         return ()
+    if release.adjacency.person is None:
+        disjoint = "Sites are taken to hold disjoint rows: a row that two of them hold"
+    else:
+        disjoint = "Sites are taken to hold all rows of a person: one of whom two of them hold rows"
     return (
         f"Trust ({shared.protocol}): the aggregator sees {shared.sees}. The guarantee holds "
         f"against {shared.holds}.",
-        "Sites are taken to hold disjoint rows: a row that two of them hold counts twice and is "
-        "protected less than stated, which no protocol can detect.",
+        f"{disjoint} counts twice and is protected less than stated, which no protocol can detect.",
     )
 
 
