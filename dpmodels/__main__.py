@@ -132,7 +132,16 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--adjacency", default="replace", help="replace (default; n is public) or add-remove"
     )
+    _add_unit(budget)
     budget.add_argument("--ledger", metavar="FILE", help="charge it; opened by the command ledger")
+    parser.add_argument("--subset", help="a condition on the rows that count, such as 'age >= 25'")
+
+
+def _add_unit(budget: Any) -> None:
+    budget.add_argument("--person", metavar="COLUMN", help="protect persons: whose a row is")
+    budget.add_argument(
+        "--rows", type=_rows, help="how many rows of a person count, or mean for all; any so many"
+    )
 
 
 def _add_ledger(parser: argparse.ArgumentParser) -> None:
@@ -142,6 +151,7 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
     budget.add_argument("--delta", type=float, default=0.0, help="for example 1e-6")
     budget.add_argument("--rho", type=float, help="zCDP budget, instead of --eps and --delta")
     budget.add_argument("--adjacency", help="replace (default; n is public) or add-remove")
+    _add_unit(budget)
     budget.add_argument("--pure", type=float, help="eps kept for releases without delta")
     budget.add_argument("--rule", help="gaussian or zcdp; by default the first charge decides")
     parser.add_argument("--export", metavar="FILE", help="all lines with their hashes, as JSON")
@@ -219,6 +229,10 @@ def _breaks(text: str) -> int | list[float]:
     return [float(end) for end in text.split(",")] if "," in text else int(text)
 
 
+def _rows(text: str) -> int | str:
+    return text if text == "mean" else int(text)
+
+
 def _or_none(text: str) -> str | None:
     return None if text == "none" else text
 
@@ -259,6 +273,7 @@ def _pca(words: argparse.Namespace) -> int:
         codebook=words.codebook,
         mechanism=words.mechanism,
         ledger=_opened(words),
+        subset=words.subset,
         **_privacy(words),
         **_given(words, _MODEL_WORDS),
     )
@@ -293,6 +308,8 @@ def _privacy(words: argparse.Namespace) -> dict[str, Any]:
         "delta": words.delta,
         "budget": None if words.rho is None else dp.ZCDP(words.rho),
         "adjacency": words.adjacency,
+        "person": words.person,
+        "rows": words.rows,
     }
 
 
@@ -324,6 +341,7 @@ def _site(words: argparse.Namespace) -> int:
         key=words.key,
         cards=words.cards,
         ledger=_opened(words),
+        subset=words.subset,
         **_privacy(words),
         **_given(words, _MODEL_WORDS),
     )

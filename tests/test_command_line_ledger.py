@@ -74,3 +74,19 @@ def test_a_site_charges_its_ledger(run):
     assert status == 0
     (entry,) = dp.Ledger.open("s.ledger").entries
     assert entry.claims == (("session", "7, site A"),)
+
+
+def test_a_study_of_persons(run):
+    rng = np.random.default_rng(1)
+    rows = {"id": np.arange(400) // 4, "a": rng.random(400), "b": rng.random(400)}
+    pd.DataFrame(rows).to_csv("data.csv", index=False)
+    unit = ("--person", "id", "--rows", 4)
+    status, printed, _ = run("ledger", "study.ledger", "--eps", 2, "--delta", 1e-6, *unit)
+    assert (status, "one person (at most 4" in printed) == (0, True)
+    words = (*PCA, 0.5, "--ledger", "study.ledger", "--subset", "a < .9")
+    status, printed, _ = run(*words, *unit)
+    assert (status, "one person (at most 4" in printed) == (0, True)
+    status, printed, _ = run(*words, "--person", "id", "--rows", "mean")
+    assert (status, "in all the weight of" in " ".join(printed.split())) == (0, True)
+    status, _, told = run(*words)
+    assert (status, "write person='id', rows=4" in told) == (2, True)

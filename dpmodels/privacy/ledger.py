@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex
 
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
-from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.privacy.budget import adjacency as known_adjacency
+from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting, resolve_budget
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.forecast import Forecast, forecast
@@ -20,7 +19,6 @@ from dpmodels.privacy.lines import (
     VOID,
     About,
     Entry,
-    Line,
     chained,
     entry_of,
     events_to_plain,
@@ -60,8 +58,8 @@ class Ledger:
         In [0, 1); together with `eps`.
     budget : PureDP, ApproxDP or ZCDP, optional
         The whole guarantee; instead of `eps`.
-    adjacency : {"replace", "add-remove"} or Adjacency, default "replace"
-        The neighbours that every release charged here has to assume.
+    adjacency, person, rows : optional
+        The neighbours that every release charged here has to assume, as for the verbs.
     pure : float, default 0.0
         With a delta: share of eps kept for releases without delta, whose eps add up; all others
         have ``(eps - pure, delta)``. Pure releases before the first other one need no share: they
@@ -103,11 +101,13 @@ class Ledger:
         *,
         budget: Guarantee | None = None,
         adjacency: AdjacencyName | Adjacency = "replace",
+        person: str | None = None,
+        rows: int | Literal["mean"] | None = None,
         pure: float = 0.0,
         rule: str | None = None,
     ) -> None:
         own = asked_filter(resolve_budget(eps, delta, budget), pure, rule)
-        relation = known_adjacency(adjacency)
+        relation = protecting(adjacency, rows, person)
         self._set(own, relation, Memory(opening(own, relation)))
 
     @classmethod
@@ -119,6 +119,8 @@ class Ledger:
         *,
         budget: Guarantee | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
+        person: str | None = None,
+        rows: int | Literal["mean"] | None = None,
         pure: float | None = None,
         rule: str | None = None,
         timeout: float = 30.0,
@@ -129,9 +131,8 @@ class Ledger:
         ----------
         path : path
             An SQLite file on a local disk.
-        eps, delta, budget, adjacency, pure, rule
-            As for `Ledger`. Needed for a new file; for one that is there they may be left out, and
-            have to be the same if given.
+        eps, delta, budget, adjacency, person, rows, pure, rule
+            As for `Ledger`. Needed for a new file; of one that is there the same, or left out.
         timeout : float, default 30.0
             Seconds to wait while another process writes.
 
@@ -167,10 +168,11 @@ class Ledger:
         '0.500 of 2.00 eps spent; 1 charge in study.ledger'
         """
         stated = eps is not None or budget is not None
+        said = None if adjacency is person is rows is None else adjacency or "replace"
         store, own, relation = open_store(
             path,
             guarantee=resolve_budget(eps, delta, budget) if stated else None,
-            relation=None if adjacency is None else known_adjacency(adjacency),
+            relation=said and protecting(said, rows, person),
             pure=pure,
             rule=rule,
             timeout=timeout,
@@ -219,7 +221,8 @@ class Ledger:
         """The charges, first to last."""
         with self._store.reading() as chain:
             lines = list(chain.lines())
-        return tuple(self._entry(line) for line in lines if line.body["kind"] == CHARGED)
+        charged = (line for line in lines if line.body["kind"] == CHARGED)
+        return tuple(entry_of(line, self._filter, self.place) for line in charged)
 
     @property
     def spent(self) -> Spent:
@@ -293,7 +296,7 @@ class Ledger:
         PrivacyError
             In a forked process, of a ledger in memory.
         """
-        refuse_other_neighbours(self.adjacency, known_adjacency(adjacency))
+        refuse_other_neighbours(self.adjacency, protecting(adjacency, None, None))
         added = checked_events(events)
         with self._store.writing() as chain:
             last = chain.last()
@@ -313,7 +316,7 @@ class Ledger:
             }
             line = chained(last.hash, body)
             chain.append(line, number, claims)
-        return self._entry(line)
+        return entry_of(line, self._filter, self.place)
 
     def released(self, entry: Entry, digest: str) -> None:
         """Record that a charge was released, with a digest of what came out.
@@ -338,7 +341,7 @@ class Ledger:
         """Return the charges of which no release is recorded; they stay spent."""
         with self._store.reading() as chain:
             lines = list(chain.lines())
-        return tuple(map(self._entry, unfinished_lines(lines)))
+        return tuple(entry_of(line, self._filter, self.place) for line in unfinished_lines(lines))
 
     def verify(self) -> None:
         """Check every line against the one before and its totals against its charges.
@@ -378,9 +381,6 @@ class Ledger:
 
     def __repr__(self) -> str:
         return printed(self.describe(), self.entries, self.guarantee, self.adjacency)
-
-    def _entry(self, line: Line) -> Entry:
-        return entry_of(line, self._filter, self.place)
 
     def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
         """Add what became of a charge."""

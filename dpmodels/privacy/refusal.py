@@ -78,7 +78,7 @@ def _words(relation: Adjacency) -> str:
     """Return what to write for a relation."""
     said = {"person": relation.person, "rows": relation.rows}
     words = ", ".join(f"{word}={own!r}" for word, own in said.items() if own is not None)
-    return words or "neither person= nor rows="
+    return words or "person=False and no rows="
 
 
 def require_same(place: str, words: Mapping[str, tuple[object, object]]) -> None:
