@@ -12,6 +12,13 @@ from html import escape
 from os import PathLike
 from typing import Any, Final
 
+from dpmodels.codebook_person import (
+    checked_person,
+    joined_person,
+    of_person,
+    with_person,
+    without_person,
+)
 from dpmodels.errors import CodebookError, FrameError, shorten
 from dpmodels.labels import plain
 from dpmodels.levels import check_writable, said_missing
@@ -57,6 +64,9 @@ class Codebook(Mapping[str, Variable]):
     ----------
     variables : mapping, optional
         Declarations by name, for names that are not Python identifiers.
+    person : str, optional
+        The column that says whose a row is: every verb then protects persons, unless it is told
+        ``person=False``. It need not be a variable.
     **named
         Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels,
         pandas' ``CategoricalDtype``, or a :class:`Numeric`, :class:`Integer`, :class:`Date`,
@@ -80,13 +90,32 @@ class Codebook(Mapping[str, Variable]):
     variable  type         declared
     age       numeric      0 to 100
     sex       categorical  F | M
+    >>> print(dp.codebook(cb, person="id"))
+    variable  type         declared
+    age       numeric      0 to 100
+    sex       categorical  F | M
+    id        person       whose a row is
     """
 
-    def __init__(self, variables: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+    def __init__(
+        self,
+        variables: Mapping[str, Any] | None = None,
+        /,
+        *,
+        person: str | None = None,
+        **named: Any,
+    ) -> None:
         declared = {**(variables or {}), **named}
         for name in declared:
             check_name(name)
         self._variables = {name: as_variable(name, value) for name, value in declared.items()}
+        own = variables.person if isinstance(variables, Codebook) else None
+        self._person = checked_person(own if person is None else person)
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose a row is, None where rows are nobody's."""
+        return self._person
 
     @classmethod
     def uniform(cls, names: Iterable[str], declared: Any) -> Codebook:
@@ -110,14 +139,17 @@ class Codebook(Mapping[str, Variable]):
         return len(self._variables)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Codebook) and self._variables == other._variables
+        if not isinstance(other, Codebook):
+            return False
+        return (self._variables, self.person) == (other._variables, other.person)
 
     def __hash__(self) -> int:
-        return hash(tuple(self._variables.items()))
+        return hash((tuple(self._variables.items()), self.person))
 
     def __or__(self, other: Mapping[str, Any]) -> Codebook:
-        """Return the union; the right-hand side wins."""
-        return Codebook({**self, **other})
+        """Return the union; the right-hand side wins, and two columns of persons are refused."""
+        person = joined_person(self.person, getattr(other, "person", None))
+        return Codebook({**self, **other}, person=person)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -131,18 +163,22 @@ class Codebook(Mapping[str, Variable]):
         for name in wanted:
             if name not in self:
                 raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
-        return Codebook({name: self[name] for name in wanted})
+        return Codebook({name: self[name] for name in wanted}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
-        return {name: to_plain(variable) for name, variable in self.items()}
+        variables = {name: to_plain(variable) for name, variable in self.items()}
+        return with_person(variables, self.person)
 
     @classmethod
     def from_dict(cls, declared: Mapping[str, Mapping[str, Any]]) -> Codebook:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
-        return cls({name: from_plain(name, entry) for name, entry in declared.items()})
+        entries, person = without_person(declared)
+        return cls(
+            {name: from_plain(name, entry) for name, entry in entries.items()}, person=person
+        )
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the codebook as JSON, whole or not at all.
@@ -221,10 +257,11 @@ class Codebook(Mapping[str, Variable]):
 
     def _rows(self) -> list[tuple[str, ...]]:
         units = {name: getattr(variable, "unit", "") for name, variable in self.items()}
-        return [
+        rows = [
             (name, kind(variable), brief(variable), units[name], variable.label)
             for name, variable in self.items()
         ]
+        return rows + of_person(self.person)
 
     def __repr__(self) -> str:
         return as_text(self._rows())

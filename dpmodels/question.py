@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import shorten
@@ -94,16 +94,40 @@ def asked(
     budget: Guarantee | None,
     neighbours: AdjacencyName | Adjacency | None,
     *,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     **words: Any,
 ) -> Question:
     """Return the question of a verb; ArgumentError, BudgetError of guarantee or neighbours."""
     guarantee = resolve_budget(eps, delta, budget)
-    usual = chosen().adjacency or "replace"
-    relation = protecting(usual if neighbours is None else neighbours, rows, person)
+    usual = chosen().adjacency
+    if neighbours is None and usual is not None:
+        neighbours = cast("AdjacencyName", usual.text)
+    relation = related(codebook, neighbours, person, rows)
     return Question(verb, formula, codebook, guarantee, relation, words, subset)
+
+
+def related(
+    codebook: Codebook,
+    neighbours: AdjacencyName | Adjacency | None,
+    person: str | Literal[False] | None,
+    rows: int | Literal["mean"] | None,
+) -> Adjacency:
+    """Return the neighbours of a call, ``"replace"`` where none are said.
+
+    Persons are those of the codebook where the call names none and is not told False; an
+    `Adjacency` is taken as it is.
+
+    >>> import dpmodels as dp
+    >>> book = dp.codebook(age=(0, 100), person="id")
+    >>> related(book, "add-remove", None, 4).unit, related(book, None, False, None).unit
+    ('one person (at most 4 rows)', 'one row')
+    """
+    own = adjacency("replace" if neighbours is None else neighbours)
+    if person is None and own.rows is None and not isinstance(neighbours, Adjacency):
+        person = codebook.person
+    return protecting(own, rows, None if person is False else person)
 
 
 def canonical(plain: object) -> bytes:

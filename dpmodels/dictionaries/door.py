@@ -17,6 +17,8 @@ class codebook(Codebook):  # noqa: N801
     ----------
     variables : mapping, optional
         Declarations by name, for names that are not Python identifiers.
+    person : str, optional
+        The column that says whose a row is, as for :class:`Codebook`.
     **named
         Declarations by name, as for :class:`Codebook`, which is what is made of them.
 

@@ -10,6 +10,13 @@ from html import escape
 from typing import Any, Final
 
 from dpmodels.codebook import Codebook, as_html, as_text, brief, check_name, read_json
+from dpmodels.codebook_person import (
+    checked_person,
+    joined_person,
+    of_person,
+    with_person,
+    without_person,
+)
 from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
 from dpmodels.errors import CodebookError, shorten
 from dpmodels.labels import plain
@@ -33,6 +40,8 @@ class Draft(Mapping[str, Entry]):
         What is known of each variable, by name.
     source : str, optional
         Where it comes from, for printing.
+    person : str, optional
+        The column that says whose a row is, as of a codebook.
 
     Examples
     --------
@@ -47,7 +56,9 @@ class Draft(Mapping[str, Entry]):
     True
     """
 
-    def __init__(self, entries: Mapping[str, Entry], source: str = "") -> None:
+    def __init__(
+        self, entries: Mapping[str, Entry], source: str = "", person: str | None = None
+    ) -> None:
         for name, entry in entries.items():
             check_name(name)
             for text in (entry.label, entry.unit):
@@ -57,6 +68,7 @@ class Draft(Mapping[str, Entry]):
             for name, entry in entries.items()
         }
         self.source = source
+        self.person = checked_person(person)
 
     def __getitem__(self, name: str) -> Entry:
         return self._entries[name]
@@ -68,19 +80,23 @@ class Draft(Mapping[str, Entry]):
         return len(self._entries)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Draft) and self._entries == other._entries
+        if not isinstance(other, Draft):
+            return False
+        return (self._entries, self.person) == (other._entries, other.person)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __or__(self, other: Mapping[str, Any]) -> Draft:
         """Return what two drafts say together; where they disagree they are refused by name."""
+        person = joined_person(self.person, getattr(other, "person", None))
         right = other if isinstance(other, Draft) else Draft(of_declared(other))
         try:
             both = {name: joined(name, self[name], right[name]) for name in self if name in right}
         except CodebookError as error:
             raise CodebookError(f"{self._said()} and {right._said()}: {error}") from None
         both = {**self, **right, **both}
-        return Draft(both, ", ".join(dict.fromkeys(filter(None, (self.source, right.source)))))
+        sources = dict.fromkeys(filter(None, (self.source, right.source)))
+        return Draft(both, ", ".join(sources), person)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -112,7 +128,7 @@ class Draft(Mapping[str, Entry]):
         for name in declared:
             self._require(name)
         done = {name: self[name].completed(name, own) for name, own in declared.items()}
-        return Draft({**self._entries, **done}, self.source)
+        return Draft({**self._entries, **done}, self.source, self.person)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -125,7 +141,7 @@ class Draft(Mapping[str, Entry]):
         wanted = list(names)
         for name in wanted:
             self._require(name)
-        return Draft({name: self[name] for name in wanted}, self.source)
+        return Draft({name: self[name] for name in wanted}, self.source, self.person)
 
     def codebook(self) -> Codebook:
         """Return the codebook.
@@ -136,7 +152,8 @@ class Draft(Mapping[str, Entry]):
             While something is not known; the message names the variables.
         """
         self._refuse(self.unknown)
-        return Codebook({name: entry.variable(name) for name, entry in self.items()})
+        known = {name: entry.variable(name) for name, entry in self.items()}
+        return Codebook(known, person=self.person)
 
     def codebook_for(self, formula: object) -> Codebook:
         """Return the codebook of what is known, if it is all that a formula speaks of.
@@ -151,11 +168,11 @@ class Draft(Mapping[str, Entry]):
         named = [name for name in self.unknown if _names(text, name)]
         self._refuse(self.unknown if not text or _ALL.search(text) else named)
         known = {name: entry.variable(name) for name, entry in self.items() if entry.known}
-        return Codebook(known)
+        return Codebook(known, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
-        return {name: plain_of(name, entry) for name, entry in self.items()}
+        return with_person({name: plain_of(name, own) for name, own in self.items()}, self.person)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], source: str = "") -> Draft:
@@ -166,7 +183,8 @@ class Draft(Mapping[str, Entry]):
         CodebookError
             If it is neither.
         """
-        return cls({name: entry_of(name, own) for name, own in plain.items()}, source)
+        entries, person = without_person(plain)
+        return cls({name: entry_of(name, own) for name, own in entries.items()}, source, person)
 
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write the draft as JSON, whole or not at all; without ``?`` it is a codebook's file.
@@ -213,10 +231,11 @@ class Draft(Mapping[str, Entry]):
         return f"draft.complete({words}{', ...' if len(names) > 3 else ''})"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        return [
+        rows = [
             (name, own.kind or UNKNOWN, _told(name, own), own.unit, own.label)
             for name, own in self.items()
         ]
+        return rows + of_person(self.person)
 
     def _said(self) -> str:
         return self.source or "the declarations"

@@ -7,12 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from dpmodels.codebook import read_json
+from dpmodels.codebook import Codebook, read_json
 from dpmodels.dates import Date
 from dpmodels.dictionaries.ddi import read_ddi
 from dpmodels.dictionaries.delimited import read_delimited
 from dpmodels.dictionaries.draft import Draft, of_declared
-from dpmodels.dictionaries.entry import Entry, entry_of
+from dpmodels.dictionaries.entry import Entry
 from dpmodels.dictionaries.excel import read_excel
 from dpmodels.dictionaries.frictionless import entries_of_fields, entries_of_package
 from dpmodels.dictionaries.json_schema import entries_of_schema
@@ -41,6 +41,8 @@ def read(source: object) -> Draft:
     """Return the draft of a source; CodebookError if it says nothing of variables."""
     if isinstance(source, Draft):
         return source
+    if isinstance(source, Codebook):
+        return Draft(of_declared(source), person=source.person)
     if isinstance(source, str | PathLike):
         return _read_path(Path(source))
     made, where = _entries(source)
@@ -56,7 +58,8 @@ def _read_path(path: Path) -> Draft:
     if reader is None:
         raise CodebookError(f"a draft of {str(path)!r} cannot be made: expected {_ACCEPTED}")
     try:
-        return Draft(reader(path), path.name)
+        made = reader(path)
+        return made if isinstance(made, Draft) else Draft(made, path.name)
     except FrameError as error:
         raise CodebookError(f"{str(path)!r}: {error}") from None
 
@@ -94,17 +97,17 @@ def _of_json(plain: Mapping[str, Any], where: str) -> Entries | None:
     return None if word is None else _JSON[word](plain, where)
 
 
-def _read_json(path: Path) -> Entries:
+def _read_json(path: Path) -> Entries | Draft:
     plain = read_json(path)
     made = _of_json(plain, repr(str(path)))
-    return {name: entry_of(name, own) for name, own in plain.items()} if made is None else made
+    return Draft.from_dict(plain, path.name) if made is None else made
 
 
 def _read_parquet(path: Path) -> Entries:
     return entries_of_types(types_of_parquet(path))
 
 
-_DECLARED: Final = {"range", "levels", "type"}
+_DECLARED: Final = {"range", "levels", "type", "person"}
 # By a name that stands in the object itself; of what has none of them, declarations by name.
 _JSON: Final[dict[str, Callable[[Mapping[str, Any], str], Entries]]] = {
     "resources": entries_of_package,
@@ -113,7 +116,7 @@ _JSON: Final[dict[str, Callable[[Mapping[str, Any], str], Entries]]] = {
     "items": entries_of_schema,
     "$ref": entries_of_schema,
 }
-_READERS: Final[dict[str, Callable[[Path], Entries]]] = {
+_READERS: Final[dict[str, Callable[[Path], Entries | Draft]]] = {
     ".csv": read_delimited,
     ".tsv": read_delimited,
     ".txt": read_delimited,

@@ -35,7 +35,7 @@ def dp_bounds(
     budget: Guarantee | None = None,
     mechanism: str | CellMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

@@ -47,7 +47,7 @@ def dp_glm(
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

@@ -33,7 +33,7 @@ def dp_levels(
     budget: Guarantee | None = None,
     mechanism: str | LevelMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

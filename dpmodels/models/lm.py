@@ -53,7 +53,7 @@ def dp_lm(
     vcov: str | None = None,
     mechanism: str | CovarianceMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

@@ -32,7 +32,7 @@ def dp_moments(
     row_norm: float | None = None,
     denoise: str | None = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

@@ -39,7 +39,7 @@ def dp_pca(
     denoise: str | None = "auto",
     eigenvals: str | None = None,
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,
@@ -97,10 +97,12 @@ def dp_pca(
     adjacency : {"replace", "add-remove"}
         Neighbours differ by one changed row (the number of rows is public), the
         default, or by one row more or fewer (it is private).
-    person : str, optional
-        The column that says whose a row is: neighbours differ in one person
-        with all rows, and instead of the rows the number of persons is public
-        or private. A row of nobody, its person missing, does not count.
+    person : str or False, optional
+        The column that says whose a row is, by default that of the codebook:
+        neighbours differ in one person with all rows, and instead of the rows
+        the number of persons is public or private. Numbers and texts that
+        spell them are one person. A row of nobody, its person missing, does
+        not count. False where the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, drawn by a key of this release, or
         ``"mean"``, the default, for all of them, in all with the weight of one.

@@ -49,7 +49,7 @@ def dp_quantile(
     level: float | None = 0.95,
     mechanism: str | QuantileMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

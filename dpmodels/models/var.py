@@ -29,7 +29,7 @@ def dp_var(
     budget: Guarantee | None = None,
     mechanism: str | CountMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | None = None,
+    person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,

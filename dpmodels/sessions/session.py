@@ -34,10 +34,10 @@ from dpmodels.privacy import (
     Guarantee,
     Ledger,
     Spent,
-    protecting,
     resolve_budget,
 )
 from dpmodels.privacy.refusal import refuse_other_neighbours
+from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call
@@ -74,8 +74,9 @@ class Session:
         What all calls together satisfy: ``dp.ApproxDP(2, 1e-6)``, ``dp.ZCDP(0.1)``.
     eps, delta : float
         Instead of ``budget``.
-    person : str, optional
-        The variable that tells persons apart: neighbours then differ in one person with all rows.
+    person : str or False, optional
+        The column that tells persons apart, by default that of the codebook: neighbours then differ
+        in one person with all rows. False where the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, or all, each person with the weight of one; without
         ``person`` any so many rows are protected together.
@@ -159,7 +160,7 @@ class Session:
         budget: Guarantee | None = None,
         eps: float | None = None,
         delta: float = 0.0,
-        person: str | None = None,
+        person: str | Literal[False] | None = None,
         rows: int | Literal["mean"] | None = None,
         subset: str | None = None,
         ledger: Ledger | AnyPath | None = None,
@@ -168,8 +169,8 @@ class Session:
     ) -> None:
         held = _opened(gathered(data, sites, protocol, PROTOCOLS))
         book = declared(codebook, data, sites, "~ .")
-        unsaid = adjacency is None and person is None and rows is None
-        relation = protecting("replace" if adjacency is None else adjacency, rows, person)
+        unsaid = adjacency is None and person is None and rows is None and book.person is None
+        relation = related(book, adjacency, person, rows)
         stated = eps is not None or budget is not None or ledger is None
         asked = resolve_budget(eps, delta, budget) if stated else None
         self._share = None if share is None else fraction("share", share)
