@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from dask_cases import (
+    BOOK,
     FRAME,
     PARTS,
     SECRET,
@@ -22,6 +23,7 @@ from dask_cases import (
     simulated,
 )
 
+import dpmodels as dp
 from dpmodels.errors import FrameError
 
 # Dask's own warnings of numbers of rows, and those of loading code, must not pass.
@@ -178,3 +180,12 @@ def test_memory_of_the_client_does_not_grow_with_the_rows(tmp_path):
     )
     # All rows together take 150 MB, one partition 10.
     assert int(done.stdout) < 8 * 1024
+
+
+def test_rows_of_a_person_come_together(client):
+    frame = FRAME.assign(id=[f"p{own % 90}" for own in range(len(FRAME))])
+    words = {"codebook": BOOK, "eps": 2.0, "person": "id", "rows": 3}
+    with dp.simulation(seed=7):
+        expected = dp.dp_mean("age ~ sex", frame, **words).params.tolist()
+    with dp.simulation(seed=7):
+        assert dp.dp_mean("age ~ sex", scattered(5, frame), **words).params.tolist() == expected
