@@ -211,7 +211,7 @@ class Rows:
 
     def _read(self, terms: Terms, shown: int | None) -> Iterator[Chunk]:
         """Read columns, and whose the rows are where it is asked."""
-        chunks = self._source.chunks(terms.variables, read_rows(len(terms.variables)))
+        chunks = self._source.chunks(terms.variables, read_rows(len(self.terms.variables)))
         return progress(chunks, total=shown, label="reading rows")
 
     def _counted(self, chunk: Chunk) -> NDArray[np.bool_]:

@@ -62,6 +62,13 @@ def person_keys(cells: NDArray[Any], secret: bytes) -> Keys:
     return Keys(high[codes], low[codes], known[codes])
 
 
+def written(cells: NDArray[Any]) -> bytes:
+    """Return what cells of any dtype say, the same bytes however they are divided into blocks."""
+    if cells.dtype.kind not in "OUST":
+        return np.ma.filled(to_float(cells), MISSING).tobytes()
+    return (repr(plain_cells(cells))[1:-1] + ", ").encode("utf-8", "surrogatepass")
+
+
 def _of_numbers(values: Floats) -> Keys:
     # Of the two zeros one is left.
     high, low = (values + 0.0).view(np.uint64), np.zeros(len(values), dtype=np.uint64)

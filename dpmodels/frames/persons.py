@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.identity import Keys, Words, person_keys
+from dpmodels.frames.identity import Words, person_keys, written
 from dpmodels.frames.kept import Kept, Standing
 from dpmodels.frames.numbering import Numbering
 from dpmodels.frames.protocol import unfinished
@@ -44,9 +44,9 @@ class Persons:
     """Numbers of rows by person, in memory as long as the rows are read."""
 
     __slots__ = (
-        "_digest",
+        "_digests",
         "_even",
-        "_first_digest",
+        "_first",
         "_kept",
         "_names",
         "_places",
@@ -63,7 +63,8 @@ class Persons:
         self._seen = np.zeros(0, dtype=np.int64)
         self._rows: Integers | None = None  # As many as the first reading saw
         self._kept = Kept()
-        self._digest, self._first_digest = sha256(), b""
+        self._digests = sha256(), sha256()
+        self._first = b""
 
     def __repr__(self) -> str:
         return "<Persons, not shown>"
@@ -80,9 +81,9 @@ class Persons:
     def again(self) -> None:
         """Start at the first row, after all were counted."""
         if self._rows is None:
-            self._rows, self._first_digest = self._seen.copy(), self._digest.digest()
+            self._rows, self._first = self._seen.copy(), self._read()
         self._seen[:] = 0
-        self._digest = sha256()
+        self._digests = sha256(), sha256()
         self._kept.again(self._drawn)
 
     def taken(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Taken:
@@ -92,12 +93,12 @@ class Persons:
             own = self._standing(cells, counted)
             kept = own.persons, self._drawn(own)
         else:
-            self._told(person_keys(cells, self._secret), counted)
+            self._told(cells, counted)
         return self._those(*kept)
 
     def require_same(self) -> None:
         """Refuse rows that are, at the end of a reading, not those of the first: a FrameError."""
-        if self._digest.digest() != self._first_digest:
+        if self._read() != self._first:
             raise FrameError(
                 unfinished("the rows changed between two readings: give data that stay as they are")
             )
@@ -129,15 +130,19 @@ class Persons:
         places[rows] = each + (position < more)
         return places
 
-    def _told(self, keys: Keys, counted: NDArray[np.bool_]) -> None:
+    def _read(self) -> bytes:
+        """Return a digest of whose rows were read."""
+        return b"".join(own.digest() for own in self._digests)
+
+    def _told(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
         """Take down whose rows are, and which of them count."""
-        self._digest.update((keys.high ^ keys.low).data)
-        self._digest.update((keys.known & counted).data)
+        self._digests[0].update(written(cells))
+        self._digests[1].update(counted.data)
 
     def _standing(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Standing:
         """Return whose rows are that count, and where each stands among those."""
         keys = person_keys(cells, self._secret)
-        self._told(keys, counted)
+        self._told(cells, counted)
         rows = np.flatnonzero(keys.known)
         own = self._names.numbers(keys.high[rows], keys.low[rows])
         if self._names.room > len(self._seen):

@@ -108,6 +108,18 @@ def test_of_kept_rows_that_change_nothing_is_released():
     own.require_same()
 
 
+@pytest.mark.parametrize(
+    "ids", [objects([*"abca", 7, None, "b"]), np.array([1.0, 2.0, np.nan] * 3)]
+)
+def test_how_rows_are_divided_into_blocks_changes_nothing(ids):
+    own = Persons(1, SECRET, even=False)
+    read(own, ids, method="count", block=3)
+    for block in (2, 100, 1):
+        own.again()
+        assert (read(own, ids, block=block) == taken(ids, 1)).all()
+        own.require_same()
+
+
 def test_rows_that_are_read_once_are_capped():
     own = Persons(2, SECRET, even=False)
     ids = objects([*"abaacbbaacab"])
