@@ -47,7 +47,8 @@ def _repeated(table: Any, kept: int, rows: int) -> dict[str, list[Any]]:
     return {**own, PERSON: [str(place) for place in at]}
 
 
-# At most two rows of a person, and all of them, in turn.
+# At most two rows of a person, and all of them, in turn; of `paired`, which takes no other, all.
 PERSONS: Final = tuple(
-    of_persons(line, ("mean", 2)[turn % 2]) for turn, line in enumerate(REGISTRY)
+    of_persons(line, 2 if turn % 2 and line.mechanism != "paired" else "mean")
+    for turn, line in enumerate(REGISTRY)
 )
