@@ -288,7 +288,7 @@ class Adjacency:
     def unit(self) -> str:
         """What is protected, in a few words."""
         if isinstance(self.rows, str):
-            return "one person (all rows, in all the weight of one)"
+            return "one person (all rows)"
         if self.person is not None:
             return f"one person (at most {self.rows} row{'s' * (self.places > 1)})"
         return "one row" if self.rows is None else f"any {self.rows} rows (one person's)"

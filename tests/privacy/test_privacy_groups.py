@@ -118,7 +118,7 @@ def test_no_other_text_is_one(text):
         (5, None, "any 5 rows (one person's)", 5),
         (4, "id", "one person (at most 4 rows)", 4),
         (1, "id", "one person (at most 1 row)", 1),
-        (None, "id", "one person (all rows, in all the weight of one)", 60),
+        (None, "id", "one person (all rows)", 60),
     ],
 )
 def test_what_is_protected_is_said(rows, person, unit, places):
