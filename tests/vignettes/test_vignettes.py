@@ -25,6 +25,7 @@ def test_there_are_vignettes():
         "10-many-sites",
         "11-survey-tables",
         "12-persons-and-subsets",
+        "13-codebooks-and-bounds",
     ]
 
 
