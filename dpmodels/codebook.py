@@ -68,9 +68,10 @@ class Codebook(Mapping[str, Variable]):
         The column that says whose a row is: every verb then protects persons, unless it is told
         ``person=False``. It need not be a variable.
     **named
-        Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels,
-        pandas' ``CategoricalDtype``, or a :class:`Numeric`, :class:`Integer`, :class:`Date`,
-        :class:`Categorical` or :class:`Boolean` with label, unit and missing codes.
+        Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels, a
+        dict of levels with their labels, pandas' ``CategoricalDtype``, or a
+        :class:`Numeric`, :class:`Integer`, :class:`Date`, :class:`Categorical` or :class:`Boolean`
+        with label, unit and missing codes.
 
     Raises
     ------

@@ -28,8 +28,7 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
     these, or None. Then what travels with `data`, or with the `sites`, is taken; else what
     ``dp.options`` holds.
     """
-    given = codebook if codebook is not None else _travelling(data, sites)
-    own: Any = given if given is not None else chosen().codebook
+    own: Any = _said(codebook, data, sites)
     if own is None:
         raise CodebookError(_lesson(formula))
     if isinstance(own, Codebook):
@@ -44,6 +43,17 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
         f"codebook= is {type(own).__name__}; expected a dp.codebook with the public bounds or "
         'levels of each variable, for example dp.codebook(age=(0, 100), sex=["F", "M"])'
     )
+
+
+def declared_besides(codebook: object, data: object, sites: object) -> Codebook:
+    """Return what is known by the words of :func:`declared`, where nothing has to be."""
+    own = _said(codebook, data, sites)
+    return Codebook() if own is None else declared(own, data, sites, "~ 1")
+
+
+def _said(codebook: object, data: object, sites: object) -> object:
+    given = codebook if codebook is not None else _travelling(data, sites)
+    return given if given is not None else chosen().codebook
 
 
 def _travelling(data: object, sites: object) -> Codebook | None:

@@ -275,9 +275,10 @@ def kind(variable: Variable) -> str:
 def _bound(side: str, declared: Any) -> float:
     bound = real(declared)
     if math.isnan(bound):
+        days = ', or of days ("2001-01-01", "2020-12-31"); levels are a list, ["low", "high"]'
         raise CodebookError(
-            f"{side} bound {shorten(repr(declared))} is not a finite number; "
-            "declare a variable's range as (lower, upper), for example (0, 100)"
+            f"{side} bound {shorten(repr(declared))} is not a finite number; declare a variable's "
+            f"range as (lower, upper), for example (0, 100){days * isinstance(declared, str)}"
         )
     return bound
 
@@ -294,7 +295,7 @@ def _step(lower: float, upper: float, declared: Any) -> float:
 
 
 def as_variable(name: str, declared: Any) -> Variable:
-    """Read one declaration: a tuple is a range, a list or pandas' dtype is a set of levels."""
+    """Read one declaration: a tuple is a range, a list, a dict or pandas' dtype a set of levels."""
     try:
         match declared:
             case Numeric() | Date() | Categorical():
@@ -304,14 +305,23 @@ def as_variable(name: str, declared: Any) -> Variable:
                 return Date(*declared) if days else Numeric(*declared)
             case list() | range():
                 return Categorical(tuple(declared))
+            case dict() if _are_labels(declared):
+                return Categorical(declared)  # type: ignore[arg-type]
         if _is_dtype(declared):
             return _of_dtype(declared)
     except CodebookError as error:
         raise CodebookError(f"variable {name!r}: {error}") from None
     raise CodebookError(
         f"variable {name!r} is declared as {shorten(repr(declared), 200)}; "
-        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"]'
+        'expected bounds as a tuple, (0, 100), or levels as a list, ["F", "M"], or with their '
+        'labels, {1: "low", 2: "high"}'
     )
+
+
+def _are_labels(declared: dict[Any, Any]) -> bool:
+    """Tell labels of levels from an entry of a codebook's file."""
+    texts = all(isinstance(label, str) for label in declared.values())
+    return texts and not {"type", "range", "levels"} & set(declared)
 
 
 def _is_dtype(declared: object) -> bool:

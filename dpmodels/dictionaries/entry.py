@@ -96,8 +96,6 @@ class Entry:
 
     def completed(self, name: str, declared: Any) -> Entry:
         """Return the entry with a declaration in place of what was known of range and levels."""
-        if isinstance(declared, dict):
-            declared = Categorical(declared)  # type: ignore[arg-type]
         own = Entry.of(as_variable(name, declared))
         if isinstance(declared, tuple) and (own.kind, self.kind) == ("numeric", "integer"):
             own = replace(own, kind="integer", step=1.0)

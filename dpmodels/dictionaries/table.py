@@ -61,7 +61,9 @@ def entries_of(lines: Iterable[Cells], where: str) -> dict[str, Entry]:
     if places is None:
         raise CodebookError(
             f"{where} is no data dictionary: expected a line of column names with name (or "
-            "variable) and one or more of type, min, max, range, levels; also label, unit, missing"
+            "variable) and one or more of type, min, max, range, levels; also label, unit, "
+            "missing. Where it holds rows, give them as a frame, of which names and types "
+            "are read: dp.codebook.draft(pandas.read_csv(...))"
         )
     made: dict[str, Entry] = {}
     for number, line in enumerate(waiting, 1):

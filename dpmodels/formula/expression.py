@@ -141,7 +141,7 @@ def _variable(name: str, book: Book) -> Value:
         else f"{{{name!r}: (lower, upper)}}"
     )
     raise UnknownVariable(
-        f"variable {shorten(name)!r} is not in the codebook; {_meant(name, book)}Declare it with "
+        f"variable {shorten(name)!r} is not in the codebook{_meant(name, book)} Declare it with "
         f'public bounds or levels: dp.codebook({shorten(entry)}) or =["a", "b"]'
     )
 
@@ -159,15 +159,18 @@ def _number(name: str, declared: Numeric) -> Real:
 
 
 def _meant(name: str, book: Book) -> str:
-    """Name a variable that may have been meant, in its code points where it looks alike."""
+    """Name what may have been meant, in its code points where it looks alike."""
     alike = next((known for known in book if folded(known) == folded(name)), None)
     if alike is not None:
         return (
-            f"{alike!r} is, which looks alike but is {alike!a} and not {name!a} (as Python "
-            "spells keyword arguments): write the one that the data have. "
+            f"; {alike!r} is, which looks alike but is {alike!a} and not {name!a} (as Python "
+            "spells keyword arguments): write the one that the data have."
         )
+    levelled = (own for own in book.values() if isinstance(own, Categorical))
+    if any(name in (*own.levels, *own.shown_levels) for own in levelled):
+        return f"; a level is written in quotes: {name!r}."
     known = difflib.get_close_matches(name, list(book), n=1)
-    return f"did you mean {known[0]!r}? " if known else ""
+    return f"; did you mean {known[0]!r}?" if known else "."
 
 
 def _call(node: ast.Call, book: Book) -> Value:

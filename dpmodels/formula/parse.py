@@ -38,12 +38,21 @@ def syntax(code: str) -> ast.expr:
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-        raise FormulaError(f"{shorten(code)!r} in the formula is not an expression") from None
+        instead = (
+            "; '=' neither compares nor describes: write a == b, or 'y ~ x' for a response"
+            if _SINGLE.search(code)
+            else ""
+        )
+        raise FormulaError(
+            f"{shorten(code)!r} in the formula is not an expression{instead}"
+        ) from None
     if not code.isascii():
         _restore_names(tree, code.encode())
     return tree
 
 
+# What people write for a comparison, or for the ~ of a formula.
+_SINGLE: Final = re.compile(r"(?<![<>=!])=(?!=)")
 # R's %in%, outside the texts of a formula, which are levels and names.
 _IN: Final = re.compile(r"""("(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|%\s*in\s*%""")
 

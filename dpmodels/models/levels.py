@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
+from dpmodels.declared import Declared, declared_besides
 from dpmodels.design.levels import unbound_levels
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
@@ -47,7 +47,7 @@ def dp_levels(
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook : Codebook, optional
-        What else is declared; the variables need not be.
+        What else is declared; the variables need not be, and may be ``?`` in a draft.
     eps, delta, budget
         The guarantee, as for :func:`dp_pca`; all variables share it. A delta is
         needed, well below 1/n: it bounds the probability that a level is shown
@@ -62,7 +62,7 @@ def dp_levels(
     Returns
     -------
     LevelsResult
-        Its ``codebook`` has the levels that were found, and is public.
+        Its ``codebook`` is what was declared with the levels that were found, and is public.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def dp_levels(
     ['age', 'town']
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
-    book = Codebook() if codebook is None else declared(codebook, data, sites, formula)
+    book = declared_besides(codebook, data, sites)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("levels", formula, book, eps, delta, budget, adjacency, **words)
     return cross(levels_way(question), held, mechanism, ledger)

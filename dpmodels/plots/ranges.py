@@ -51,6 +51,6 @@ def ranges(
     ax.set_xlim(low - space, high + space)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel("rows in each cell, noisy")
-    texts = [f"{one[0]:,.6g} to {one[1]:,.6g}" for one in (found, declared)]
+    texts = [f"{one[0]:,.10g} to {one[1]:,.10g}" for one in (found, declared)]
     ax.set_title(f"found {texts[0]}; declared {texts[1]}", fontsize="medium", loc="left")
     return stamp_across(ax, stamp)

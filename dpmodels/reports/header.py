@@ -222,7 +222,7 @@ def range_note(*tables: TableCall) -> tuple[str, ...]:
         if (own.lower, own.upper) != (0.0, 1.0)
     ]
     listed = ", ".join(ranges)
-    note = f"Values outside {listed} were clipped to its ends; no interval knows of that."
+    note = f"Values outside {listed} were clipped to the ends; no interval knows of that."
     return (note,) * bool(ranges)
 
 

@@ -12,7 +12,7 @@ from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
-from dpmodels.frames.open import open_rows
+from dpmodels.frames import open_rows, require
 from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.glm import dp_glm
@@ -167,10 +167,10 @@ class Session:
         adjacency: AdjacencyName | Adjacency | None = None,
         share: float | str | None = None,
     ) -> None:
-        held = _opened(gathered(data, sites, protocol, PROTOCOLS))
         book = declared(codebook, data, sites, "~ .")
         unsaid = adjacency is None and person is None and rows is None and book.person is None
         relation = related(book, adjacency, person, rows)
+        held = _opened(gathered(data, sites, protocol, PROTOCOLS), relation.person)
         stated = eps is not None or budget is not None or ledger is None
         asked = resolve_budget(eps, delta, budget) if stated else None
         self._share = None if share is None else fraction("share", share)
@@ -337,8 +337,8 @@ class Session:
 session = Session
 
 
-def _opened(data: object) -> Parties:
-    """Return the holders of rows that can be read at every call; FrameError where they cannot."""
+def _opened(data: object, person: str | None) -> Parties:
+    """Return the holders of rows that can be read at every call, with a column of persons."""
     held = parties(data)
     for name, own in zip(held.names, held.data, strict=True):
         at = f"site {name!r}: " if name else ""
@@ -348,7 +348,7 @@ def _opened(data: object) -> Parties:
                 "write the tables to a Parquet file and give its path, or give a list of them"
             )
         try:
-            open_rows(own)
+            require(open_rows(own), () if person is None else (person,))
         except FrameError as error:
             raise FrameError(f"{at}{error}") from None
     return held

@@ -129,6 +129,7 @@ def test_a_table_of_rows_is_refused_without_a_cell(tmp_path):
     with pytest.raises(CodebookError, match="no data dictionary") as caught:
         dp.codebook.draft(written(tmp_path, rows))
     assert "CANARY" not in str(caught.value)
+    assert "dp.codebook.draft(pandas.read_csv(...))" in str(caught.value)
 
 
 @pytest.mark.parametrize("part", [0.02, 0.5, 0.98])

@@ -96,6 +96,7 @@ def test_unknown_variables_are_named_with_a_near_match():
         design("~ weight", BOOK)
     assert isinstance(caught.value, CodebookError)
     assert isinstance(caught.value, FormulaError)
+    assert "codebook. Declare it with" in str(caught.value)
     assert "dp.codebook(weight=(lower, upper))" in str(caught.value)
 
 
@@ -116,6 +117,8 @@ def test_unknown_variables_are_named_with_a_near_match():
         ("~ I(1 / age)", "(age + 1)"),
         ("~ I(1 / (age - 50))", "(abs(age - 50) + 1)"),
         ("~ np.where(age > 3, 1, 0)", "ifelse(cond, a, b)"),
+        ("~ I(sex == F)", "a level is written in quotes: 'F'"),
+        ("age = sex", "'y ~ x' for a response"),
     ],
 )
 def test_a_refusal_says_what_to_write_instead(formula, instead):

@@ -39,6 +39,11 @@ def test_what_is_no_condition_is_refused_by_name(text):
         subset(text, BOOK)
 
 
+def test_an_equals_sign_alone_is_told_of_two():
+    with pytest.raises(FormulaError, match="write a == b"):
+        subset("age = 3", BOOK)
+
+
 @pytest.mark.parametrize("text", ["", "  ", 3, ["age > 3"], lambda frame: frame])
 def test_what_is_no_text_is_refused(text):
     with pytest.raises(ArgumentError, match="subset="):

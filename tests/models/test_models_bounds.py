@@ -7,6 +7,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable
 from dpmodels.models.bounds import dp_bounds
+from dpmodels.plots.ranges import ranges
 
 ROWS = 6_000
 BOOK = dp.codebook(
@@ -129,6 +130,8 @@ def test_a_picture_has_both_ranges(fit):
     found = fit.params.loc["visits"].tolist()
     assert [line.get_xdata()[0] for line in ax.lines] == found
     assert "declared 0 to 2,000" in ax.get_title(loc="left")
+    wide = ranges(np.arange(3.0), np.ones(2), 0.5, (0, 2), (0, 10_000_000), "x")
+    assert "declared 0 to 10,000,000" in wide.get_title(loc="left")
     with pytest.raises(ArgumentError, match="variable="):
         fit.plot(variable="sex")
 

@@ -172,6 +172,22 @@ def test_a_session_finds_levels_and_goes_on(table):
     assert session.spent.amount == pytest.approx(1.5)
 
 
+def test_a_draft_may_leave_open_what_is_to_be_found(table):
+    words = {"eps": 50.0, "delta": 1e-3, "subset": "code == 2"}
+    draft = dp.codebook.draft({"town": "object", "code": "int64"}).complete(code=[1, 2, 7])
+    assert set(dp_levels("~ town", table, codebook=draft, **words).codebook) == {"town", "code"}
+
+
+def test_what_travels_or_was_said_once_is_known_too(table):
+    words = {"eps": 50.0, "delta": 1e-3, "subset": "code == 2"}
+    book = dp.codebook(code=[1, 2, 7])
+    found = dp_levels("~ town", book.attach(pd.DataFrame(table)), **words)
+    with dp.options(codebook=book):
+        again = dp_levels("~ town", table, **words)
+    assert found.codebook == again.codebook
+    assert found.codebook["code"] == book["code"]
+
+
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_partitions_of_dask_add_up(table, relation):
     dask = pytest.importorskip("dask.dataframe")

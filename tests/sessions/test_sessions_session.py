@@ -88,6 +88,7 @@ def frames():
         ({"share": 2}, ArgumentError, "share=2: expected a share"),
         ({"adjacency": "remove"}, ArgumentError, "adjacency='remove'"),
         ({"protocol": "pooled"}, ArgumentError, "protocol= goes with sites"),
+        ({"person": "idd"}, FrameError, "no column 'idd'"),
     ],
 )
 def test_what_makes_no_session_is_refused(words, error, told):
