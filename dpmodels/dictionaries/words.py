@@ -23,7 +23,8 @@ _KIND_OF: Final = {word: kind for kind, words in _KINDS.items() for word in word
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _RANGE: Final = re.compile(r"(-?[\d.,]*\d)\s*(?:-|–|\.\.+|to|:)\s*(-?\d[\d.,]*)")
 _BRACKETED: Final = re.compile(r"[\[(]\s*(-?[\d.]+)\s*[,;]\s*(-?[\d.]+)\s*[\])]")
-_CODED: Final = re.compile(r"\s*([^=:]*?)\s*[=:]\s*(.*\S)\s*", re.DOTALL)
+# The signs of <= and >= are a part of what stands beside them.
+_CODED: Final = re.compile(r"\s*((?:[<>!]=|[^=:])*?)\s*(?<![<>!])[=:]\s*(.*\S)\s*", re.DOTALL)
 _PAIRED: Final = re.compile(r"\s*([^,]*?)\s*,\s*(.*\S)\s*", re.DOTALL)
 # Whole numbers of a range that are told one by one: a choice.
 _LONG: Final = 100

@@ -165,6 +165,10 @@ def test_what_is_no_text_or_damaged_is_refused(tmp_path, content):
 def test_words_are_read_as_people_mean_them():
     assert levels_in("0,1", "") == {0: "", 1: ""}
     assert levels_in("01=a;02=b", "") == {"01": "a", "02": "b"}
+    assert levels_in("<=50K; >50K", "") == {"<=50K": "", ">50K": ""}
+    assert levels_in("<=50K; >=51K", "") == {"<=50K": "", ">=51K": ""}
+    assert levels_in("1=<=50K; 2=>50K", "") == {1: "<=50K", 2: ">50K"}
+    assert levels_in("<=50K = low; >50K = high", "") == {"<=50K": "low", ">50K": "high"}
     assert [range_in(text) for text in ("0..110", "-5 to 5", "0:1", "(0; 1)", "a-b", "5")] == [
         (0, 110),
         (-5, 5),
