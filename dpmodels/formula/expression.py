@@ -317,7 +317,10 @@ def _arithmetic(node: ast.BinOp, book: Book) -> Value:
         return Constant(code, raised.lower) if isinstance(left, Constant) else raised
     apply = _PLAIN.get(type(node.op))
     if apply is None:
-        raise FormulaError(f"{code!r} in the formula: the operators are + - * / ** and comparisons")
+        raise FormulaError(
+            f"{code!r} in the formula: the operators are + - * / ** and comparisons; a power is "
+            "written x ** 2"
+        )
     a, b = as_real(left), as_real(right)
     if isinstance(node.op, ast.Div) and b.lower <= 0.0 <= b.upper:
         raise FormulaError(

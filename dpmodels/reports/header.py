@@ -29,7 +29,7 @@ def about(call: AnyCall, code: str) -> Fact | None:
     """Return a coded column and the words for it, where it is a variable that has some."""
     book = call.codebook
     name = next((own for own in book if quote(own) == code), "") if code[:2] == "Q(" else code
-    told = words(book[name]) if name in book else ""
+    told = words(name, book[name]) if name in book else ""
     return (code, told) if told else None
 
 

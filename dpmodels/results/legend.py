@@ -15,14 +15,19 @@ from dpmodels.variables import Variable
 MOST = 60
 
 
-def words(variable: Variable) -> str:
+def words(name: str, variable: Variable) -> str:
     """Return label and unit on one line, a label of more than 60 characters cut.
 
+    A label that is the name says nothing, and is left out.
+
     >>> import dpmodels as dp
-    >>> words(dp.Numeric(0, 100, label="Age at interview", unit="years"))
+    >>> words("age", dp.Numeric(0, 100, label="Age at interview", unit="years"))
     'Age at interview (years)'
+    >>> words("age", dp.Numeric(0, 100, label="Age", unit="years"))
+    'years'
     """
     label, unit = (_cut(getattr(variable, own, "")) for own in ("label", "unit"))
+    label = "" if label.casefold() == name.casefold() else label
     return f"{label} ({unit})" if label and unit else label or unit
 
 
@@ -33,7 +38,7 @@ def _cut(text: str) -> str:
 
 def legend(codebook: Codebook) -> tuple[tuple[str, str], ...]:
     """Return the variables that have a label or a unit, as formulas name them, with both."""
-    told = ((quote(name), words(variable)) for name, variable in codebook.items())
+    told = ((quote(name), words(name, variable)) for name, variable in codebook.items())
     return tuple((name, own) for name, own in told if own)
 
 

@@ -39,6 +39,7 @@ from dpmodels.privacy import (
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
+from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.method import Calls, method
@@ -259,7 +260,7 @@ class Session:
         finally:
             self._parts -= len(self._ledger.entries) > charged
 
-    def tighten(self, formula: str, **words: Any) -> Any:
+    def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
 
         Parameters
@@ -275,7 +276,7 @@ class Session:
             What was found; its codebook has replaced the session's declarations of the formula's
             variables, and is public from then on.
         """
-        found = self.make(self.call.bounds(formula, **words))
+        found: BoundsResult = self.make(self.call.bounds(formula, **words))
         self.declare(found.codebook)
         return found
 
@@ -308,11 +309,12 @@ class Session:
 
     def _report(self) -> Report:
         ledger, terms, entries = self._ledger, self._terms, self._ledger.entries
+        known = len(terms.codebook)
         facts: tuple[Fact, ...] = (
             ("Guarantee", ledger.guarantee.describe()),
             ("Neighbours", terms.adjacency.describe()),
             ("Spent", ledger.describe().split(";")[0]),
-            ("Codebook", f"{count(len(terms.codebook))} variables"),
+            ("Codebook", f"{count(known)} variable{'s' * (known != 1)}"),
             ("Left", left_words(ledger)),
             ("Ledger", ledger.place or "in memory"),
         )

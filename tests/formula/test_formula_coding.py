@@ -119,6 +119,7 @@ def test_unknown_variables_are_named_with_a_near_match():
         ("~ np.where(age > 3, 1, 0)", "ifelse(cond, a, b)"),
         ("~ I(sex == F)", "a level is written in quotes: 'F'"),
         ("age = sex", "'y ~ x' for a response"),
+        ("~ I(age ^ 2)", "x ** 2"),
     ],
 )
 def test_a_refusal_says_what_to_write_instead(formula, instead):

@@ -67,12 +67,19 @@ def test_labels_of_coded_columns_are_those_of_their_variables():
 
 
 def test_a_long_label_is_cut_at_its_end_and_says_so():
-    long = words(dp.Numeric(0, 1, label="word " * 40, unit="m"))
+    long = words("a", dp.Numeric(0, 1, label="word " * 40, unit="m"))
     label = long.removesuffix(" (m)")
     assert label.endswith("word wo...")
     assert len(label) <= MOST
-    assert words(dp.Numeric(0, 1, unit="m")) == "m"
+    assert words("a", dp.Numeric(0, 1, unit="m")) == "m"
     assert legend(dp.codebook(x=(0, 1))) == ()
+
+
+def test_a_label_that_is_the_name_is_not_repeated():
+    own = dp.codebook(
+        age=dp.Numeric(0, 1, label="Age"), sex=dp.Categorical(["F", "M"], label="at birth")
+    )
+    assert legend(own) == (("sex", "at birth"),)
 
 
 @pytest.mark.parametrize("name", ["lm", "hist", "summary"])
