@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from html import escape
 from typing import Any, Final
 
-from dpmodels.codebook import Codebook, as_html, as_text, brief, check_name, read_json
+from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
 from dpmodels.codebook_person import (
     checked_person,
     joined_person,
@@ -232,7 +232,7 @@ class Draft(Mapping[str, Entry]):
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows = [
-            (name, own.kind or UNKNOWN, _told(name, own), own.unit, own.label)
+            (name, own.kind or UNKNOWN, own.describe(name), own.unit, own.label)
             for name, own in self.items()
         ]
         return rows + of_person(self.person)
@@ -258,10 +258,6 @@ class Draft(Mapping[str, Entry]):
 def of_declared(declared: Mapping[str, Any]) -> dict[str, Entry]:
     """Return the entries of declarations, as ``dp.codebook`` takes them."""
     return {name: Entry.of(variable) for name, variable in Codebook(declared).items()}
-
-
-def _told(name: str, own: Entry) -> str:
-    return brief(own.variable(name)) if own.known else own.describe(name)
 
 
 def _names(formula: str, name: str) -> bool:

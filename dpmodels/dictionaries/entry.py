@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any, Final, Literal, NoReturn
 
+from dpmodels.codebook import brief
 from dpmodels.dates import Date
 from dpmodels.dictionaries.words import codes_between
 from dpmodels.errors import CodebookError, FrameError, shorten
@@ -82,9 +83,9 @@ class Entry:
         return variable
 
     def describe(self, name: str) -> str:
-        """Return the declared range or levels, with a ``?`` for what is not known."""
+        """Return the declared range or levels, of many the first, ``?`` for what is not known."""
         if self.known:
-            return self.variable(name).describe()
+            return brief(self.variable(name))
         ends = [_shown(end) for end in (self.lower, self.upper)]
         told = UNKNOWN if ends == [UNKNOWN] * 2 else " to ".join(ends)
         return told + said_missing(self.missing)

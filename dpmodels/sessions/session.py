@@ -12,6 +12,7 @@ from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
+from dpmodels.formula.subset import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
@@ -171,7 +172,10 @@ class Session:
         book = declared(codebook, data, sites, "~ .")
         unsaid = adjacency is None and person is None and rows is None and book.person is None
         relation = related(book, adjacency, person, rows)
-        held = _opened(gathered(data, sites, protocol, PROTOCOLS), relation.person)
+        chosen = condition(subset, book)
+        named = () if chosen is None else tuple(chosen.codebook)
+        named += () if relation.person is None else (relation.person,)
+        held = _opened(gathered(data, sites, protocol, PROTOCOLS), tuple(dict.fromkeys(named)))
         stated = eps is not None or budget is not None or ledger is None
         asked = resolve_budget(eps, delta, budget) if stated else None
         self._share = None if share is None else fraction("share", share)
@@ -339,8 +343,8 @@ class Session:
 session = Session
 
 
-def _opened(data: object, person: str | None) -> Parties:
-    """Return the holders of rows that can be read at every call, with a column of persons."""
+def _opened(data: object, named: tuple[str, ...]) -> Parties:
+    """Return the holders of rows that can be read at every call, and have the columns named."""
     held = parties(data)
     for name, own in zip(held.names, held.data, strict=True):
         at = f"site {name!r}: " if name else ""
@@ -350,7 +354,7 @@ def _opened(data: object, person: str | None) -> Parties:
                 "write the tables to a Parquet file and give its path, or give a list of them"
             )
         try:
-            require(open_rows(own), () if person is None else (person,))
+            require(open_rows(own), named)
         except FrameError as error:
             raise FrameError(f"{at}{error}") from None
     return held

@@ -110,3 +110,10 @@ def test_an_entry_is_refused_or_keeps_what_it_is_when_it_is_settled_again(
         return
     assert settled("x", own) == own
     assert own.kind or not own.levels
+
+
+def test_of_many_levels_the_first_are_described():
+    many = Entry.of(dp.Categorical([f"town {k}" for k in range(400)]))
+    assert many.describe("town").startswith("town 0 | town 1 | ")
+    assert many.describe("town").endswith("... (400 levels)")
+    assert len(many.describe("town")) < 100

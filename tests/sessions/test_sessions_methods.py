@@ -83,7 +83,8 @@ def heard(formula, data=None, *, subset=None, **words):
 def test_what_a_session_says_is_handed_on_or_refused_and_never_dropped(monkeypatch):
     monkeypatch.setattr(Session, "plain", method(plain), raising=False)
     monkeypatch.setattr(Session, "heard", method(heard), raising=False)
-    own = dp.session(ROWS, BOOK, eps=1.0, person="id", rows=3)
+    rows = {**ROWS, "id": ROWS["age"]}
+    own = dp.session(rows, BOOK, eps=1.0, person="id", rows=3)
     assert own.plain("~ age", eps=0.5) == Adjacency("replace", 3, "id")
     assert own.heard("~ age", eps=0.5, subset="age > 25") == "age > 25"
     both = dp.session(ROWS, BOOK, eps=1.0, subset="age > 50")

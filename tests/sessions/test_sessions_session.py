@@ -14,6 +14,7 @@ from dpmodels.errors import (
     ArgumentError,
     BudgetError,
     CodebookError,
+    FormulaError,
     FrameError,
     LedgerError,
     NotAvailable,
@@ -89,6 +90,8 @@ def frames():
         ({"adjacency": "remove"}, ArgumentError, "adjacency='remove'"),
         ({"protocol": "pooled"}, ArgumentError, "protocol= goes with sites"),
         ({"person": "idd"}, FrameError, "no column 'idd'"),
+        ({"subset": "idd > 3"}, FormulaError, "subset='idd > 3': variable 'idd'"),
+        ({"subset": "zz > 3", "codebook": {"zz": (0, 9)}}, FrameError, "no column 'zz'"),
     ],
 )
 def test_what_makes_no_session_is_refused(words, error, told):
