@@ -99,31 +99,13 @@ def test_levels_are_two_or_more_different_plain_values(levels):
 
 @pytest.mark.parametrize(
     "declared",
-    [
-        *(None, 3, "F M", (0,), (0, 1, 2), {"F", "M"}, np.arange(3), float, b"ab"),
-        *({"range": [0, 1]}, {"type": "boolean", "label": "smokes"}, {1: 2, 2: 3}),
-    ],
+    [None, 3, "F M", (0,), (0, 1, 2), {"F", "M"}, {"range": [0, 1]}, np.arange(3), float, b"ab"],
 )
 def test_other_declarations_are_refused_by_name(declared):
     with pytest.raises(CodebookError, match="variable 'race' is declared as") as caught:
         dp.codebook(weight=(0, 1), race=declared)
     assert "(0, 100)" in str(caught.value)
     assert '["F", "M"]' in str(caught.value)
-
-
-def test_a_dict_gives_levels_their_labels():
-    own = dp.codebook(educ={1: "low", 2: "high"})
-    assert own["educ"] == dp.Categorical({1: "low", 2: "high"})
-
-
-@pytest.mark.parametrize(
-    ("bounds", "instead"),
-    [(("2001", "2002"), '"2001-01-01", "2020-12-31"'), (("F", "M"), 'list, ["low", "high"]')],
-)
-def test_a_text_for_a_bound_is_told_of_days_and_levels(bounds, instead):
-    with pytest.raises(CodebookError) as caught:
-        dp.codebook(own=bounds)
-    assert instead in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "\n", 3, None, ("a",)])

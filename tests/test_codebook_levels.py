@@ -72,3 +72,21 @@ def test_half_a_character_in_a_file_is_refused(tmp_path):
     (tmp_path / "cb.json").write_text('{"x": {"levels": ["F", "\\udfff"]}}')
     with pytest.raises(CodebookError, match="half a surrogate pair"):
         dp.codebook.load(tmp_path / "cb.json")
+
+
+def test_a_dict_gives_levels_their_labels():
+    own = dp.codebook(educ={1: "low", 2: "high"})
+    assert own["educ"] == dp.Categorical({1: "low", 2: "high"})
+    for entry in ({"type": "boolean", "label": "smokes"}, {1: 2, 2: 3}):
+        with pytest.raises(CodebookError, match="'educ' is declared as"):
+            dp.codebook(educ=entry)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "instead"),
+    [(("2001", "2002"), '"2001-01-01", "2020-12-31"'), (("F", "M"), 'list, ["low", "high"]')],
+)
+def test_a_text_for_a_bound_is_told_of_days_and_levels(bounds, instead):
+    with pytest.raises(CodebookError) as caught:
+        dp.codebook(own=bounds)
+    assert instead in str(caught.value)

@@ -15,6 +15,8 @@ ROWS: Final = ("data", "sites", "protocol")
 SAID: Final = ("codebook", "person", "rows", "adjacency")
 # Three ways to say a budget.
 AMOUNTS: Final = ("eps", "share", "budget")
+# Verbs whose releases spend a delta, of which Gaussian noise then has the rest.
+SPENDING: Final = ("levels",)
 _FILTERED: Final = (
     'a session has one table; write subset="age >= 25" rather than filter rows before the call, '
     "as their number would be taken as public; for other rows open another dp.session"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from dpmodels.privacy import Event, Guarantee, Ledger
+from dpmodels.errors import BudgetError
+from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
-from dpmodels.sessions.call import Call
+from dpmodels.sessions.call import SPENDING, Call
 from dpmodels.sessions.shares import budget_words
 from dpmodels.sessions.terms import Terms
 
@@ -25,7 +26,14 @@ def budget_of(
         events = terms.price(call, {"budget": guarantee}).events
         return ledger.forecast([*earlier, events])[-1].taken
 
-    return budget_words(call.words, ledger.guarantee, own, taken)
+    whole = ledger.guarantee
+    unsaid = call.words.get("delta") is None and call.words.get("budget") is None
+    if call.name in SPENDING and unsaid and isinstance(whole, ApproxDP):
+        raise BudgetError(
+            f"{call.name} spends its delta, and all {whole.delta:.3g} of the session would leave "
+            f"none for Gaussian noise: write delta={whole.delta / 100:.3g}, or another part of it"
+        )
+    return budget_words(call.words, whole, own, taken)
 
 
 def planned(

@@ -106,13 +106,14 @@ class Session:
     under ``"replace"`` the number of rows is, and nobody can see that it was filtered. A subset's
     size is private; so give the table whole and write ``subset="area == 4"``.
 
-    *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another, or
-    ``budget=``, or a share of what is left: ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the
-    next five calls that say nothing take 1/5, 1/4, ..., all of what is left then: equal parts that
-    fit, and spend it. A share is the largest budget at which the call's noise takes that part of
-    what the ledger counts: eps, or rho, or with a delta the ``mu**2`` of Gaussian noise. With a
-    delta, releases without Gaussian noise cost least before the first one with it. What is left
-    depends on earlier calls alone, not on their answers.
+    *Budgets.* A call says ``eps=0.2``, with the session's delta unless it says another (as
+    ``levels`` has to, which spends its own), or ``budget=``, or a share of what is left:
+    ``eps="1/5"``, ``share=0.2``. After ``split(5)`` the next five calls that say nothing take 1/5,
+    1/4, ..., all of what is left then: equal parts that fit, and spend it. A share is the largest
+    budget at which the call's noise takes that part of what the ledger counts: eps, or rho, or with
+    a delta the ``mu**2`` of Gaussian noise. With a delta, releases without Gaussian noise cost
+    least before the first one with it. What is left depends on earlier calls alone, not on their
+    answers.
 
     *Copies.* A session is not copied or pickled; a fork of it cannot spend from memory, and spends
     from the same file.

@@ -146,3 +146,15 @@ def test_where_the_price_jumps_the_share_is_kept():
 
     found = shared(Fraction(1, 2), dp.PureDP, 1.0, price)
     assert 0.2999 < found.eps < 0.3
+
+
+@pytest.mark.parametrize("words", [{"eps": 0.5}, {"eps": "1/4"}, {"share": 0.5}])
+def test_levels_do_not_take_all_delta_unasked(words):
+    session = study(eps=2.0, delta=1e-6)
+    with pytest.raises(BudgetError, match="write delta=1e-08"):
+        session.levels("~ sex", **words)
+    with pytest.raises(BudgetError, match="write delta=1e-08"):
+        session.plan([session.call.levels("~ sex", **words)])
+    assert not session.ledger.entries
+    assert session.levels("~ sex", delta=1e-8, **words)
+    assert session.lm("wage ~ age", eps=0.5).release.guarantee.delta == 1e-6
