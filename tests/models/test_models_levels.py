@@ -185,6 +185,10 @@ def test_what_travels_or_was_said_once_is_known_too(table):
     with dp.options(codebook=book):
         again = dp_levels("~ town", table, **words)
     assert found.codebook == again.codebook
+    whose = dp.codebook(code=[1, 2, 7], person="who")
+    persons = {**table, "who": np.arange(len(table["town"]))}
+    with dp.options(codebook=whose):
+        assert dp_levels("~ town", persons, **words).release.adjacency.person == "who"
     assert found.codebook["code"] == book["code"]
 
 
