@@ -22,8 +22,8 @@ DESCRIPTION = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.
 
 Without a command: a private principal components analysis of the RAND Health
-Insurance Experiment (20,190 person-years, 10 variables) that protects persons, at eps = 1 and
-delta = 1e-6.
+Insurance Experiment (20,190 person-years, 10 variables) that protects persons,
+at eps = 1 and delta = 1e-6.
 """
 
 AUDIT = "attack every mechanism and every verb, and bound from below the privacy that is lost"

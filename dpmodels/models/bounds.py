@@ -141,7 +141,8 @@ def numbers(both: Sides) -> tuple[Tally, ...]:
         if not isinstance(value, Real) or value.variable is None:
             raise FormulaError(
                 f"{shorten(value.code)!r} is no number of the codebook as it stands: dp_bounds "
-                "finds bounds of numeric variables; leave it out, or name the variable alone"
+                "finds bounds of numeric variables; leave it out, as in '~ . - sex', or name the "
+                "variable alone"
             )
         tallies.append(Tally((), value))
     return tuple(tallies)
