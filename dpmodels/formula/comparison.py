@@ -40,8 +40,19 @@ def compared(code: str, op: ast.cmpop, left: Value, right: Value) -> Truth:
         return _membership(code, left, right, isinstance(op, ast.In))
     if isinstance(left, Category) or isinstance(right, Category):
         return _level_comparison(code, op, left, right)
+    for day, other in ((left, right), (right, left)):
+        if isinstance(day, Real) and day.date and isinstance(other, Constant):
+            _require_day(code, day, other)
     a, b = as_real(in_days(left, right)), as_real(in_days(right, left))
     return _told(code, _COMPARE[type(op)], a.evaluate, b.evaluate)
+
+
+def _require_day(code: str, day: Real, other: Constant) -> None:
+    if not isinstance(other.value, str):
+        raise FormulaError(
+            f"{code!r}: {day.code} is a date and is compared with one: write "
+            f'{day.code} >= "2010-01-01", or year({day.code}) >= 2010'
+        )
 
 
 def _told(code: str, compare: Callable[..., Floats], *sides: Evaluate) -> Truth:

@@ -65,3 +65,11 @@ def test_a_subset_that_is_never_true_is_an_honest_table():
     with dp.simulation(seed=1):
         fit = dp.dp_mean("~ age", rows, codebook=BOOK, eps=1.0, subset="age > 100")
     assert np.isnan(fit.params.iloc[0])
+
+
+@pytest.mark.parametrize("text", ["d > 2010", "2010 <= d", "d == 0"])
+def test_a_date_is_compared_with_a_date(text):
+    book = dp.codebook(d=dp.Date("2000-01-01", "2020-12-31"))
+    with pytest.raises(FormulaError, match=r"year\(d\) >= 2010"):
+        subset(text, book)
+    assert subset("d > '2010-06-30'", book).holds({"d": np.array([0.0, 15_000.0])}).any()
