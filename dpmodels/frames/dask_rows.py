@@ -181,7 +181,8 @@ def _gathered(frame: Any, person: str, secret: Any) -> Any:
 
     By tasks: other ways of Dask's write rows into files.
     """
-    column = " ".join(map(str, frame.columns))  # A name that no column has, made of public ones
+    # A name longer than that of any column, made of public ones.
+    column = "".join(map(str, (*frame.columns, " of whom")))
     told = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
     named = frame.map_partitions(_named, person, column, secret, meta=told, enforce_metadata=False)
     gathered = named.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
