@@ -304,6 +304,12 @@ class Session:
                 'mapping such as {"age": (0, 100)}'
             )
         own = self._terms.codebook | codebook
+        if own.person not in (self._terms.codebook.person, self._terms.adjacency.person):
+            raise CodebookError(
+                f"the declarations name persons, person={own.person!r}, and this session protects "
+                f"{self._terms.adjacency.unit}: open another one, dp.session(..., codebook, "
+                f"person={own.person!r})"
+            )
         self._terms = replace(self._terms, codebook=own)
 
     def __repr__(self) -> str:

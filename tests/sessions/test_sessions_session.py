@@ -151,6 +151,16 @@ def test_declarations_may_be_added():
     assert session.codebook["age"].upper == 100
 
 
+def test_declarations_name_no_persons_whom_a_session_does_not_protect():
+    session = dp.session(ROWS, BOOK, eps=1.0)
+    with pytest.raises(CodebookError, match=r"person='id', and this session protects one row"):
+        session.declare(dp.codebook(age=(0, 100), person="id"))
+    assert session.codebook == BOOK
+    persons = dp.session(ROWS, BOOK, eps=1.0, person="sex")
+    persons.declare(dp.codebook(age=(0, 100), person="sex"))
+    assert persons.codebook["age"].upper == 100
+
+
 def test_a_session_prints_public_facts():
     session = dp.session(ROWS, BOOK, eps=2.0, delta=1e-6)
     assert "Left: eps = 2 Gaussian, 2 other noise" in " ".join(repr(session).split())
