@@ -66,7 +66,9 @@ def written(cells: NDArray[Any]) -> bytes:
     """Return what cells of any dtype say, the same bytes however they are divided into blocks."""
     if cells.dtype.kind not in "OUST":
         return np.ma.filled(to_float(cells), MISSING).tobytes()
-    return (repr(plain_cells(cells))[1:-1] + ", ").encode("utf-8", "surrogatepass")
+    # Python does not write whole numbers of thousands of digits: numbers are said as floats.
+    said = [cell if type(cell) is str else plain(cell) for cell in plain_cells(cells)]
+    return (repr(said)[1:-1] + ", ").encode("utf-8", "surrogatepass")
 
 
 def _of_numbers(values: Floats) -> Keys:

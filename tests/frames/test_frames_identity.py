@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.frames import open_rows
-from dpmodels.frames.identity import person_keys
+from dpmodels.frames.identity import person_keys, written
 
 SECRET = bytes(range(24))
 SOME = uuid.UUID(int=2**100 + 17)
@@ -163,3 +163,24 @@ def test_another_secret_gives_texts_other_keys():
     texts = objects(["a", "b"])
     keys = {tuple(person_keys(texts, bytes([own]) * 24).high.tolist()) for own in range(3)}
     assert len(keys) == 3
+
+
+def test_what_cells_say_is_the_same_for_any_blocks_and_never_raises():
+    cells = [
+        1,
+        2,
+        True,
+        None,
+        "p",
+        10**5000,
+        -(10**5000),
+        Decimal(1),
+        Hostile(),
+        [1],
+        "\ud800",
+        b"p",
+    ]
+    whole = written(objects(cells))
+    for at in range(1, len(cells)):
+        assert written(objects(cells[:at])) + written(objects(cells[at:])) == whole
+    assert written(objects([1, 2])) != written(objects([1, 3])) != written(objects(["1", 3]))
