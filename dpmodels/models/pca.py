@@ -102,7 +102,8 @@ def dp_pca(
         neighbours differ in one person with all rows, and instead of the rows
         the number of persons is public or private. Numbers and texts that
         spell them are one person. A row of nobody, its person missing, does
-        not count. False where the rows are nobody's.
+        not count. All rows of a person have to lie at one site. False where
+        the rows are nobody's.
     rows : int or "mean", optional
         How many rows of a person count, drawn by a key of this release, or
         ``"mean"``, the default, for all of them, in all with the weight of one.

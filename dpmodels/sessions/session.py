@@ -226,7 +226,9 @@ class Session:
         self._parts = whole("parts", parts, 1, _MOST_PARTS)
 
     def plan(self, calls: Iterable[Call | tuple[Any, ...]]) -> PlanResult:
-        """Price calls before any is made: no row is read and nothing is charged.
+        """Price calls before any is made: nothing is charged, and no row is read.
+
+        Persons are counted where their number is public, and has a say in the mechanism.
 
         Parameters
         ----------

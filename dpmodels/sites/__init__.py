@@ -14,6 +14,8 @@ site's costs, and is charged once.
 *Overlap.* A row that two sites hold counts twice and is protected less: under
 ``full`` and ``dpdispca`` its guarantee is that of two releases, under the others
 the sum moves twice as far. No protocol can detect this, since none shows rows.
+So it is with a person who has rows at two sites: at each of them as many count as
+one may have in all.
 
 ==========  ================  =======================  ==================  =======
 protocol    trusted           aggregator sees          sites that may      noise
