@@ -159,14 +159,15 @@ def ranks(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
 
 
 def overview(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
-    """Each variable by itself, by strata or not."""
-    left, _, right = formula.partition("~")
-    for name in (one.strip() for one in right.split("+")):
+    """Each variable by itself, by groups or not."""
+    left, _, right = (part.strip() for part in formula.partition("~"))
+    described, groups = (left, right) if left else (right, "")
+    for name in (one.strip() for one in described.split("+")):
         own = fit[name]
         if isinstance(book[name], dp.Categorical):
-            cells(own, f"~ {left.strip()} + {name}" if left.strip() else f"~ {name}", data, book)
+            cells(own, f"~ {groups} + {name}" if groups else f"~ {name}", data, book)
         else:
-            asked = f"{name} ~ {left.strip()}" if left.strip() else f"~ {name}"
+            asked = f"{name} ~ {groups}" if groups else f"~ {name}"
             by_group(np.mean)(own, asked, data, book)
 
 
