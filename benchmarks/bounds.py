@@ -26,6 +26,7 @@ import dpmodels as dp
 EPS, DELTA = 0.1, 1e-6
 COLUMNS, FEW = 10, 6
 WIDER = 100
+FAR, SIGNS = (0.97, 0.03), (-1, 1, 1, 1, 1)
 
 
 def rounded(x):
@@ -47,6 +48,15 @@ SHAPES = {
     "dummy": (lambda g, n: (g.random(n) < 0.3) * 1.0, (0, 1), 1),
     "uniform": (lambda g, n: g.uniform(0, 100, n), (0, 100), 0),
     "Student 2": (lambda g, n: g.standard_t(2, n), (-10, 10), 0),
+    "gamma .5": (lambda g, n: g.gamma(0.5, 10, n), (0, 100), 0),
+    "beta .2": (lambda g, n: g.beta(0.2, 0.2, n), (0, 1), 0),
+    "two clumps": (lambda g, n: g.choice([10, 80], n) + g.normal(0, 1, n), (0, 100), 0),
+    "skewed below": (lambda g, n: 100 - g.gamma(2, 8, n), (0, 100), 0),
+    "one to five": (lambda g, n: g.choice(5, n, p=[0.1, 0.2, 0.4, 0.2, 0.1]) + 1.0, (0, 5), 1),
+    "3 % far away": (lambda g, n: g.normal(10, 2, n) * g.choice([1, 50], n, p=FAR), (0, 1000), 0),
+    "years": (lambda g, n: g.integers(1930, 2005, n), (0, 2030), 1),
+    "shifted": (lambda g, n: 1000 + g.exponential(50, n), (0, 1500), 0),
+    "gains and losses": (lambda g, n: g.lognormal(3, 1, n) * g.choice(SIGNS, n), (-500, 500), 0),
 }
 
 

@@ -77,10 +77,13 @@ def dp_bounds(
     Rows are counted by cells that double from 0, or from the bound nearest to
     it, and again by 24 to 192 equal cells where the first counts tell of rows:
     bounds a million times too wide cost hardly more than those ten times too
-    wide. Found bounds leave one or two rows in a thousand beyond each end where
-    counts tell of so few; where they do not, tails are taken to fall
-    exponentially from where most rows are, and longer tails are cut off. Ends
-    are rounded outwards to three digits; of numbers in steps they are steps. A
+    wide. Where noise hides where rows end, each side of the middle is taken to
+    be uniform, exponential or a little longer, as the counts of most rows have
+    it, and the bound lies twice as far out as 3 % of the rows would be; longer
+    tails, and a few rows far away, are cut off. Where counts rule out that more
+    than 2 % are beyond a nearer cell, which is wrong once in a thousand at
+    most, and show one or two in a thousand, the bound is there. Ends are
+    rounded outwards to three digits; of numbers in steps they are steps. A
     bound within a twentieth of the found length is kept, and both are where
     what is declared is less than 1.5 times as long, or where too few rows are
     told from the noise: then the table says so.

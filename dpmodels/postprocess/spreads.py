@@ -2,10 +2,15 @@
 
 Where noise is of the size of a tail no count tells where rows end. What counts tell well is where
 most of them are: to each side of a middle m, the half of the rows on that side is taken to fall as
-``exp(-z/w)``, z the distance from m. All m and both w are weighed by the likelihood of the counts
-of all rounds, and each end of the range is the middle of its weighted values. Where counts tell
-more than that, they have the last word: an end moves inwards to where they rule out that more than
-`BEYOND` of the rows are farther out, and outwards to where they show that more are.
+a generalised Pareto law, ``(1 + s z/w)**(-1/s)``, z the distance from m: of shape s = -1 it is
+uniform and ends, near 0 it is exponential, above 0 it is longer. All m, and w and s of both sides,
+are weighed by the likelihood of the counts of all rounds. An end of the range lies `FARTHER` times
+as far from m as where `TAIL` of the rows are beyond, since what is cut off is lost and a range that
+is too long costs noise; of its weighted values it is that at `CAREFUL`.
+
+Where counts tell more than that, they have the last word. Let the noise in the rows beyond each end
+of a cell stay within its reach, all at once, which fails with probability `SELDOM` a side at most.
+Then, whatever the rows are: where an end moves inwards, at most `RULED_OUT` of them are beyond it.
 """
 
 from __future__ import annotations
@@ -19,12 +24,16 @@ import numpy as np
 from dpmodels.postprocess.ranges import CellNoise, anchor_of, range_cells, told_cells
 from dpmodels.typing import Floats
 
-# Of the rows, so many are beyond each end: a choice, as all below.
-BEYOND = 1.5e-3
+# Shapes of the falls that are tried: a choice, as all below.
+SHAPES = np.array([-1.0, 1e-6, 0.15])
+# Ends of the range by the falls.
+TAIL, FARTHER, CAREFUL = 0.03, 2.0, 0.65
+# Of the rows, so many may be beyond an end by the counts: as they are, and with their noise.
+BEYOND, RULED_OUT = 1.5e-3, 0.02
 # Cells of the first round to one side of zero, each half as wide as the next.
 OCTAVES = 24
 # The same for the window that the second round cuts; the weight it has on either side.
-WINDOW, WINDOW_WEIGHT = 0.01, 0.7
+WINDOW, WINDOW_WEIGHT = 0.08, 0.7
 # Pieces of the window: at least, at most, and so many noise sds of rows in each between.
 LEAST_PIECES, MOST_PIECES, PIECE = 24, 192, 12.0
 # Widths tried, in an octave, and the least of them, in parts of the narrowest cell.
@@ -97,7 +106,7 @@ def found_bounds(
     if fitted is None or not _told_elsewhere(rounds, rows, column):
         return None
     last = rounds[-1]
-    low, high = fitted.reach(BEYOND, 0.5)
+    low, high = fitted.reach(TAIL, CAREFUL)
     high = _as_counted(high, last, rows)
     low = -_as_counted(-low, _mirrored(last), rows)
     low, high = _rounded(low, high, column)
@@ -115,47 +124,66 @@ def outside(last: CellCounts, low: float, high: float) -> tuple[float, int]:
 
 
 @dataclass(frozen=True)
+class _Falls:
+    """How the rows of a side fall with the distance from the middle, one law a place."""
+
+    widths: Floats
+    shapes: Floats
+
+    def beyond(self, distances: Floats) -> Floats:
+        """Return the share of all rows beyond each distance, shape (laws, distances)."""
+        scaled = np.maximum(distances, 0.0) / self.widths[:, None] * self.shapes[:, None]
+        return np.asarray(0.5 * np.maximum(1 + scaled, 1e-12) ** (-1 / self.shapes[:, None]))
+
+    def distance(self, beyond: float) -> Floats:
+        """Return beyond which distance a share of all rows is, for each law."""
+        return np.asarray(((0.5 / beyond) ** self.shapes - 1) / self.shapes * self.widths)
+
+
+@dataclass(frozen=True)
 class _Fit:
-    """Weights of middles and widths, shape (middles, widths below, widths above)."""
+    """Weights of middles and falls, shape (middles, falls below, falls above)."""
 
     middles: Floats
     ends: Floats
-    widths: Floats
+    falls: _Falls
     weights: Floats
 
     @classmethod
     def of(cls, rounds: tuple[CellCounts, ...], rows: float) -> _Fit | None:
-        """Weigh the cells of the last round, and widths; None where no rows are told of."""
+        """Weigh the cells of the last round, and falls; None where no rows are told of."""
         ends = rounds[-1].ends
         middles, whole = (ends[1:] + ends[:-1]) / 2, float(ends[-1] - ends[0])
         least = max(float(np.diff(ends).min()) / NARROWEST, whole * 2.0 ** -(OCTAVES + 2))
         widths = least * 2.0 ** np.arange(0, math.log2(whole / least) + 1, 1 / WIDTHS)
-        losses = sum(_losses(own, middles, widths, rows) for own in rounds)
+        falls = _Falls(np.repeat(widths, SHAPES.size), np.tile(SHAPES, widths.size))
+        losses = sum(_losses(own, middles, falls, rows) for own in rounds)
         without = sum(float(_loss(own.counts, own.noise).sum()) for own in rounds)
         best = float(np.min(losses))
         if not without - best > TOLD:
             return None
-        return cls(middles, ends, widths, np.exp(best - losses))
+        return cls(middles, ends, falls, np.exp(best - losses))
 
     def reach(self, beyond: float, weight: float) -> tuple[float, float]:
-        """Return both ends beyond which a share of the rows is; never inside the middle's cell.
+        """Return both ends, `FARTHER` than where a share of the rows is beyond.
 
-        `weight` is how much of all weight has its end farther in.
+        They are never inside the middle's cell. `weight` is how much of all weight has its end
+        farther in.
         """
-        away = math.log(0.5 / beyond) * self.widths
+        away = FARTHER * self.falls.distance(beyond)
         low = np.minimum(self.middles[:, None] - away, self.ends[:-1, None])
         high = np.maximum(self.middles[:, None] + away, self.ends[1:, None])
         below, above = self.weights.sum(axis=2), self.weights.sum(axis=1)
         return -_middle(-low, below, weight), _middle(high, above, weight)
 
 
-def _losses(own: CellCounts, middles: Floats, widths: Floats, rows: float) -> Floats:
-    """Return how unlikely counts are, in logarithms, for each middle and both widths."""
-    found = np.empty((middles.size, widths.size, widths.size))
+def _losses(own: CellCounts, middles: Floats, falls: _Falls, rows: float) -> Floats:
+    """Return how unlikely counts are, in logarithms, for each middle and both falls."""
+    found = np.empty((middles.size, falls.widths.size, falls.widths.size))
     for place, middle in enumerate(middles):
         at = min(max(int(np.searchsorted(own.ends, middle)) - 1, 0), own.counts.size - 1)
-        below = 0.5 * rows * np.exp((own.ends[: at + 1] - middle) / widths[:, None])
-        above = 0.5 * rows * np.exp((middle - own.ends[at + 1 :]) / widths[:, None])
+        below = rows * falls.beyond(middle - own.ends[: at + 1])
+        above = rows * falls.beyond(own.ends[at + 1 :] - middle)
         below[:, 0], above[:, -1] = 0.0, 0.0
         sides = (
             _loss(own.counts[:at] - np.diff(below), own.noise).sum(axis=1),
@@ -184,10 +212,10 @@ def _as_counted(high: float, own: CellCounts, rows: float) -> float:
     cells = own.counts.size
     beyond = np.cumsum(own.counts[::-1])[::-1]
     reach = np.array([own.noise.reach(left, cells) for left in range(cells, 0, -1)])
-    few = np.flatnonzero(beyond + reach <= BEYOND * rows)
+    few = beyond <= np.minimum(RULED_OUT * rows - reach, BEYOND * rows)
     many = np.flatnonzero(np.maximum(beyond - reach, own.counts - reach[-1]) > BEYOND * rows)
-    if few.size:
-        high = min(high, float(own.ends[few[0]]))
+    if few.any():
+        high = min(high, float(own.ends[int(np.argmax(few))]))
     return max(high, float(own.ends[many[-1] + 1])) if many.size else high
 
 
@@ -217,8 +245,11 @@ def _at_steps(ends: Floats, column: Column) -> Floats:
 
 def _rounded(low: float, high: float, column: Column) -> tuple[float, float]:
     """Round ends outwards to a few digits, or to the nearest steps, within what is declared."""
+    low, high = max(low, column.lower), min(high, column.upper)
     if column.step:
-        low, high = (round((end - column.lower) / column.step) for end in (low, high))
+        # Cells end between two steps.
+        low = math.floor((low - column.lower) / column.step + 0.5)
+        high = math.ceil((high - column.lower) / column.step - 0.5)
         low, high = (column.lower + column.step * end for end in (low, max(high, low + 1)))
     else:
         place = 10.0 ** (math.floor(math.log10(high - low)) - DIGITS + 1)

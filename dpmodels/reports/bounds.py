@@ -69,7 +69,7 @@ def _notes(fit: BoundsResult) -> tuple[str, ...]:
         *kept,
         "% beyond: noisy share of the complete rows in cells wholly beyond the bounds; its "
         "interval is privacy noise only. Rows there are clipped to the bounds by whatever is "
-        "fitted with them; a tail that no count tells of was taken to fall exponentially.",
+        "fitted with them; a tail that no count tells of was taken from where most rows are.",
         "The declared codebook with these bounds is in codebook, public from now on: nothing "
         "has to be paid for it again.",
     )

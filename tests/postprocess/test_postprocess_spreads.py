@@ -5,9 +5,11 @@ import pytest
 
 from dpmodels.postprocess.ranges import CellNoise
 from dpmodels.postprocess.spreads import (
+    RULED_OUT,
     SELDOM,
     CellCounts,
     Column,
+    _as_counted,
     complete_rows,
     first_cells,
     found_bounds,
@@ -25,6 +27,7 @@ SHAPES = {
     "a million times too wide": (lambda g: g.lognormal(0, 1, ROWS), Column(0, 5e7, 0)),
     "zeros": (lambda g: g.lognormal(7, 1, ROWS) * (g.random(ROWS) < 0.4), Column(0, 5e6, 0)),
     "counts": (lambda g: g.poisson(3, ROWS), Column(0, 1500, 1)),
+    "uniform": (lambda g: g.uniform(0, 100, ROWS), Column(0, 1e4, 0)),
 }
 
 
@@ -45,7 +48,7 @@ def rounds_of(values, column, sd, rng):
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_nearly_all_rows_are_inside_a_range_that_is_not_much_longer(name):
-    # At this noise 2 % of columns may miss; of 8 more than 4 do with probability below 1e-6.
+    # At this noise 2 % of columns may miss; of 8 more than 4 do with probability below 2e-7.
     draw, column = SHAPES[name]
     missed = 0
     for seed in range(8):
@@ -132,3 +135,41 @@ def test_complete_rows_are_those_of_a_public_number():
     counts = np.array([5.0, 7.0, 2.0])
     assert complete_rows(counts, 20.0) == 18
     assert complete_rows(counts, None) == 12
+
+
+def test_an_end_that_moves_inwards_has_few_rows_beyond():
+    """Whatever the rows are: here 3 % of them lie where no count of one cell tells of them."""
+    # Noise exceeds its reach with probability 1e-3 at most a side: of 20, more than 3 below 3e-7.
+    missed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = np.where(
+            rng.random(ROWS) < 0.97, rng.uniform(0, 10, ROWS), rng.uniform(10, 90, ROWS)
+        )
+        ends = np.concatenate([np.linspace(0, 100, 41), [1e4]])
+        noise = CellNoise("gaussian", 10.0, SELDOM)
+        last = CellCounts(ends, counted(values, ends, noise, rng), noise)
+        end = _as_counted(1e4, last, ROWS)
+        missed += np.mean(values > end) > RULED_OUT
+        assert end < 200
+    assert missed <= 3
+
+
+@pytest.mark.parametrize("ones", [0.015, 0.3, 0.9])
+def test_dummies_that_are_told_end_at_one(ones):
+    # Noise of the last cells would have to exceed 5 sds.
+    column = Column(0, 100, 1)
+    rng = np.random.default_rng(3)
+    values = (rng.random(ROWS) < ones) * 1.0
+    assert found_bounds(rounds_of(values, column, 10.0, rng), ROWS, column) == (0, 1)
+
+
+def test_what_is_cut_to_the_declared_range_is_rounded_by_its_own_length():
+    """Wide falls to the side of a bound say nothing of how many digits the other end has."""
+    column = Column(0, 500, 0)
+    rng = np.random.default_rng(3)
+    values = np.where(rng.random(ROWS) < 0.55, 0.0, rng.choice([3.3, 3.9, 4.6], ROWS))
+    low, high = found_bounds(rounds_of(values, column, 15.0, rng), ROWS, column)
+    assert low == 0
+    assert 4.6 <= high < 3 * 4.6
+    assert high % 1
