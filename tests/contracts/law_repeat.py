@@ -13,8 +13,9 @@ def never_the_same_twice(case: Case) -> None:
     fits = [case.ask(table(case.family.plenty), budget=FAINT[case.kind]) for _ in range(2)]
     first, second = (case.family.numbers(fit.release) for fit in fits)
     # Each scale is above 2**10 lattice steps: one number repeats with probability
-    # below 2**-10, five of them with probability below 1e-12.
-    assert sum(a == b for a, b in zip(first, second, strict=True)) < 5, "noise is used twice"
+    # below 2**-10, five of them with probability below 1e-12. Cells of a second round are as many
+    # as the first one's noise leaves.
+    assert sum(a == b for a, b in zip(first, second, strict=False)) < 5, "noise is used twice"
     own = case.crossing(case.formula, table(case.family.plenty), BOOK, budget=FAINT[case.kind])
     again = [own.strategy.release(own.statistic, own.plan, source()) for _ in range(2)]
     assert case.family.numbers(again[0]) != case.family.numbers(again[1])
