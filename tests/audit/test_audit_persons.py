@@ -14,7 +14,7 @@ from dpmodels.models import crossing
 # One of each family in the ordinary run, by both ways of counting a person's rows.
 ORDINARY = {
     "dp_pca laplace (eps)",
-    "dp_lm moments (eps, delta)",
+    "dp_lm ellipsoid (eps, delta)",
     "dp_glm output (eps)",
     "dp_mean geometric (eps)",
     "dp_quantile refined (eps)",
