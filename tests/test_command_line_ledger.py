@@ -87,6 +87,6 @@ def test_a_study_of_persons(run):
     status, printed, _ = run(*words, *unit)
     assert (status, "one person (at most 4" in printed) == (0, True)
     status, printed, _ = run(*words, "--person", "id", "--rows", "mean")
-    assert (status, "in all the weight of" in " ".join(printed.split())) == (0, True)
+    assert (status, "one person (all rows)" in " ".join(printed.split())) == (0, True)
     status, _, told = run(*words)
     assert (status, "write person='id', rows=4" in told) == (2, True)
