@@ -41,10 +41,10 @@ class Kept:
         else:
             self._standing.append(Standing(*(each.astype(np.int32) for each in own)))
 
-    def again(self, drawn: Callable[[Standing], Integers]) -> None:
+    def again(self, drawn: Callable[[Standing], NDArray[np.uint8]]) -> None:
         """Start at the first row; after the first reading the places of all are drawn."""
         if self._places is None and self._rows <= _MOST_ROWS:
-            places = [drawn(own).astype(np.uint8) for own in self._standing]
+            places = [drawn(own) for own in self._standing]
             self._places = np.concatenate([np.zeros(0, dtype=np.uint8), *places])
             self._persons = np.concatenate(
                 [self._persons, *(own.persons for own in self._standing)]
@@ -52,7 +52,7 @@ class Kept:
             self._standing = []
         self._at = 0
 
-    def next(self, rows: int) -> tuple[Integers, Integers] | None:
+    def next(self, rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]] | None:
         """Return persons and places of the next rows, None where they are not kept.
 
         Rows that the first reading did not see are nobody's.
@@ -61,6 +61,9 @@ class Kept:
             return None
         here = slice(self._at, self._at + rows)
         self._at += rows
-        more = (0, rows - len(self._places[here]))
-        persons = np.pad(self._persons[here].astype(np.int64), more, constant_values=-1)
-        return persons, np.pad(self._places[here].astype(np.int64), more)
+        persons, places = self._persons[here], self._places[here]
+        more = rows - len(places)
+        if more:
+            persons = np.pad(persons, (0, more), constant_values=-1)
+            places = np.pad(places, (0, more))
+        return persons, places

@@ -37,13 +37,18 @@ class Numbering:
         self._low = np.zeros(_LEAST // 2, dtype=np.uint64)
 
     @property
+    def high(self) -> Words:
+        """The first words of the keys, by their numbers."""
+        return self._high[: self.size]
+
+    @property
     def room(self) -> int:
         """How many keys there is room for."""
         return len(self._high)
 
-    def salted(self, numbers: Integers) -> Words:
-        """Return a word for each of some keys, by their numbers, made of the key and the salt."""
-        return mixed(mixed(self._high[numbers] ^ self._salt) ^ self._low[numbers])
+    def salted(self) -> Words:
+        """Return a word for each of the keys, by their numbers, made of the key and the salt."""
+        return mixed(mixed(self.high ^ self._salt) ^ self._low[: self.size])
 
     def numbers(self, high: Words, low: Words) -> Integers:
         """Return the numbers of keys, shape (n,); new ones get the next."""

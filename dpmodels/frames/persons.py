@@ -35,9 +35,9 @@ _ODD: Final = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7, 0xF13
 class Taken(NamedTuple):
     """Rows of persons that count, shapes (n,)."""
 
-    rows: Integers  # Which of those that were read
-    persons: Integers  # Their numbers, from 0
-    places: Integers  # How many each takes
+    rows: NDArray[np.intp]  # Which of those that were read, by how many places they take
+    persons: NDArray[Any]  # Their numbers, from 0
+    places: NDArray[np.uint8]  # How many each takes
 
 
 class Persons:
@@ -52,6 +52,7 @@ class Persons:
         "_places",
         "_rows",
         "_secret",
+        "_seeds",
         "_seen",
     )
 
@@ -62,6 +63,7 @@ class Persons:
         self._names = Numbering(int.from_bytes(secret[16:SECRET_BYTES], "little"))
         self._seen = np.zeros(0, dtype=np.int64)
         self._rows: Integers | None = None  # As many as the first reading saw
+        self._seeds: Words = np.zeros(0, dtype=np.uint64)
         self._kept = Kept()
         self._digests = sha256(), sha256()
         self._first = b""
@@ -82,6 +84,7 @@ class Persons:
         """Start at the first row, after all were counted."""
         if self._rows is None:
             self._rows, self._first = self._seen.copy(), self._read()
+            self._seeds = self._names.salted()
         self._seen[:] = 0
         self._digests = sha256(), sha256()
         self._kept.again(self._drawn)
@@ -94,7 +97,7 @@ class Persons:
             kept = own.persons, self._drawn(own)
         else:
             self._told(cells, counted)
-        return self._those(*kept)
+        return _those(*kept)
 
     def require_same(self) -> None:
         """Refuse rows that are, at the end of a reading, not those of the first: a FrameError."""
@@ -107,26 +110,24 @@ class Persons:
         """Return the same of rows that are read once: a person's first rows take one place each."""
         own = self._standing(cells, counted)
         places = (own.persons >= 0) & (own.positions < self._places)
-        return self._those(own.persons, places.astype(np.int64))
+        return _those(own.persons, places.view(np.uint8))
 
-    def _those(self, persons: Integers, places: Integers) -> Taken:
-        """Leave out rows of nobody, and those that do not count."""
-        rows = np.flatnonzero(persons >= 0 if self._even else places)
-        return Taken(rows, persons[rows], places[rows])
-
-    def _drawn(self, own: Standing) -> Integers:
+    def _drawn(self, own: Standing) -> NDArray[np.uint8]:
         """Return the places that rows take, once it is known how many their persons have."""
         assert self._rows is not None
+        places = np.zeros(len(own.persons), dtype=np.uint8)
         rows = np.flatnonzero(own.persons >= 0)
-        rows = rows[own.positions[rows] < self._rows[own.persons[rows]]]
         person, position = own.persons[rows], own.positions[rows].astype(np.int64)
         total = self._rows[person]
+        if (position >= total).any():
+            there = position < total
+            rows, person, position, total = (
+                each[there] for each in (rows, person, position, total)
+            )
         each, more = np.divmod(self._places, total) if self._even else (0, self._places)
-        more = np.minimum(more, total)
-        drawn = (more > 0) & (more < total)
-        seed = self._names.salted(person[drawn])
+        drawn = np.flatnonzero((more > 0) & (more < total))
+        seed = self._seeds[person[drawn]]
         position[drawn] = shuffled(position[drawn], total[drawn], seed)
-        places = np.zeros(len(own.persons), dtype=np.int64)
         places[rows] = each + (position < more)
         return places
 
@@ -157,6 +158,13 @@ class Persons:
         positions[row] = np.arange(len(own)) - np.repeat(starts, sizes) + self._seen[person]
         self._seen[person[starts]] += sizes
         return Standing(persons, positions)
+
+
+def _those(persons: NDArray[Any], places: NDArray[np.uint8]) -> Taken:
+    """Leave out rows that take no place; those that take as many come together."""
+    order = np.argsort(places, kind="stable")
+    rows = order[np.count_nonzero(places == 0) :]
+    return Taken(rows, persons[rows], places[rows])
 
 
 def shuffled(position: Integers, total: Integers, seed: Words) -> Integers:

@@ -27,13 +27,12 @@ from numpy.typing import NDArray
 from dpmodels.design.cells import in_cells
 from dpmodels.design.rows import Part
 from dpmodels.formula.tally import Tally
+from dpmodels.frames.numbering import Numbering
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats, Integers
 
 # Steps of a number's place in its range: sums of 2**31 of them fit.
 STEPS: Final = 2**30
-# Rows that wait to be added: a choice.
-_WAITING: Final = 2**21
 # Halves of parts, of which float64 adds so many exactly.
 _HALF: Final = 32
 _BLOCK: Final = 2**20
@@ -45,14 +44,14 @@ class PersonSums:
     Exact, and the same for any order of the rows. Nothing of it is shown.
     """
 
-    __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally", "_waiting")
+    __slots__ = ("_keys", "_neighbours", "_rows", "_steps", "_tally")
 
     def __init__(self, tally: Tally, neighbours: Adjacency) -> None:
         self._tally = tally
         self._neighbours = neighbours
-        # By person and cell, sorted.
-        self._keys, self._rows, self._steps = (np.zeros(0, dtype=np.int64) for _ in range(3))
-        self._waiting: list[tuple[Integers, Integers]] = []
+        # By person and cell, in the order in which they come.
+        self._keys = Numbering(0)
+        self._rows, self._steps = (np.zeros(0, dtype=np.int64) for _ in range(2))
 
     def __repr__(self) -> str:
         return "<PersonSums, not shown>"
@@ -68,63 +67,58 @@ class PersonSums:
         placed = in_cells(self._tally, part.columns, part.counted)
         assert placed.positions is not None
         there = np.flatnonzero((placed.cells >= 0) & (part.persons >= 0) & (part.places > 0))
-        keys = part.persons[there] * self._tally.cells + placed.cells[there]
-        steps = np.rint(placed.positions[there] * STEPS).astype(np.int64)
-        self._waiting.append((keys, steps))
-        if sum(len(own) for own, _ in self._waiting) > _WAITING:
-            self._settle()
+        at = self._numbers(part.persons[there].astype(np.int64), placed.cells[there])
+        np.add.at(self._rows, at, 1)
+        np.add.at(self._steps, at, np.rint(placed.positions[there] * STEPS).astype(np.int64))
 
-    def _settle(self) -> None:
-        """Add what waits to what is there."""
-        keys, steps = (np.concatenate(own) for own in zip(*self._waiting, strict=True))
-        self._waiting.clear()
-        order = np.argsort(keys)
-        keys = keys[order]
-        starts = _starts(keys)
-        rows = np.diff(np.append(starts, len(keys)))
-        steps = np.add.reduceat(steps[order], starts) if len(starts) else steps
-        keys = keys[starts]
-        new = keys[~np.isin(keys, self._keys, assume_unique=True)]
-        if len(new):
-            at = np.searchsorted(self._keys, new)
-            self._keys = np.insert(self._keys, at, new)
-            self._rows, self._steps = (np.insert(own, at, 0) for own in (self._rows, self._steps))
-        at = np.searchsorted(self._keys, keys)
-        self._rows[at] += rows
-        self._steps[at] += steps
+    def _numbers(self, persons: Integers, cells: NDArray[np.intp]) -> Integers:
+        """Return where persons' sums in cells are, and make room for them."""
+        at, room = persons, int(persons.max(initial=-1)) + 1
+        if self._tally.cells > 1:
+            keys = (persons * self._tally.cells + cells).view(np.uint64)
+            at, room = self._keys.numbers(keys, np.zeros_like(keys)), self._keys.room
+        lacking = room - len(self._rows)
+        if lacking > 0:
+            more = (0, max(lacking, len(self._rows)))
+            self._rows, self._steps = np.pad(self._rows, more), np.pad(self._steps, more)
+        return at
 
     def parts(self, units: int) -> NDArray[Any]:
         """Return the sums over persons, of whom each has so many units, shape (cells, parts).
 
         Python integers; `units` is at most ``2**56``.
         """
-        if self._waiting:
-            self._settle()
-        whole = self._shared_by(self._rows)
+        there = np.flatnonzero(self._rows)
+        keys = there
+        if self._tally.cells > 1:
+            keys = self._keys.high[: len(there)].view(np.int64)
+        persons, cells = np.divmod(keys, self._tally.cells)
+        rows, steps = self._rows[there], self._steps[there]
+        whole = self._shared_by(persons, rows)
         total: NDArray[Any] = np.zeros((self._tally.cells, self._tally.parts), dtype=object)
-        for at in range(0, len(whole), _BLOCK):
-            total = total + self._block(slice(at, at + _BLOCK), whole, units)
+        for at in range(0, len(there), _BLOCK):
+            here = slice(at, at + _BLOCK)
+            total = total + self._block(rows[here], steps[here], whole[here], cells[here], units)
         return total
 
-    def _block(self, here: slice, whole: Integers, units: int) -> NDArray[Any]:
+    def _block(
+        self, rows: Integers, steps: Integers, whole: Integers, cells: Integers, units: int
+    ) -> NDArray[Any]:
         """Return the sums over some persons and cells."""
-        rows, among = self._rows[here], whole[here]
-        own = _share(np.full(len(rows), units), rows, among)
-        places = self._steps[here] / (rows * float(STEPS))
-        together = _share(own, rows, among)
+        own = _share(np.full(len(rows), units), rows, whole)
+        places = steps / (rows * float(STEPS))
+        together = _share(own, rows, whole)
         found = _divided(places, 2, together)
         if self._tally.clustered:
             found = np.vstack([found, _divided(places, 1, own - together)])
-        cells = self._keys[here] % self._tally.cells
         return np.stack([_summed(cells, one, self._tally.cells) for one in found], axis=1)
 
-    def _shared_by(self, rows: Integers) -> Integers:
+    def _shared_by(self, persons: Integers, rows: Integers) -> Integers:
         """Return by how many rows each person's weight is shared, at least its complete ones."""
-        starts = _starts(self._keys // self._tally.cells)
-        total = np.add.reduceat(rows, starts) if len(starts) else rows
+        total = np.bincount(persons, rows).astype(np.int64)
         if not self._neighbours.counts_persons:
             total = np.maximum(total, self._neighbours.places)
-        return np.repeat(total, np.diff(np.append(starts, len(rows))))
+        return np.asarray(total[persons])
 
 
 def by_person(tally: Tally, neighbours: Adjacency) -> bool:
@@ -133,11 +127,6 @@ def by_person(tally: Tally, neighbours: Adjacency) -> bool:
     Variances are of rows, and counts too.
     """
     return neighbours.person is not None and tally.measured is not None and tally.degree == 2
-
-
-def _starts(keys: Integers) -> Integers:
-    """Return where runs of equal keys begin."""
-    return np.flatnonzero(np.diff(keys, prepend=-1))
 
 
 def _share(units: Integers, rows: Integers, whole: Integers) -> Integers:
