@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import declared_facts
-from dpmodels.design.places import multiplied, placed
+from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Part, Rows, Terms, rows_of
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Placed, Tally
@@ -145,7 +145,7 @@ def in_blocks(
     part: Part, tallies: tuple[Tally, ...], function: Callable[[tuple[Placed, ...]], Answer]
 ) -> Iterator[tuple[Answer, int]]:
     """Apply a function to where some rows fall, at most 8192 of them at once."""
-    for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
+    for own, size, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
         columns = {name: column[own] for name, column in part.columns.items()}
         counted = None if part.counted is None else part.counted[own]
         found = tuple(in_cells(tally, columns, counted) for tally in tallies)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import declared_facts
-from dpmodels.design.places import multiplied, placed
+from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
 from dpmodels.errors import PrivacyError
 from dpmodels.frames import RowSource
@@ -107,7 +107,7 @@ class PrivateLevels:
         may show how many there are.
         """
         for part in self._rows.parts(count_public=count_public):
-            for own, size, times in placed(part.places, part.rows, BLOCK_ROWS):
+            for own, size, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
                 columns = [part.columns[levels_of(name)][own] for name in self.names]
                 if part.counted is not None:
                     columns = [column[part.counted[own]] for column in columns]

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar, cast
+from itertools import pairwise
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.typing import Integers
-
 Answer = TypeVar("Answer")
-Where = slice | NDArray[np.intp]
 
 
-def placed(places: Integers | None, rows: int, block: int) -> Iterator[tuple[Where, int, int]]:
+# A choice: sums of a block, below 2**53, are below 2**59 as often as they count.
+FOLDS: Final = 64
+
+
+def placed(
+    places: NDArray[Any] | None, rows: int, block: int, folds: int = 1
+) -> Iterator[tuple[slice, int, int]]:
     """Return rows by blocks, how many there are in each, and how often they count.
 
-    `places`, shape (rows,), are whole numbers from 0; each row is in one block for every power of
-    two that its number is the sum of, and in none where that is 0. A block of rows that count
-    2**k times has at most ``block / 2**k`` of them: what is exact of `block` rows stays so.
-    Where one row stands for more places than a block has rows, it comes again and again.
+    `places`, shape (rows,), are whole numbers from 0. A block is of rows that stand together and
+    take as many, each of them in one block, and in none where that is 0. It has at most `block`
+    rows, which are at most ``folds * block`` as often as they count. Where one row stands for more
+    places, it comes again and again.
     """
     if places is None:
         for at in range(0, rows, block):
             yield slice(at, at + block), min(block, rows - at), 1
         return
-    for power in range(int(places.max(initial=0)).bit_length()):
-        own = np.flatnonzero(places >> power & 1)
-        times = 2 ** min(power, block.bit_length() - 1)
-        for _ in range(2**power // times):
-            for at in range(0, len(own), block // times):
-                here = own[at : at + block // times]
-                yield here, len(here), times
+    if rows == 0:
+        return
+    ends = [*(np.flatnonzero(np.diff(places)) + 1).tolist(), rows]
+    for start, end in pairwise([0, *ends]):
+        rounds, left = divmod(int(places[start]), folds * block)
+        for times in [folds * block] * rounds + [left] * (left > 0):
+            size = min(block, folds * block // times)
+            for at in range(start, end, size):
+                own = slice(at, min(at + size, end))
+                yield own, own.stop - at, times
 
 
 def multiplied(answer: Answer, times: int) -> Answer:

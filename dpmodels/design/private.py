@@ -13,7 +13,7 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import declared_facts
-from dpmodels.design.places import multiplied, placed
+from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Part, Rows, Terms, rows_of
 from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
@@ -133,15 +133,16 @@ class PrivateDesign:
         The function takes integer rows, shape (columns + 1, rows) with at most
         ``lattice.block_rows`` rows. Line 0 is the lattice's radius where a row is complete, and 0,
         like all else in it, where it is not. A row's integers follow from it and public facts
-        alone. What it returned and how many rows it saw come back in any order; `count_public`
-        says whether progress may show how many there are.
+        alone. What it returned, as often as the rows count, and how many rows that makes come back
+        in any order: up to 64 times what a block adds, for which float64 has no room where that is
+        2**53. `count_public` says whether progress may show how many there are.
         """
 
         def counted(part: Part) -> list[tuple[Answer, int]]:
             augmented = self._augmented(part, lattice)
             return [
                 (multiplied(function(augmented[:, own]), times), times * size)
-                for own, size, times in placed(part.places, part.rows, lattice.block_rows)
+                for own, size, times in placed(part.places, part.rows, lattice.block_rows, FOLDS)
             ]
 
         for results in self._mapped(counted, lattice, count_public):

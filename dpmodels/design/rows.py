@@ -22,7 +22,7 @@ from dpmodels.frames.protocol import Chunk, Holds
 from dpmodels.frames.require import require, require_levels
 from dpmodels.noise import source as entropy
 from dpmodels.privacy import Adjacency
-from dpmodels.typing import Floats, Integers
+from dpmodels.typing import Floats
 
 ONE_ROW: Final = Adjacency("replace")
 
@@ -37,8 +37,8 @@ class Part(NamedTuple):
 
     columns: Mapping[str, Floats]
     counted: NDArray[np.bool_] | None
-    places: Integers | None
-    persons: Integers | None = None
+    places: NDArray[Any] | None
+    persons: NDArray[Any] | None = None
 
     @property
     def rows(self) -> int:

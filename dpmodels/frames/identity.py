@@ -28,7 +28,10 @@ Words = NDArray[np.uint64]
 _NOTHING: Final = frozenset(
     ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "NaT", "#N/A")
 )
-# With these letters begin texts that may be inf, nan, True or False.
+# After each text, and before those of its own.
+_END: Final = "\0"
+_ESCAPE: Final = "\1"
+# With these letters begin texts that may be inf, nan, True or False, or say that there is nothing.
 _MAY_SPELL: Final = "iInNtTfF"
 _LETTERS: Final = np.array(
     [chr(code).isalpha() and chr(code) not in _MAY_SPELL for code in range(128)] + [False]
@@ -63,12 +66,29 @@ def person_keys(cells: NDArray[Any], secret: bytes) -> Keys:
 
 
 def written(cells: NDArray[Any]) -> bytes:
-    """Return what cells of any dtype say, the same bytes however they are divided into blocks."""
+    """Return what cells of any dtype say, the same bytes however they are divided into blocks.
+
+    A number among texts is written as a text that names the same person. It never raises.
+    """
     if cells.dtype.kind not in "OUST":
         return np.ma.filled(to_float(cells), MISSING).tobytes()
-    # Python does not write whole numbers of thousands of digits: numbers are said as floats.
-    said = [cell if type(cell) is str else plain(cell) for cell in plain_cells(cells)]
-    return (repr(said)[1:-1] + ", ").encode("utf-8", "surrogatepass")
+    texts = cells.tolist()
+    try:
+        whole = _END.join(texts) + _END
+    except TypeError:
+        # Python does not write whole numbers of thousands of digits: numbers are said as floats.
+        own = plain_cells(cells)
+        texts = [one if isinstance(one, str) else repr(plain(one)) for one in own]
+        whole = _END.join(texts) + _END
+    if whole.count(_END) != len(texts) or _ESCAPE in whole:
+        whole = "".join(_escaped(one) + _END for one in texts)
+    return whole.encode("utf-8", "surrogatepass")
+
+
+def _escaped(text: str) -> str:
+    """Return a text without the sign at which one ends, different for different texts."""
+    doubled = str.replace(text, _ESCAPE, 2 * _ESCAPE)
+    return doubled.replace(_END, _ESCAPE + "0")
 
 
 def _of_numbers(values: Floats) -> Keys:
@@ -79,14 +99,13 @@ def _of_numbers(values: Floats) -> Keys:
 
 def _of_objects(found: NDArray[Any], secret: bytes) -> Keys:
     """Return the keys of texts, numbers and None."""
-    is_text = np.fromiter((type(one) is str for one in found), bool, len(found))
+    is_text = np.array([type(one) is str for one in found], dtype=bool)
     texts, values = found[is_text], np.full(len(found), MISSING)
-    values[is_text] = _spelled(texts)
+    spelled, nothing = _spelled(texts)
+    values[is_text] = spelled
     values[~is_text] = np.fromiter(map(_number, found[~is_text]), np.float64)
     own = _of_numbers(values)
-    named = np.flatnonzero(is_text)[
-        np.isnan(values[is_text]) & np.fromiter((one not in _NOTHING for one in texts), bool)
-    ]
+    named = np.flatnonzero(is_text)[np.isnan(spelled) & ~nothing]
     one, other = secret.hex()[:16], secret.hex()[16:32]
     own.high[named] = _hashed(found[named], one)
     own.low[named] = _hashed(found[named], other) | np.uint64(1)
@@ -99,13 +118,17 @@ def _number(cell: object) -> float:
     return value if isinstance(value, float) else MISSING
 
 
-def _spelled(texts: NDArray[Any]) -> Floats:
-    """Return the numbers that texts spell, nan where none; ``"1_2"`` spells one in Python only."""
+def _spelled(texts: NDArray[Any]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the numbers that texts spell, nan where none, and which texts say nothing.
+
+    ``"1_2"`` spells a number in Python only.
+    """
     first = texts.astype("U1").view(np.uint32)
-    values = np.full(len(texts), MISSING)
+    values, nothing = np.full(len(texts), MISSING), np.zeros(len(texts), dtype=bool)
     maybe = np.flatnonzero(~_LETTERS[np.minimum(first, 128)])
     values[maybe] = [MISSING if "_" in text else number(text) for text in texts[maybe]]
-    return values
+    nothing[maybe] = [text in _NOTHING for text in texts[maybe]]
+    return values, nothing
 
 
 def _hashed(texts: NDArray[Any], key: str) -> Words:

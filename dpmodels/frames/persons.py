@@ -142,10 +142,10 @@ class Persons:
 
     def _standing(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Standing:
         """Return whose rows are that count, and where each stands among those."""
-        keys = person_keys(cells, self._secret)
         self._told(cells, counted)
-        rows = np.flatnonzero(keys.known)
-        own = self._names.numbers(keys.high[rows], keys.low[rows])
+        high, low, known = person_keys(cells, self._secret)
+        rows = np.flatnonzero(known)
+        own = self._names.numbers(high[rows], low[rows])
         if self._names.room > len(self._seen):
             self._seen = np.pad(self._seen, (0, self._names.room - len(self._seen)))
         rows, own = rows[counted[rows]], own[counted[rows]]

@@ -51,14 +51,14 @@ def clipped_moments(
         if rows * 4**lattice.bits >= FITS_INT64:
             kind = np.dtype(object)
         for band, product in bands.items():
-            exact: NDArray[Any] = product.astype(np.int64).astype(kind, copy=False)
+            exact: NDArray[Any] = product.astype(kind, copy=False)
             sums[band] = sums[band] + exact if band in sums else exact
     facts = {**design.facts, "lattice": repr(lattice), "halvings": str(halvings)}
     basis = fingerprint(facts, count_public=count_public)
     return Statistic("clipped moments", _levels(sums, halvings, size, kind), rows, basis)
 
 
-def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Floats]:
+def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Integers]:
     """Sum products over each band of a block; every partial sum is below 2**53."""
     norms = np.einsum("ij,ij->j", block[1:], block[1:])
     limits = lattice.radius**2 / 4.0 ** np.arange(1, halvings + 1)
@@ -67,10 +67,10 @@ def _products(block: Floats, lattice: Lattice, halvings: int) -> dict[Band, Floa
     for band in np.unique(bands).tolist():
         chosen = bands == band
         rows = block[:, chosen]
-        found[Band(band, held=False)] = rows @ rows.T
+        found[Band(band, held=False)] = (rows @ rows.T).astype(np.int64)
         if band < halvings:
             _hold(rows, norms[chosen], lattice)
-            found[Band(band, held=True)] = rows @ rows.T
+            found[Band(band, held=True)] = (rows @ rows.T).astype(np.int64)
     return found
 
 

@@ -261,8 +261,8 @@ class Gradients(Statistic):
     ) -> Statistic:
         total: NDArray[Any] = np.zeros(shape, dtype=object)
         rows = 0
-        for part, count in self._each(function):
-            total = total + part.astype(np.int64)
+        for part, count in self._each(lambda block: function(block).astype(np.int64)):
+            total = total + part
             rows += count
         return Statistic(name, total, rows, basis)
 

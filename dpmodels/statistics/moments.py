@@ -18,8 +18,8 @@ from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 
-# Block products are below 2**53; 2**9 of them stay below 2**62.
-BLOCKS_PER_CARRY = 512
+# Products of a block, as often as it counts, are below 2**59; 2**3 of them stay below 2**62.
+BLOCKS_PER_CARRY = 8
 
 
 @additive
@@ -36,9 +36,11 @@ def moments(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> S
     total: NDArray[Any] = np.zeros((size, size), dtype=object)
     pending = np.zeros((size, size), dtype=np.int64)
     rows = 0
-    products = design.blocks(lambda z: z @ z.T, lattice, count_public=count_public)
+    products = design.blocks(
+        lambda z: (z @ z.T).astype(np.int64), lattice, count_public=count_public
+    )
     for block, (product, count) in enumerate(products, start=1):
-        pending += product.astype(np.int64)
+        pending += product.astype(np.int64, copy=False)
         rows += count
         if block % BLOCKS_PER_CARRY == 0:
             total = total + pending

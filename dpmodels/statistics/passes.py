@@ -14,7 +14,7 @@ from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise.lattice import Lattice, to_lattice
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.statistics.turn import Turn, turn
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 
 # Sums of so many rows times the squared radius fit 64-bit integers.
 FITS_INT64 = 2**62
@@ -85,16 +85,16 @@ class Passes(Statistic):
         size, rows = self._lattice.columns + 1, 0
         total: NDArray[Any] = np.zeros((size, size), dtype=np.int64)
 
-        def product(block: Floats) -> Floats:
+        def product(block: Floats) -> Integers:
             rows = turned(block, whole, self._lattice)
-            return rows @ rows.T
+            return np.asarray((rows @ rows.T).astype(np.int64))
 
         products = design.blocks(product, self._lattice, count_public=self._count_public)
         for exact, count in products:
             rows += count
             if rows * 4**self._lattice.bits >= FITS_INT64:
                 total = total.astype(object)
-            total = total + exact.astype(np.int64)
+            total = total + exact
         exact = total.astype(object)
         return Statistic("moments of transformed rows", exact, rows, basis)
 

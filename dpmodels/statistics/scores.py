@@ -14,7 +14,7 @@ from dpmodels.statistics.passes import turned
 from dpmodels.statistics.person_squares import person_squares
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.statistics.turn import turn
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 
 
 class Score(NamedTuple):
@@ -44,15 +44,15 @@ def score_squares(
     """
     seen, ones = _seen(score, lattice), np.ones(finer.columns)
 
-    def summed(block: Floats) -> Floats:
+    def summed(block: Floats) -> Integers:
         scores = seen(block)
         to_lattice(scores, ones, 0 * ones, finer)
-        return np.asarray(scores @ scores.T)
+        return np.asarray((scores @ scores.T).astype(np.int64))
 
     total: NDArray[Any] = np.zeros((finer.columns, finer.columns), dtype=object)
     rows = 0
     for part, count in design.blocks(summed, lattice, count_public=count_public):
-        total = total + part.astype(np.int64)
+        total = total + part
         rows += count
     basis = _basis(design, lattice, score, finer, count_public=count_public)
     return Statistic("squares of scores", total, rows, basis)
