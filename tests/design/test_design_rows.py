@@ -18,7 +18,10 @@ from dpmodels.formula.tally import Tally
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics import moments
+from dpmodels.statistics.clipped import clipped_moments
 from dpmodels.statistics.counts import counts
+from dpmodels.statistics.passes import Passes
+from dpmodels.statistics.scores import Score, score_squares
 
 BOOK = dp.codebook(x=(-1, 1), g=["a", "b"])
 LATTICE = Lattice(20, 1)
@@ -31,6 +34,15 @@ TABLE = pd.DataFrame(
     }
 )
 EVEN = {"p": 20, "q": 30, "r": 60, "s": 60}
+
+
+SCORE = Score(np.eye(2), np.array([0.5, 0.5]), np.eye(1))
+MEASURED = {
+    "moments": lambda own: moments(own, LATTICE, count_public=False),
+    "clipped": lambda own: clipped_moments(own, LATTICE, 2, count_public=False),
+    "passes": lambda own: Passes((own,), LATTICE, count_public=False).within(np.eye(1)),
+    "scores": lambda own: score_squares(own, LATTICE, SCORE, Lattice(20, 2), count_public=False),
+}
 
 
 def among(rows, adjacency="replace", condition=None):
@@ -151,6 +163,39 @@ def test_a_row_counts_as_often_as_it_takes_a_place(places, block):
         assert size * times <= block
         counted[own] += times
     assert counted.tolist() == places
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.sampled_from([1, 2, 8]), st.booleans())
+def test_a_block_may_count_so_many_times(places, block, in_order):
+    counted, blocks = np.zeros(len(places), dtype=int), 0
+    own = np.array(sorted(places) if in_order else places, dtype=np.uint8)
+    for here, size, times in placed(own, len(places), block, 64):
+        assert len(counted[here]) == size <= block
+        counted[here] += times
+        blocks += 1
+    assert (counted == own).all()
+    if in_order:
+        # Each row is read once, in blocks that are full but for the last of each number.
+        assert blocks <= len(places) // block + len(set(places) - {0})
+
+
+def _many(measured):
+    """What is measured of a full block of persons, each of one row, and of the same by row."""
+    rng = np.random.default_rng(1)
+    data = {"x": 1.0 - rng.random(8192) / 16, "id": np.arange(8192)}
+    own = private_design("~ x", data, BOOK, center=False)
+    return [
+        measured(one) for one in (own, own.among(among("mean", adjacency="add-remove")).bind(data))
+    ]
+
+
+@pytest.mark.parametrize("measured", MEASURED)
+def test_a_full_block_that_counts_many_times_is_exact(measured):
+    """Products of a block may take all 53 bits of a float: 60 times as much would be rounded."""
+    once, often = _many(lambda own: MEASURED[measured](own).cross())
+    assert any(int(60.0 * float(one)) != 60 * one for one in once[0].ravel())
+    assert (often[0] == 60 * once[0]).all()
+    assert often[1] == 60 * once[1]
 
 
 def test_an_answer_counts_as_often_as_its_rows():

@@ -184,3 +184,30 @@ def test_what_cells_say_is_the_same_for_any_blocks_and_never_raises():
     for at in range(1, len(cells)):
         assert written(objects(cells[:at])) + written(objects(cells[at:])) == whole
     assert written(objects([1, 2])) != written(objects([1, 3])) != written(objects(["1", 3]))
+
+
+@given(st.lists(CELLS, max_size=6), st.integers(0, 6))
+@settings(max_examples=50)
+def test_what_is_written_follows_from_each_cell(cells, at):
+    whole = written(objects(cells))
+    assert whole == written(objects(cells[:at])) + written(objects(cells[at:]))
+
+
+def test_cells_that_name_others_are_written_otherwise():
+    odd = [
+        "a",
+        "b",
+        "",
+        "\0",
+        "\1",
+        "\1\0",
+        "\0\1",
+        "\0a",
+        "a\0",
+        "\0000",
+        "\1" + "0",
+        "0",
+        "\ud800",
+    ]
+    lists = [[one] for one in odd] + [[one, other] for one in odd for other in odd]
+    assert len({written(objects(own)) for own in lists}) == len(lists)

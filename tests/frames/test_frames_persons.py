@@ -120,6 +120,17 @@ def test_how_rows_are_divided_into_blocks_changes_nothing(ids):
         own.require_same()
 
 
+def test_rows_that_take_no_place_are_left_out_and_the_others_come_by_their_places():
+    ids = objects([*"aabbbbbbbbcaa", None])
+    own = Persons(60, SECRET, even=True)
+    read(own, ids, method="count")
+    own.again()
+    found = own.taken(ids, np.ones(len(ids), bool))
+    assert found.places.tolist() == sorted(found.places.tolist())
+    assert sorted(found.rows.tolist()) == list(range(13))
+    assert found.places.sum() == 3 * 60
+
+
 def test_rows_that_are_read_once_are_capped():
     own = Persons(2, SECRET, even=False)
     ids = objects([*"abaacbbaacab"])

@@ -154,3 +154,15 @@ def test_the_sampling_error_of_a_mean_is_that_of_persons(neighbours):
         corrected = error * np.sqrt(persons / (persons - 1))
         assert moments.mean_sampling_sd[cell] == pytest.approx(corrected, rel=1e-5)
         assert moments.independent[cell] == pytest.approx(persons, rel=1e-5)
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_the_order_of_rows_and_how_they_are_read_change_nothing(grouped, monkeypatch):
+    data = panel(300, 3)
+    whole = counted(data, MEAN, grouped=grouped)
+    order = np.random.default_rng(0).permutation(len(data["id"]))
+    moved = {name: own[order] for name, own in data.items()}
+    monkeypatch.setattr("dpmodels.design.rows.read_rows", lambda columns: 17)
+    found = counted(moved, MEAN, grouped=grouped)
+    assert (found[0] == whole[0]).all()
+    assert found[1] == whole[1]
