@@ -5,6 +5,14 @@
 Persons are drawn for each row, so that the rows of each lie all over the file. Every fit runs in a
 process of its own, after a small one that imports all; the jobs take turns. Printed are medians of
 seconds and CPU seconds, their ratios to the same fit by row, and peak resident memory.
+
+Asked are ratios of 2.5. On one core of a shared machine, of 10⁷ rows of 10⁶ persons, they were:
+
+    named by        dp_mean, rows=4   rows="mean"   dp_lm, rows=4   rows="mean"
+    whole numbers               7.5           7.2             3.1           4.4
+    text                         26            25             8.4          10.0
+
+By row dp_mean takes 20 ns a row, and decoding whole numbers twice already takes 19 ns more.
 """
 
 import argparse
