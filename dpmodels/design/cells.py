@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound import BoundRows
 from dpmodels.design.columns import declared_facts
 from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Part, Rows, Terms, rows_of
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.frames import RowSource
-from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
@@ -27,15 +27,15 @@ BLOCK_ROWS = 8192
 Answer = TypeVar("Answer")
 
 
-class PrivateCells:
+class PrivateCells(BoundRows):
     """Rows to be counted; shows public facts only."""
 
-    __slots__ = ("_rows", "formula", "tallies")
+    __slots__ = ("formula", "tallies")
 
     def __init__(self, formula: str, tallies: tuple[Tally, ...], rows: Rows) -> None:
         self.formula = formula
         self.tallies = tallies
-        self._rows = rows
+        super().__init__(rows)
 
     def __repr__(self) -> str:
         return f"<PrivateCells {self.formula!r}, rows not shown>"
@@ -43,48 +43,14 @@ class PrivateCells:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
-    @property
-    def codebook(self) -> Codebook:
-        """The declarations that are used."""
-        return self._rows.terms.codebook
-
-    @property
-    def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._rows.scattered
-
-    def of(self, rows: Rows) -> PrivateCells:
+    def of(self, rows: Rows) -> Self:
         """Return other rows on the same way."""
-        return PrivateCells(self.formula, self.tallies, rows)
+        return type(self)(self.formula, self.tallies, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateCells]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
         return partial(_bound, self.formula, self.tallies, self._rows.recipe)
-
-    def among(self, terms: Callable[[Terms], Terms]) -> PrivateCells:
-        """Return the tables of no rows, with other terms for those that are bound to them."""
-        return self.of(rows_of(terms(self._rows.terms)))
-
-    def bind(self, data: object) -> PrivateCells:
-        """Return a user's rows bound alike, of which none is read.
-
-        Raises
-        ------
-        FrameError
-            From the data and their column names.
-        """
-        return self.of(self._rows.bound(data))
-
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private."""
-        return self._rows.nrows
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
-        return self._rows.rereadable
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read: a FrameError."""
@@ -107,11 +73,6 @@ class PrivateCells:
         """Return the same rows, counted by which cell each number lies in; ends by table."""
         tallies = tuple(own.cut(each) for own, each in zip(self.tallies, ends, strict=True))
         return PrivateCells(self.formula, tallies, self._rows)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return self._rows.terms.variables
 
     @property
     def facts(self) -> dict[str, str]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound import BoundRows
 from dpmodels.design.columns import declared_facts
 from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Rows, Terms, levels_of, rows_of
 from dpmodels.errors import PrivacyError
 from dpmodels.frames import RowSource
-from dpmodels.frames.dask_rows import DaskRows
 
 # Rows that are counted at a time: a choice.
 BLOCK_ROWS = 2**17
@@ -22,14 +22,14 @@ BLOCK_ROWS = 2**17
 Answer = TypeVar("Answer")
 
 
-class PrivateLevels:
+class PrivateLevels(BoundRows):
     """Columns of text or whole numbers; shows their names only."""
 
-    __slots__ = ("_rows", "formula")
+    __slots__ = ("formula",)
 
     def __init__(self, formula: str, rows: Rows) -> None:
         self.formula = formula
-        self._rows = rows
+        super().__init__(rows)
 
     def __repr__(self) -> str:
         return f"<PrivateLevels {self.formula!r}, rows not shown>"
@@ -37,38 +37,14 @@ class PrivateLevels:
     def __reduce__(self) -> NoReturn:
         raise PrivacyError("rows to be counted cannot be pickled or copied")
 
-    @property
-    def codebook(self) -> Codebook:
-        """The declarations that are used: those of a subset."""
-        return self._rows.terms.codebook
-
-    @property
-    def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._rows.scattered
-
-    def of(self, rows: Rows) -> PrivateLevels:
+    def of(self, rows: Rows) -> Self:
         """Return other rows on the same way."""
-        return PrivateLevels(self.formula, rows)
+        return type(self)(self.formula, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateLevels]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
         return partial(_bound, self.formula, self._rows.recipe)
-
-    def among(self, terms: Callable[[Terms], Terms]) -> PrivateLevels:
-        """Return the columns of no rows, with other terms for those that are bound to them."""
-        return self.of(rows_of(terms(self._rows.terms)))
-
-    def bind(self, data: object) -> PrivateLevels:
-        """Return a user's rows bound alike, of which none is read.
-
-        Raises
-        ------
-        FrameError
-            From the data, their column names, and types that hold neither numbers nor text.
-        """
-        return self.of(self._rows.bound(data))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,26 +52,11 @@ class PrivateLevels:
         return self._rows.terms.named
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return self._rows.terms.variables
-
-    @property
     def facts(self) -> dict[str, str]:
         """What is public of the columns, as texts that can be compared."""
         terms = self._rows.terms
         named = {"levels of": repr(list(terms.named))}
         return {**declared_facts(self.formula, terms.codebook), **named, **terms.facts}
-
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private."""
-        return self._rows.nrows
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read here several times."""
-        return self._rows.rereadable
 
     def blocks(
         self, function: Callable[[tuple[NDArray[Any], ...]], Answer], *, count_public: bool

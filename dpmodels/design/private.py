@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
 from dpmodels.codebook import Codebook
+from dpmodels.design.bound import BoundRows
 from dpmodels.design.columns import declared_facts
 from dpmodels.design.places import FOLDS, multiplied, placed
 from dpmodels.design.rows import Part, Rows, Terms, rows_of
@@ -19,7 +20,6 @@ from dpmodels.design.scaling import Scaling, scaling
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula import Design, design
 from dpmodels.frames import RowSource
-from dpmodels.frames.dask_rows import DaskRows
 from dpmodels.frames.progress import one_of_many
 from dpmodels.noise.lattice import Lattice, lengths, to_lattice
 from dpmodels.noise.threads import one_blas_thread
@@ -31,15 +31,15 @@ BLOCKS_A_TURN = 2
 Answer = TypeVar("Answer")
 
 
-class PrivateDesign:
+class PrivateDesign(BoundRows):
     """Rows on their way to a statistic; shows public facts only."""
 
-    __slots__ = ("_rows", "public", "scaling")
+    __slots__ = ("public", "scaling")
 
     def __init__(self, public: Design, scaling: Scaling, rows: Rows) -> None:
         self.public = public
         self.scaling = scaling
-        self._rows = rows
+        super().__init__(rows)
 
     def __repr__(self) -> str:
         return f"<PrivateDesign {self.public.formula!r}, rows not shown>"
@@ -54,57 +54,18 @@ class PrivateDesign:
         scaled = self.scaling.facts(self.public.names)
         return {**declared, **scaled, **self._rows.terms.facts}
 
-    @property
-    def codebook(self) -> Codebook:
-        """The declarations that are used."""
-        return self._rows.terms.codebook
-
-    @property
-    def scattered(self) -> DaskRows | None:
-        """The rows where they lie with the workers of a cluster, None where they can be read."""
-        return self._rows.scattered
-
-    def of(self, rows: Rows) -> PrivateDesign:
+    def of(self, rows: Rows) -> Self:
         """Return other rows on the same way."""
-        return PrivateDesign(self.public, self.scaling, rows)
+        return type(self)(self.public, self.scaling, rows)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
         """How to bind other rows alike; made of public facts, so it may be sent anywhere."""
         return partial(_bound, self.public, self.scaling, self._rows.recipe)
 
-    def among(self, terms: Callable[[Terms], Terms]) -> PrivateDesign:
-        """Return the design of no rows, with other terms for those that are bound to it."""
-        return self.of(rows_of(terms(self._rows.terms)))
-
-    def bind(self, data: object) -> PrivateDesign:
-        """Return a user's rows bound alike, of which none is read.
-
-        Raises
-        ------
-        FrameError
-            From the data and their column names.
-        """
-        return self.of(self._rows.bound(data))
-
     def rescaled(self, scaling: Scaling) -> PrivateDesign:
         """Return the same rows, brought into the ball by released values instead."""
         return PrivateDesign(self.public, scaling, self._rows)
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return self._rows.terms.variables
-
-    @property
-    def nrows(self) -> int | None:
-        """Number of rows, None where only reading them would tell; it may be private."""
-        return self._rows.nrows
-
-    @property
-    def rereadable(self) -> bool:
-        """Whether the rows can be read several times."""
-        return self._rows.rereadable
 
     def require_passes(self) -> None:
         """Refuse rows that can be read only once, before one is read.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,9 +42,9 @@ class WeightedDesign(PrivateDesign):
         self._weight = weight
         self._declared = declared
 
-    def of(self, rows: Rows) -> PrivateDesign:
+    def of(self, rows: Rows) -> Self:
         """Return other rows on the same way, their weight included."""
-        return WeightedDesign(self.public, self.scaling, rows, self._weight, self._declared)
+        return type(self)(self.public, self.scaling, rows, self._weight, self._declared)
 
     @property
     def recipe(self) -> Callable[[RowSource], PrivateDesign]:
