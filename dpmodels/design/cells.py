@@ -103,10 +103,13 @@ class PrivateCells(BoundRows):
 
 
 def in_blocks(
-    part: Part, tallies: tuple[Tally, ...], function: Callable[[tuple[Placed, ...]], Answer]
+    part: Part,
+    tallies: tuple[Tally, ...],
+    function: Callable[[tuple[Placed, ...]], Answer],
+    most: int = BLOCK_ROWS,
 ) -> Iterator[tuple[Answer, int]]:
-    """Apply a function to where some rows fall, at most 8192 of them at once."""
-    for own, size, times in placed(part.places, part.rows, BLOCK_ROWS, FOLDS):
+    """Apply a function to where some rows fall, at most so many of them at once."""
+    for own, size, times in placed(part.places, part.rows, most, FOLDS):
         columns = {name: column[own] for name, column in part.columns.items()}
         counted = None if part.counted is None else part.counted[own]
         found = tuple(in_cells(tally, columns, counted) for tally in tallies)

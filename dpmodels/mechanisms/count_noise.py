@@ -21,6 +21,7 @@ from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discret
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics.counts import count_sensitivity
+from dpmodels.typing import Floats
 
 # Three parts and the incomplete rows.
 PARTS = 4
@@ -69,6 +70,15 @@ def one_mean(facts: CountFacts) -> bool:
 def law_of(plan: CountPlan) -> str:
     """Return the law of the noise that a plan is charged for."""
     return "gaussian" if isinstance(plan.events[-1], GaussianEvent) else "laplace"
+
+
+def noised_units(plan: CountPlan, exact: NDArray[Any], entropy: Entropy) -> tuple[Floats, str]:
+    """Add the planned noise to whole rows, and return them in rows again, with its law."""
+    law = law_of(plan)
+    draw = discrete_gaussian if law == "gaussian" else discrete_laplace
+    noise = draw(plan.scale, exact.size, entropy)
+    noisy: NDArray[Any] = exact.astype(object) * plan.whole + noise.astype(object)
+    return noisy.astype(np.float64) / plan.whole, law
 
 
 def noised_counts(

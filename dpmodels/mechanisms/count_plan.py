@@ -36,6 +36,8 @@ class CountFacts:
     parts: int  # Counts released, all tables together
     divided: bool  # Whether a row is divided between parts; else it is counted whole
     adjacency: Adjacency
+    # Of a table whose cells stand in an order: groups, then cells of each variable.
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

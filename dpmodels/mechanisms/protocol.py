@@ -26,6 +26,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     SubspaceRelease,
+    SumsRelease,
 )
 from dpmodels.statistics import Statistic
 
@@ -89,6 +90,8 @@ SubspaceMechanism = Strategy[Facts, Plan, PrivateDesign, SubspaceRelease]
 RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, CoefficientsRelease]
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
+# Of sums of rows over runs of cells that stand in an order.
+SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease]
 # Of counts of rows by cell of several numbers.
 CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.

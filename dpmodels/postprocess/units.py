@@ -29,6 +29,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     SubspaceRelease,
+    SumsRelease,
 )
 
 
@@ -59,6 +60,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
+    SumsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
     CellsRelease: ("values",),
     # Whole numbers, whose noise has steps of one place: its result divides them.

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.design.cells import PrivateCells, in_blocks
+from dpmodels.design.cells import BLOCK_ROWS, PrivateCells, in_blocks
 from dpmodels.formula.tally import Placed, Tally
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.person_parts import PersonSums, by_person
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
+
+# Whole rows are counted in integers, however many at once: a choice.
+WHOLE_ROWS = 2**20
 
 
 @additive
@@ -31,19 +34,24 @@ def counts(private: PrivateCells, whole: int, *, count_public: bool) -> Statisti
     pairs = list(zip(private.tallies, gathered, strict=True))
     persons = [PersonSums(own, neighbours) for own, whose in pairs if whose]
     plain = tuple(own for own, whose in pairs if not whose)
-    total: NDArray[Any] = np.zeros(sum(tally.size for tally in plain), dtype=object)
+    divided = any(tally.degree for tally in plain)
+    units, most = (whole, BLOCK_ROWS) if divided else (1, WHOLE_ROWS)
+    total: NDArray[Any] = np.zeros(
+        sum(tally.size for tally in plain), dtype=object if divided else np.int64
+    )
     rows = 0
 
     def counted(placed: tuple[Placed, ...]) -> Integers:
         each = zip(plain, placed, strict=True)
-        return np.concatenate([_counted(tally, own, whole) for tally, own in each])
+        return np.concatenate([_counted(tally, own, units) for tally, own in each])
 
     for part in private.parts(count_public=count_public):
         rows += part.taken
         for sums in persons:
             sums.add(part)
-        for block, _ in in_blocks(part, plain, counted) if plain else ():
+        for block, _ in in_blocks(part, plain, counted, most) if plain else ():
             total = total + block
+    total = total.astype(object) * (whole // units)
     by_rows = iter(np.split(total, np.cumsum([own.size for own in plain])))
     by_persons = (_of_persons(own, whole * neighbours.places, whole * rows) for own in persons)
     parts = [next(by_persons if whose else by_rows) for whose in gathered]
@@ -62,6 +70,8 @@ def _counted(tally: Tally, placed: Placed, whole: int) -> Integers:
     """Count one block; every partial sum is an integer of at most 2**53."""
     complete = placed.cells >= 0
     cells = placed.cells[complete]
+    if not tally.degree and whole == 1:
+        return np.append(np.bincount(cells, minlength=tally.cells), len(complete) - len(cells))
     parts = np.full((1, len(cells)), float(whole))
     if placed.positions is not None:
         parts = shares(placed.positions[complete], tally.degree, whole)

@@ -5,9 +5,11 @@ from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
 from dpmodels.mechanisms.counts.partition import Partition as Partition
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
+from dpmodels.mechanisms.counts.tree import Tree as Tree
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
+from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
     "geometric": Geometric,
@@ -15,6 +17,8 @@ COUNTS: dict[str, type[CountMechanism]] = {
 }
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
+# Of cells that stand in an order.
+ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree}
 # Of where the rows of several numbers are.
 BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}
 # Of levels that nobody declared.

@@ -1,0 +1,122 @@
+"""Noisy counts of the nodes of a tree above cells that stand in an order.
+
+Theorem
+    A row adds 1 to one node of each level, or to the incomplete rows: counts of h tables. So the
+    release is what :mod:`~dpmodels.mechanisms.counts.geometric` and
+    :mod:`~dpmodels.mechanisms.counts.gaussian` are for h tables: ε-differentially private for
+    Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the exact trade-off of the
+    Gaussian mechanism.
+Sensitivity
+    Of all counts together: L1 norm h, 2h where a row is replaced; L2 norm √h, √(2h)
+    (:func:`dpmodels.statistics.counts.count_sensitivity`). All are reached. The number of all rows
+    is no node: where it is public nothing is paid for it.
+Noise
+    Independent on every node, and on the number of incomplete rows: discrete Laplace for a pure
+    budget, else of the two laws that which leaves sums over ranges less variance. A node has as
+    many children as are best for the mean range.
+Numerics
+    exact: integer counts of cells, whose sums over nodes are integers, integer noise of exact law,
+    then a division.
+Source
+    Hay, Rastogi, Miklau, Suciu (2010), "Boosting the accuracy of differentially private histograms
+    through consistency", VLDB. Qardaji, Yang, Li (2013), "Understanding hierarchical methods for
+    differentially private histograms", VLDB, for the number of children.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpmodels.arguments import whole
+from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, noised_units
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.noise import Entropy
+from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
+from dpmodels.privacy import Guarantee, LaplaceEvent, PureDP
+from dpmodels.released import Card, SumsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.counts import counts
+
+# More children than the cells there may be are none.
+WIDEST = 2**24
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Tree of counts, made to agree by least squares.
+
+    Parameters
+    ----------
+    fanout : int, optional
+        Children of a node, 2 or more; by default what is best for the mean range.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = CountFacts(1, 4097, False, adjacency("replace"), (1, 4096))
+    >>> plan = Tree().plan(facts, PureDP(1.0))
+    >>> plan.facts.tables, round(plan.scale, 6)
+    (3, 6.0)
+    """
+
+    fanout: int | None = None
+
+    card: ClassVar[Card] = Card(
+        name="tree",
+        theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as counts in so many tables as levels",
+        sensitivity="L1, 2 a level (a row may change its nodes) or 1, or L2, its root",
+        noise="discrete Laplace, or discrete Gaussian where that is less",
+        numerics="exact lattice",
+        source="Hay, Rastogi, Miklau and Suciu (2010); Qardaji, Yang and Li (2013)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.fanout is not None:
+            whole("fanout", self.fanout, 2, WIDEST, "; or leave it out")
+
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+        """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
+        laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
+        plans: list[tuple[float, int, CountPlan]] = []
+        for law in laws:
+            fanout = self._fanout(facts, squared=law is laplace_plan)
+            levels = levels_of(facts.shape[1], fanout)
+            own = law(replace(facts, tables=levels), guarantee)
+            mean = own.noise_sd**2 * range_counts(facts.shape[1], fanout)
+            plans.append((mean, len(plans), own))
+        return min(plans)[2]
+
+    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
+        """Compute the exact counts of the cells."""
+        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
+        """Add the planned noise to the counts of all nodes."""
+        exact, rows = statistic.cross()
+        hierarchy, fanout = self._hierarchy(plan)
+        cells = exact[:-1].reshape(plan.facts.shape[0], -1)
+        nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
+        values, law = noised_units(plan, np.append(nodes, exact[-1]), entropy)
+        return SumsRelease(
+            values=values,
+            sums="tree",
+            shape=plan.facts.shape,
+            fanout=fanout,
+            law=law,
+            noise_sd=plan.noise_sd,
+            step=1 / plan.whole,
+            **release_terms(self.card, plan, rows),
+        )
+
+    def _fanout(self, facts: CountFacts, *, squared: bool) -> int:
+        return self.fanout or best_fanout(facts.shape[1], squared=squared)
+
+    def _hierarchy(self, plan: CountPlan) -> tuple[Hierarchy, int]:
+        cells = plan.facts.shape[1]
+        fanout = self._fanout(plan.facts, squared=isinstance(plan.events[-1], LaplaceEvent))
+        return line(cells, fanout), fanout

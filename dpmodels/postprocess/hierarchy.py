@@ -1,0 +1,279 @@
+"""Counts of cells and of the nodes above them, made to agree: least squares, and its variances.
+
+The cells of a table stand in an order; nodes hold runs of them, level by level. A release has a
+noisy count for every node of every level, all with noise of one variance, which is 1 here.
+
+*Theorem.* Let a node's own count have the variance 1 and those of its children, each the best
+that can be made of what is below it, the variances ``u_c``, with the sum U. The best of its own
+count and of theirs has the variance ``u = U / (1 + U)`` and is ``(U y + sum z_c) / (1 + U)``
+(up), since noise is independent. Given the best count h of a node, the best ones of its children
+are ``z_c + (u_c / U) (h - sum z_c)`` (down), with errors that are independent of that of h. So
+least squares takes two passes, and so does the variance of a sum of cells with weights a: with
+``A = sum a_c u_c / U`` a node stands in it with weight A, and its children add ``sum u_c (a_c -
+A)²``.
+
+.. [1] Hay, M., Rastogi, V., Miklau, G. and Suciu, D. (2010). "Boosting the accuracy of
+   differentially private histograms through consistency." VLDB.
+.. [2] Qardaji, W., Yang, W. and Li, N. (2013). "Understanding hierarchical methods for
+   differentially private histograms." VLDB.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """The nodes above cells in an order.
+
+    `starts` has for every level but the lowest, the top one first, at which node of the level below
+    the children of each of its nodes start; none is without a child.
+    """
+
+    cells: int
+    starts: tuple[NDArray[np.intp], ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of nodes, the top level first; the lowest are the cells."""
+        return (*map(len, self.starts), self.cells)
+
+    def sums(self, cells: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Return the counts of all levels, of cells on the last axis."""
+        levels = [cells]
+        for starts in reversed(self.starts):
+            levels.append(np.add.reduceat(levels[-1], starts, axis=-1))
+        return tuple(reversed(levels))
+
+    @cached_property
+    def variances(self) -> tuple[Floats, ...]:
+        """Of the best counts made of what is at a node and below it, level by level."""
+        levels: list[Floats] = [np.ones(self.cells)]
+        for starts in reversed(self.starts):
+            below = np.add.reduceat(levels[-1], starts)
+            levels.append(below / (1 + below))
+        return tuple(reversed(levels))
+
+    @property
+    def whole_variance(self) -> float:
+        """Of the best count of all cells together, whose own was not released."""
+        return float(self.variances[0].sum())
+
+    def spread(self, above: NDArray[Any], level: int) -> NDArray[Any]:
+        """Give every node of a level what its parent has."""
+        starts = self.starts[level - 1]
+        children = np.diff(starts, append=self.sizes[level])
+        return np.repeat(above, children, axis=-1)
+
+    def upward(self, noisy: Sequence[Floats]) -> tuple[Floats, ...]:
+        """Return the best counts of what is at a node and below it, level by level."""
+        levels = [noisy[-1]]
+        for level in range(len(self.starts) - 1, -1, -1):
+            starts = self.starts[level]
+            below = np.add.reduceat(self.variances[level + 1], starts)
+            counts = np.add.reduceat(levels[-1], starts, axis=-1)
+            levels.append((below * noisy[level] + counts) / (1 + below))
+        return tuple(reversed(levels))
+
+    def downward(self, up: Sequence[Floats], total: Floats) -> tuple[Floats, ...]:
+        """Return the best counts of all levels, given those of all cells together, shape (...,)."""
+        own, variance = up[0], self.variances[0]
+        gap = (total - own.sum(axis=-1))[..., None]
+        levels = [own + gap * variance / variance.sum()]
+        for level in range(1, len(up)):
+            starts, variance = self.starts[level - 1], self.variances[level]
+            gap = levels[-1] - np.add.reduceat(up[level], starts, axis=-1)
+            share = gap / np.add.reduceat(variance, starts)
+            levels.append(up[level] + self.spread(share, level) * variance)
+        return tuple(levels)
+
+    def weighed(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return with what weight all cells together stand in a sum of cells, and what they add.
+
+        Of the sum with weights of shape (..., cells): its variance is the weight's square times
+        that of all cells together, and what is added.
+        """
+        own: Floats = np.asarray(weights, dtype=float)
+        added = np.zeros_like(own)
+        for level in range(len(self.starts), 0, -1):
+            starts, variance = self.starts[level - 1], self.variances[level]
+            above = np.add.reduceat(own * variance, starts, axis=-1) / np.add.reduceat(
+                variance, starts
+            )
+            apart = variance * (own - self.spread(above, level)) ** 2
+            added = np.add.reduceat(added + apart, starts, axis=-1)
+            own = above
+        variance = self.variances[0]
+        whole = (own * variance).sum(axis=-1) / variance.sum()
+        apart = variance * (own - whole[..., None]) ** 2
+        return whole, (added + apart).sum(axis=-1)
+
+
+def line(cells: int, fanout: int) -> Hierarchy:
+    """Put nodes above cells in a row, of as many children each as there are, up to `fanout`.
+
+    >>> line(10, 4).sizes, [starts.tolist() for starts in line(10, 4).starts]
+    ((3, 10), [[0, 3, 6]])
+    """
+    starts: list[NDArray[np.intp]] = []
+    below = cells
+    while below > fanout:
+        nodes = -(-below // fanout)
+        starts.append(np.arange(nodes, dtype=np.intp) * below // nodes)
+        below = nodes
+    return Hierarchy(cells, tuple(reversed(starts)))
+
+
+def levels_of(cells: int, fanout: int) -> int:
+    """Return how many levels cells in a row have."""
+    levels = 1
+    while cells > fanout:
+        cells, levels = -(-cells // fanout), levels + 1
+    return levels
+
+
+def best_fanout(cells: int, *, squared: bool) -> int:
+    """Return how many children a node should have, for the least mean variance of a range.
+
+    The variance of a count grows with the square of the number of levels where `squared`, as that
+    of Laplace noise does, else with the number.
+
+    >>> best_fanout(4096, squared=True), best_fanout(1_000_000, squared=True)
+    (16, 16)
+    """
+    power = 2 if squared else 1
+    found: list[tuple[float, int]] = []
+    for levels in range(1, max(cells.bit_length(), 1) + 1):
+        fanout = max(math.ceil(round(cells ** (1 / levels), 9)), 2)
+        mean = range_counts(cells, fanout) * levels_of(cells, fanout) ** power
+        found.append((mean, fanout))
+    return min(found)[1]
+
+
+def range_counts(cells: int, fanout: int) -> float:
+    """Return how many counts the mean range has the variance of, by least squares.
+
+    About ``(b - 1) h - 2 (b + 1) / 3`` for h levels of b children each [2]_; for cells alone a
+    third of them.
+    """
+    levels = levels_of(cells, fanout)
+    if levels == 1:
+        return (cells + 2) / 3
+    return (fanout - 1) * levels - 2 * (fanout + 1) / 3
+
+
+class Agreeing(NamedTuple):
+    """Counts of groups of cells and of what is in none, by least squares."""
+
+    levels: tuple[Floats, ...]  # of each group, shape (groups, nodes), the cells last
+    incomplete: float
+
+    @property
+    def cells(self) -> Floats:
+        """Shape (groups, cells)."""
+        return self.levels[-1]
+
+
+def agreeing(
+    hierarchy: Hierarchy, noisy: Sequence[Floats], incomplete: float, total: float | None
+) -> Agreeing:
+    """Make counts of nodes agree with each other, and with a public total of all rows.
+
+    `noisy` are of all levels, shape (groups, nodes).
+    """
+    up = hierarchy.upward(noisy)
+    groups = up[0].sum(axis=-1)
+    if total is not None:
+        variance = hierarchy.whole_variance
+        share = (total - groups.sum() - incomplete) / (len(groups) * variance + 1)
+        groups, incomplete = groups + share * variance, incomplete + share
+    return Agreeing(hierarchy.downward(up, groups), float(incomplete))
+
+
+def sum_variance(hierarchy: Hierarchy, weights: Floats, *, total_public: bool) -> Floats:
+    """Return the variance of sums of agreeing counts, noise of variance 1 in every count.
+
+    `weights` have the shape (..., groups, cells).
+    """
+    whole, added = hierarchy.weighed(weights)
+    variance = hierarchy.whole_variance
+    found = (whole**2 * variance + added).sum(axis=-1)
+    if total_public:
+        groups = whole.shape[-1]
+        found = found - (whole.sum(axis=-1) * variance) ** 2 / (groups * variance + 1)
+    return np.asarray(found)
+
+
+def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers) -> Integers:
+    """Return whole counts of cells that are not negative, near the counts of every level.
+
+    From the top down: the children of a node get what is nearest to their counts, not negative
+    and of the node's own sum; rounding is of running sums. So a sum over many cells stays near
+    those of the nodes that make it up, where cutting every cell at 0 would add up its bias.
+    `levels` have the shape (groups, nodes), `totals` (groups,).
+    """
+    above = np.asarray(totals, dtype=np.int64)[:, None]
+    first = np.zeros(1, dtype=np.intp)
+    for starts, own in zip((first, *hierarchy.starts), levels, strict=True):
+        above = _shared(np.asarray(own), above, starts)
+    return above
+
+
+def _shared(own: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
+    """Share whole counts of nodes out between their children."""
+    groups, size = own.shape
+    children = np.diff(starts, append=size)
+    widest = int(children.max())
+    place = np.arange(widest)
+    there = place < children[:, None]
+    where = np.minimum(starts[:, None] + place, size - 1)
+    padded = np.where(there, own[:, where], -np.inf).reshape(-1, widest)
+    wanted = above.reshape(-1).astype(float)
+    falling = -np.sort(-padded, axis=1)
+    summed = np.cumsum(np.where(np.isfinite(falling), falling, 0.0), axis=1)
+    excess = (summed - wanted[:, None]) / (place + 1)
+    kept = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    shift = excess[np.arange(len(kept)), kept]
+    near = np.maximum(padded - shift[:, None], 0.0)
+    running = np.rint(np.cumsum(near, axis=1))
+    running[:, -1] = wanted
+    running = np.minimum(np.maximum.accumulate(running, axis=1), wanted[:, None])
+    whole: Integers = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
+    return whole.reshape(groups, len(starts), widest)[:, there]
+
+
+def prefix_variances(hierarchy: Hierarchy) -> tuple[Floats, Floats]:
+    """Return, of the sums of the first 1, 2, ... cells, what :meth:`Hierarchy.weighed` does."""
+    own, added = np.ones(hierarchy.cells), np.zeros(hierarchy.cells)
+    at = np.arange(hierarchy.cells)
+    tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)
+    for starts, variance in reversed(list(zip(tops, hierarchy.variances, strict=True))):
+        parent = np.searchsorted(starts, at, side="right") - 1
+        running = np.concatenate([[0.0], np.cumsum(variance)])
+        first = running[starts[parent]]
+        ends = np.append(starts[1:], len(variance))
+        before, all_of = running[at] - first, running[ends[parent]] - first
+        mine = variance[at]
+        above = (before + own * mine) / all_of
+        rest = all_of - before - mine
+        added = added + before * (1 - above) ** 2 + mine * (own - above) ** 2 + rest * above**2
+        own, at = above, parent
+    return own, added
+
+
+def split_levels(hierarchy: Hierarchy, values: Floats, groups: int) -> list[Floats]:
+    """Return the counts of all levels, shape (groups, nodes), of those of each group in a row."""
+    ends = np.cumsum([0, *hierarchy.sizes])
+    each = values.reshape(groups, -1)
+    return [each[:, start:end] for start, end in pairwise(ends.tolist())]

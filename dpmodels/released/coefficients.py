@@ -1,0 +1,64 @@
+"""Released coefficients of a linear predictor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from dpmodels.outside import Amount, AmountOrNan, Bounded
+from dpmodels.released.moments import Ball, MomentNoise
+from dpmodels.released.terms import Released
+
+
+@dataclass(frozen=True)
+class BoughtCurvature:
+    """Released matrices, shape (columns, columns), that intervals of coefficients are made from.
+
+    The bread is the noisy sum of the curvatures of the rows' losses, the meat that of the squares
+    of their gradients, added before by the column ``person`` if that is given, as often as each
+    takes a place; ``count`` and ``mean`` of the laws of their noise are nan.
+    """
+
+    later: ClassVar[frozenset[str]] = frozenset({"person"})
+
+    bread: Annotated[Bounded, "column", "column_"]
+    meat: Annotated[Bounded, "column", "column_"]
+    bread_noise: MomentNoise
+    meat_noise: MomentNoise
+    person: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoefficientsRelease(Released):
+    """Released coefficients of a linear predictor of rows in the unit ball.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (columns,)
+        In units of the ball; the constant's first where there is one.
+    ridge : float
+        Weight of ``|coefficients|**2 / 2`` in the sum that they minimise.
+    gradient : ndarray, shape (columns,), or None
+        The gradient of the sum of losses at the coefficients, as far as it is known; None where it
+        is not.
+    gradient_sd : float
+        Noise standard deviation of each coordinate of what is not known of it; nan where nothing is
+        known.
+    coefficient_sd : float
+        Noise standard deviation of each coefficient, on top of that; nan where it has no known law.
+    curvature : BoughtCurvature or None
+        Where it was bought.
+    ball : Ball or None
+        Where the rows were that count, if not where the codebook says; the coefficients are in its
+        units then.
+    """
+
+    later = Released.later | {"shared", "ball"}
+
+    coefficients: Annotated[Bounded, "column"]
+    ridge: Amount
+    gradient: Annotated[Bounded, "column"] | None
+    gradient_sd: AmountOrNan
+    coefficient_sd: AmountOrNan
+    curvature: BoughtCurvature | None
+    ball: Ball | None = None

@@ -1,0 +1,18 @@
+"""What may have been released."""
+
+from dpmodels.released.coefficients import CoefficientsRelease
+from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
+from dpmodels.released.moments import MomentsRelease, SubspaceRelease
+from dpmodels.released.quantiles import QuantilesRelease
+from dpmodels.released.sums import SumsRelease
+
+Release = MomentsRelease | SubspaceRelease
+AnyRelease = (
+    Release
+    | CoefficientsRelease
+    | CountsRelease
+    | SumsRelease
+    | QuantilesRelease
+    | CellsRelease
+    | LevelsRelease
+)

@@ -1,0 +1,43 @@
+"""Released sums of the cells of a table that stand in an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from dpmodels.outside import Amount, Bounded, one_of
+from dpmodels.released.terms import Released
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumsRelease(Released):
+    """Released sums of rows over runs of cells, from which all counts of cells are made.
+
+    Attributes
+    ----------
+    values : ndarray, shape (sums,)
+        In rows: of each group in turn all its sums, last the incomplete rows. Each with independent
+        noise of the same law; may be negative.
+    sums : {"tree"}
+        Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
+        cells last.
+    shape : tuple of int
+        Groups, then cells of each variable.
+    fanout : int
+        Children of a node, at most.
+    law : {"laplace", "gaussian"}
+        Of the noise.
+    noise_sd : float
+        Its standard deviation, in rows.
+    step : float
+        What it is a multiple of, in rows.
+    """
+
+    later = Released.later | {"shared"}
+    values: Annotated[Bounded, "sum"]
+    sums: Annotated[str, one_of("tree")]
+    shape: tuple[int, ...]
+    fanout: int
+    law: Annotated[str, one_of("laplace", "gaussian")]
+    noise_sd: Amount
+    step: Amount
