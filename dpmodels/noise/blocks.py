@@ -24,6 +24,7 @@ exact values). Scaling by 2^32 is exact, and subtracting the 32 bits costs 2^-53
 below 2^-47 * 2^32, against a declared `MARGIN` of 2^-40 * 2^32, for every scale.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -43,7 +44,8 @@ _GUIDE_BITS = 14
 _SPARE_BITS = 32
 # No block has this number.
 UNDECIDED = -1
-# More than the precision asked for: a choice, which only sums of a few hundred terms use up.
+# More than the precision asked for: a choice, of which products and sums along 512 blocks, each
+# some units more than the last, use up at most 32.
 _GUARD_BITS = 96
 # Half a word for each of two uniforms.
 LEADING_BITS = 32
@@ -99,9 +101,10 @@ def fit_envelope(law: Law) -> Envelope:
     shift = 0
     while law.exponent(16 << shift) <= 1:
         shift += 1
-    blocks = 1
-    while law.exponent(blocks << shift) < _CUT_EXPONENT:
-        blocks += 1
+    # g(16 w) > 1 and g is convex: 32 times as far it is above 32.
+    blocks = bisect_left(
+        range(16 * _CUT_EXPONENT), _CUT_EXPONENT, key=lambda block: law.exponent(block << shift)
+    )
     return Envelope(law, shift, blocks)
 
 
@@ -114,10 +117,7 @@ def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
     """
     precision = bits + _GUARD_BITS
     law = envelope.law
-    heights = [
-        exp_enclosure(law.exponent(block << envelope.shift), precision)
-        for block in range(envelope.blocks + 1)
-    ]
+    heights = _heights(envelope, precision)
     below = list(accumulate(low << envelope.shift for low, _ in heights[:-1]))
     above = list(accumulate(high << envelope.shift for _, high in heights[:-1]))
     ratio_low, ratio_high = exp_enclosure(law.slope(envelope.cut), precision)
@@ -129,6 +129,29 @@ def thresholds(envelope: Envelope, bits: int) -> tuple[tuple[int, int], ...]:
         ((low << bits) // total_high, ceil_divide(high << bits, total_low))
         for low, high in zip(below, above, strict=True)
     )
+
+
+def _heights(envelope: Envelope, precision: int) -> list[tuple[int, int]]:
+    """Enclose 2^precision exp(-g) at the start of every block and of the tail.
+
+    A height is the last one times a ratio, a ratio the last one times exp(-2 quadratic w²); every
+    product is rounded down below and up above.
+    """
+    law, width = envelope.law, 1 << envelope.shift
+    height = 1 << precision, 1 << precision
+    ratio = exp_enclosure(law.exponent(width), precision)
+    bend = exp_enclosure(2 * law.quadratic * width**2, precision)
+    heights = [height]
+    for _ in range(envelope.blocks):
+        height = _product(height, ratio, precision)
+        ratio = _product(ratio, bend, precision)
+        heights.append(height)
+    return heights
+
+
+def _product(first: tuple[int, int], second: tuple[int, int], precision: int) -> tuple[int, int]:
+    """Enclose the product of two enclosed numbers."""
+    return first[0] * second[0] >> precision, ceil_shift(first[1] * second[1], precision)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,13 +191,16 @@ def tabulate(envelope: Envelope) -> Table:
     size = 1 << LEADING_BITS - _GUIDE_BITS
     first = np.arange(1 << _GUIDE_BITS, dtype=np.int64) * size
     law, width = envelope.law, 1 << envelope.shift
-    starts = range(0, envelope.cut, width)
+    slope, step = law.linear * width, 2 * law.quadratic * width**2
+    # Of one denominator: quotients of integers are the nearest floats.
+    start, rise = slope.numerator * step.denominator, step.numerator * slope.denominator
+    unit = slope.denominator * step.denominator
     return Table(
         envelope=envelope,
         guide=_certain_block(floors, ceilings, first, first + (size - 1)).astype(np.int16),
         floors=floors,
         ceilings=ceilings,
-        slopes=np.array([float(law.slope(start) * width) for start in starts]),
+        slopes=np.array([(start + rise * block) / unit for block in range(envelope.blocks)]),
         bend=float(law.quadratic * width**2),
     )
 
