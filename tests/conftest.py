@@ -1,5 +1,6 @@
 """What every test may use: repeatable examples, optional local data, the reduced run."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -32,6 +33,11 @@ def pytest_collection_modifyitems(items):
             item.add_marker("quick")
         if dear and not first:
             item.add_marker("product")
+
+
+def pytest_collection_finish():
+    """Leave what was imported and collected out of every search for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
