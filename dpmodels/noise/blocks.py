@@ -177,9 +177,9 @@ class Table:
         cells = (choose >> np.uint32(LEADING_BITS - _GUIDE_BITS)).astype(np.intp)
         block = self.guide[cells].astype(np.int64)
         crossed = np.flatnonzero(block == UNDECIDED)
-        block[crossed] = _certain_block(
-            self.floors, self.ceilings, choose[crossed], choose[crossed]
-        )
+        if crossed.size:
+            near = choose[crossed]
+            block[crossed] = _certain_block(self.floors, self.ceilings, near, near)
         return block
 
 

@@ -19,6 +19,7 @@ deviations need), and then certified in 60 or more digits.
 """
 
 import math
+import threading
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final
@@ -97,10 +98,12 @@ def gaussian_eps(delta: float, multiplier: float) -> float:
     0.3969
     """
     delta = unit_number("delta", delta, "write delta=1e-6")
-    mu = 1 / positive_number("multiplier", multiplier, "write multiplier=1.0")
-    if delta == 0:
-        return math.inf
+    multiplier = positive_number("multiplier", multiplier, "write multiplier=1.0")
+    return _eps_of(delta, 1 / multiplier) if delta else math.inf
 
+
+@lru_cache(maxsize=4096)
+def _eps_of(delta: float, mu: float) -> float:
     def excess(a: float) -> float:
         return math.log(max(float(_delta_at(np.asarray(a), mu)), _TINY)) - math.log(delta)
 
@@ -121,9 +124,18 @@ def _solved(eps: float, delta: float) -> float:
     return 1 / mu_at(float(brentq(excess, -_EXTREME, _EXTREME, xtol=1e-300, rtol=1e-15)))
 
 
+class _Precise(threading.local):
+    """A context for each thread: the precision of mpmath's global one is shared by all."""
+
+    def __init__(self) -> None:
+        self.context = mpmath.MPContext()
+
+
+_PRECISE: Final = _Precise()
+
+
 def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
-    # A context of its own: the precision of mpmath's global one is shared by all threads.
-    context = mpmath.MPContext()
+    context = _PRECISE.context
     magnitudes = abs(math.log10(eps)) + 2 * abs(math.log10(multiplier))
     context.dps = 60 + math.ceil(magnitudes)
     mu = 1 / context.mpf(multiplier)
