@@ -16,15 +16,16 @@ from scipy import stats
 from dpmodels.noise import source
 
 ALARM = 1e-6
-RELEASES = {"covariance": 1000, "coefficients": 80, "bounds": 100}
-# Of 400 matrices the entries off the diagonal tell noise that is a tenth too small: their variance
-# is then 8 standard errors away, where 5.4 raise the alarm.
-SLOW, REREAD, FEW = 100, 400, 300
+# By mechanism or family. Of 400 matrices the entries off the diagonal tell noise that is a tenth too
+# small: their variance is then 8 standard errors away, where 5.4 raise the alarm. Noise that one of
+# the increments of shells lacks takes more.
+RELEASES = {"covariance": 400, "shells": 1000, "coefficients": 80, "bounds": 100}
+SLOW, FEW = 100, 300
 
 
 def the_noise_follows_the_plan(case: Case) -> None:
-    releases = SLOW if case.mechanism.slow else RELEASES.get(case.mechanism.family, FEW)
-    releases = min(releases, REREAD) if case.mechanism.rereads else releases
+    own = case.mechanism
+    releases = RELEASES.get(own.name, SLOW if own.slow else RELEASES.get(own.family, FEW))
     parts = case.family.noise(case, table(60), releases)
     alarm = ALARM / (2 * len(parts) + 2)
     for part, (law, noise) in parts.items():
