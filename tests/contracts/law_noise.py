@@ -16,9 +16,9 @@ from scipy import stats
 from dpmodels.noise import source
 
 ALARM = 1e-6
-# By mechanism or family. Of 400 matrices the entries off the diagonal tell noise that is a tenth too
-# small: their variance is then 8 standard errors away, where 5.4 raise the alarm. Noise that one of
-# the increments of shells lacks takes more.
+# By mechanism or family. Of 400 matrices the entries off the diagonal tell noise that is a tenth
+# too small: their variance is then 8 standard errors away, where 5.4 raise the alarm. An increment
+# of shells that lacks its noise takes more.
 RELEASES = {"covariance": 400, "shells": 1000, "coefficients": 80, "bounds": 100}
 SLOW, FEW = 100, 300
 

@@ -89,14 +89,13 @@ def silence() -> Iterator[None]:
     assert not caught, f"a warning was given: {caught[0].message}"
 
 
-def odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
-    data = PLAIN | odd
+def odd_rows_pass_in_silence(
+    case: Case, odd: dict[str, Any], scales: tuple[str | None, ...] = ("range", "sd")
+) -> None:
     with silence():
-        if case.mechanism.family == "subspace":
-            finite_and_printable(case.fit(ODD_FORMULA, data, ODD_BOOK, scale=None, ncomp=3))
-            return
-        for scale in ("range", "sd"):
-            finite_and_printable(case.fit(ODD_FORMULA, data, ODD_BOOK, scale=scale, ncomp=3))
+        for scale in scales:
+            fit = case.fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK, scale=scale, ncomp=3)
+            finite_and_printable(fit)
 
 
 def odd_rows_of_any_verb_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:

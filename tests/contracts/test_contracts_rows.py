@@ -19,6 +19,7 @@ from contract_cases import (
     MATRICES,
     OTHER_VERBS,
     Case,
+    in_turn,
     once,
     parameters,
 )
@@ -84,10 +85,26 @@ def test_odd_rows_pass_in_silence(case: Case, odd: dict[str, Any]):
     law_rows.odd_rows_pass_in_silence(case, odd)
 
 
-@pytest.mark.parametrize("odd", DEGENERATE)
-@pytest.mark.parametrize("case", once(MATRICES))
-def test_degenerate_rows_pass_in_silence(case: Case, odd: str):
-    law_rows.odd_rows_pass_in_silence(case, ODD[odd])
+def directions(case: Case) -> bool:
+    return case.mechanism.family == "subspace"
+
+
+def _scaled(cases: Iterable[Case]) -> list[Any]:
+    """Every case with all degenerate rows and scales: the ordinary run takes these in turns."""
+    kept = in_turn(cases)
+    return [
+        pytest.param(case, odd, scale, id=f"{case}-{odd}-{scale}", marks=marks)
+        for number, case in enumerate(cases)
+        for turn, odd in enumerate(DEGENERATE)
+        for place, scale in enumerate([None] if directions(case) else ["range", "sd"])
+        for apart in [case not in kept or (not directions(case) and (number + turn + place) % 2)]
+        for marks in [[pytest.mark.product] * bool(apart)]
+    ]
+
+
+@pytest.mark.parametrize(("case", "odd", "scale"), _scaled(MATRICES))
+def test_degenerate_rows_pass_in_silence(case: Case, odd: str, scale: str | None):
+    law_rows.odd_rows_pass_in_silence(case, ODD[odd], (scale,))
 
 
 def _in_turns(cases: Iterable[Case]) -> list[Any]:
