@@ -103,7 +103,9 @@ def fit_envelope(law: Law) -> Envelope:
         shift += 1
     # g(16 w) > 1 and g is convex: 32 times as far it is above 32.
     blocks = bisect_left(
-        range(16 * _CUT_EXPONENT), _CUT_EXPONENT, key=lambda block: law.exponent(block << shift)
+        range(16 * _CUT_EXPONENT),
+        True,
+        key=lambda block: law.exponent(block << shift) >= _CUT_EXPONENT,
     )
     return Envelope(law, shift, blocks)
 

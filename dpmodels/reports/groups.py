@@ -189,11 +189,9 @@ def _skewed_note(fit: MeanResult, facts: TableCall) -> list[str]:
     A number from 0 on of mean m and standard deviation s has a skewness of s/m - m/s or more, by
     ``E[X³] E[X] >= E[X²]²``.
     """
-    table = fit.tidy()
-    spread, rows = table["sd"], table["count"]
-    inside = (table["estimate"] - facts.lower).clip(upper=facts.upper - table["estimate"])
-    shape = spread / inside
-    sampled = table["std_error"] ** 2 > 2 * table["noise_sd"] ** 2
+    means, rows = fit.params, fit.counts
+    shape = fit.sd / (means - facts.lower).clip(upper=facts.upper - means)
+    sampled = fit.bse**2 > 2 * fit.bse_noise**2
     poor = sampled & (shape > 1) & (rows < COCHRAN * (shape - 1 / shape) ** 2)
     names = [label for label, own in zip(facts.labels, poor, strict=True) if own]
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -165,16 +166,23 @@ class TableCall:
     @property
     def index(self) -> pd.Index:
         """Labels of the cells: levels, or ``(all)`` without factors."""
-        if not self.factors:
-            return pd.Index(["(all)"], name="group")
-        if len(self.factors) == 1:
-            return pd.Index(self.levels[0], name=self.factors[0], dtype=object)
-        return pd.MultiIndex.from_product(self.levels, names=self.factors)
+        # Of one index pandas knows at once that it is the same; names of a view are its own. Equal
+        # levels of different types, 1 and True, are different labels.
+        return _index(self.factors, self.levels, repr(self.levels)).view()
 
     @property
     def labels(self) -> list[str]:
         """The same as text, one string a cell."""
         return joined(self.index)
+
+
+@lru_cache(maxsize=64)
+def _index(factors: tuple[str, ...], levels: tuple[tuple[Level, ...], ...], _: str) -> pd.Index:
+    if not factors:
+        return pd.Index(["(all)"], name="group")
+    if len(factors) == 1:
+        return pd.Index(levels[0], name=factors[0], dtype=object)
+    return pd.MultiIndex.from_product(levels, names=factors)
 
 
 def joined(index: pd.Index) -> list[str]:

@@ -36,7 +36,7 @@ class GroupedResult(Result):
     call: DescribedCall
     release: CountsRelease
 
-    @property
+    @cached_property
     def _facts(self) -> TableCall:
         return self.call.tables[0].held_in(self.release.held)
 
