@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,7 +38,20 @@ def plain(text: str) -> str:
 
 def square(matrix: Any, names: Sequence[str], name: str) -> xr.DataArray:
     """Label a matrix ``variable × variable_``; the array is copied."""
+    return with_labels(matrix, name, variable=names, variable_=names)
+
+
+def with_labels(values: Any, name: str, **labels: Sequence[str]) -> xr.DataArray:
+    """Label an array, whose dimensions are named in order; the array is copied."""
     import xarray as xr
 
-    labels = list(names)
-    return xr.DataArray(matrix.copy(), [("variable", labels), ("variable_", labels)], name=name)
+    coords = _coordinates(tuple((dim, tuple(own)) for dim, own in labels.items()))
+    return xr.DataArray(values.copy(), coords, tuple(labels), name)
+
+
+@lru_cache(maxsize=64)
+def _coordinates(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> xr.Coordinates:
+    """Index labels once: of a small array that takes longer than all else."""
+    import xarray as xr
+
+    return xr.Coordinates({dim: list(own) for dim, own in labels})

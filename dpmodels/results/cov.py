@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference import cut_entries, entry_sd, mean_sd, product_spread
-from dpmodels.labels import square
+from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis, root_sd
@@ -82,7 +82,7 @@ class CovResult(Result):
         return square(matrix * np.outer(self._unit, self._unit), self.call.names, name)
 
     def _by_column(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        return xr.DataArray(values.copy(), [("variable", list(self.call.names))], name=name)
+        return with_labels(values, name, variable=self.call.names)
 
     @property
     def cov(self) -> xr.DataArray:

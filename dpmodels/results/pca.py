@@ -15,7 +15,7 @@ import xarray as xr
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
-from dpmodels.labels import component_names, square
+from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import Result, per_row, public_rows, release_facts
@@ -61,7 +61,7 @@ class PCAResult(Result):
 
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
         kept = np.asarray(values, dtype=np.float64)[: self.ncomp]
-        return xr.DataArray(kept, [("component", component_names(self.ncomp))], name=name)
+        return with_labels(kept, name, component=component_names(self.ncomp))
 
     @property
     def ncomp(self) -> int:
@@ -71,10 +71,11 @@ class PCAResult(Result):
     @property
     def loadings(self) -> xr.DataArray:
         """Unit eigenvectors, ``variable × component``."""
-        return xr.DataArray(
-            self._analysis.eigen.vectors[:, : self.ncomp].copy(),
-            [("variable", list(self.call.names)), ("component", component_names(self.ncomp))],
-            name="loadings",
+        return with_labels(
+            self._analysis.eigen.vectors[:, : self.ncomp],
+            "loadings",
+            variable=self.call.names,
+            component=component_names(self.ncomp),
         )
 
     @property
@@ -138,7 +139,7 @@ class PCAResult(Result):
         if not self.call.center:
             return None
         mean = self._analysis.best.mean * self.call.divisor + self.call.origin
-        return xr.DataArray(mean, [("variable", list(self.call.names))], name="center")
+        return with_labels(mean, "center", variable=self.call.names)
 
     @property
     def nobs(self) -> float:

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.labels import component_names
+from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
 from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
@@ -57,10 +57,9 @@ class SubspaceResult(Result):
         frame = self.release.frame
         largest = np.argmax(np.abs(frame), axis=0)
         signs = np.where(frame[largest, np.arange(self.ncomp)] < 0, -1.0, 1.0)
-        return xr.DataArray(
-            frame * signs,
-            [("variable", list(self.call.names)), ("component", component_names(self.ncomp))],
-            name="loadings",
+        components = component_names(self.ncomp)
+        return with_labels(
+            frame * signs, "loadings", variable=self.call.names, component=components
         )
 
     @property
@@ -138,7 +137,7 @@ class SubspaceResult(Result):
         return self.release.variances * self.call.row_norm**2 / self._divisor
 
     def _by_component(self, values: Floats, name: str) -> xr.DataArray:
-        return xr.DataArray(values, [("component", component_names(self.ncomp))], name=name)
+        return with_labels(values, name, component=component_names(self.ncomp))
 
     def noise(self) -> pd.DataFrame:
         """Return each component's released ``eigenvalue, noise_sd``; nan where not bought."""
