@@ -39,8 +39,9 @@ GUARANTEES = [ApproxDP(0.5, 0.05), ApproxDP(1.0, 1e-6), ApproxDP(3.0, 1e-6), App
 
 def largest(own, totals, event):
     """The largest x for which event(x) is accepted; zero if none is."""
+    # To 1e-9, from below.
     fits, too_much = 0.0, 64.0
-    for _ in range(50):
+    for _ in range(36):
         tried = (fits + too_much) / 2
         if tried > 0 and own.holds(own.plus(totals, [event(tried)])):
             fits = tried
