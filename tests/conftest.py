@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Leave what was imported and collected out of every search for garbage."""
     gc.freeze()
+
+
+def pytest_runtest_teardown():
+    """Close what was drawn: pyplot keeps every figure, and warns of the twenty-first."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")
