@@ -4,6 +4,7 @@ from . import sites as sites
 from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
 from .dates import Date as Date
+from .devices.randomized_response import randomized_response as randomized_response
 from .dictionaries.door import codebook as codebook
 from .dictionaries.draft import Draft as Draft
 from .models.bounds import dp_bounds as dp_bounds
@@ -23,6 +24,7 @@ from .models.quantile import dp_quantile as dp_quantile
 from .models.site_files import combine as combine
 from .models.site_files import site_release as site_release
 from .models.split import split_budget as split_budget
+from .models.survey import dp_survey as dp_survey
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
 from .models.ttest import dp_ttest as dp_ttest

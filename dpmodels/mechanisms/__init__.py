@@ -1,8 +1,8 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
-``COUNTS``, ``ORDERED``, ``MEASURED``, ``BOUNDS``, ``LEVELS``, ``QUANTILES`` and ``MEANS`` in their
-folders. Adding one adds a file and a line.
+``COUNTS``, ``ORDERED``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``, ``QUANTILES`` and
+``MEANS`` in their folders. Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice
@@ -12,9 +12,11 @@ from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import LEVELS as LEVELS
 from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import ORDERED as ORDERED
+from dpmodels.mechanisms.counts import RESPONSES as RESPONSES
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
 from dpmodels.mechanisms.counts import Partition as Partition
+from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges
 from dpmodels.mechanisms.counts import Tree as Tree
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive
@@ -39,6 +41,7 @@ from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechan
 from dpmodels.mechanisms.protocol import Facts as Facts
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import Plan as Plan
+from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
 from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
 from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS as COEFFICIENTS

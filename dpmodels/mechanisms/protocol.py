@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from dpmodels.answers import AnswersRelease
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.levels import PrivateLevels
@@ -92,6 +93,8 @@ RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, C
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
 # Of sums of rows over runs of cells that stand in an order.
 SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease]
+# Of counts of cells that rows answer with.
+ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, AnswersRelease]
 # Of counts of rows by cell of several numbers.
 CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import PrivateCells, unbound_cells
@@ -17,7 +18,6 @@ from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.privacy import Adjacency
 from dpmodels.question import Question
-from dpmodels.released import CountsRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.sites import together
 
@@ -28,9 +28,13 @@ def described_way(
     question: Question,
     both: Sides,
     tallies: tuple[Tally, ...],
-    result: Callable[[DescribedCall, CountsRelease], Made],
+    result: Callable[[DescribedCall, Any], Made],
+    more: Mapping[str, type[Any]] = MappingProxyType({}),
 ) -> Way[Made]:
-    """Return the way of a verb that counts the rows of a formula in tables."""
+    """Return the way of a verb that counts the rows of a formula in tables.
+
+    `more` are mechanisms that the verb knows besides those of counts.
+    """
     facts = CountFacts(
         tables=len(tallies),
         parts=sum(tally.size for tally in tallies),
@@ -38,7 +42,7 @@ def described_way(
         adjacency=question.adjacency,
     )
 
-    def made(release: CountsRelease, ledger: str, reason: str) -> Made:
+    def made(release: Any, ledger: str, reason: str) -> Made:
         return result(described_call(both, tallies, ledger, reason), release)
 
     return Way(
@@ -47,7 +51,7 @@ def described_way(
         facts,
         lambda mechanism, private: choose(
             mechanism,
-            COUNTS | MEANS | MEASURED,
+            {**COUNTS, **MEANS, **MEASURED, **more},
             partial(auto_counts, facts, question.guarantee, _telling(facts, private)),
         ),
         made,

@@ -23,19 +23,23 @@ from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
 from dpmodels.models.overview import tables
 from dpmodels.models.quantile import checked_probs, grid_of
+from dpmodels.models.survey import fit_call
 from dpmodels.models.table import counted
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
-from dpmodels.results.call import MomentsCall, TableCall
+from dpmodels.results.call import CoefficientsCall, MomentsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
+from dpmodels.results.held_answers import require_answers, require_channel
 from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.store import FORMAT, read_result
+from dpmodels.results.survey import SurveyResult
+from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
@@ -113,7 +117,7 @@ def require_tables(result: Any) -> None:
 def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
     if isinstance(result, OverviewResult):
         return tables(both, result.release.adjacency)
-    if isinstance(result, TableResult):
+    if isinstance(result, TableResult | SurveyResult):
         return (counted(both),)
     if isinstance(result, BoundsResult):
         return numbers(both)
@@ -163,8 +167,11 @@ Means = MeanResult | VarResult | TTestResult
 Described = (
     Means | QuantileResult | HistResult | TableResult | OverviewResult | BoundsResult | LevelsResult
 )
+Surveyed = SurveyResult | SurveyFitResult
 Components = PCAResult | SubspaceResult
-Result = Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described
+Result = (
+    Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described | Surveyed
+)
 
 
 def load(path: str | PathLike[str]) -> Result:
@@ -255,6 +262,27 @@ def _levelled(result: LevelsResult) -> LevelsResult:
     return result
 
 
+def _answered(result: SurveyResult) -> SurveyResult:
+    require_tables(result)
+    require_answers(result)
+    return result
+
+
+def _surveyed(result: SurveyFitResult) -> SurveyFitResult:
+    both = two_sided(result.call.formula, result.call.codebook)
+    expected = fit_call(both, result.call.codebook)
+    if _plain(expected) != _plain(result.call):
+        raise FrameError("call: not that of the formula")
+    require_channel(result.release.channel, 2)
+    return replace(result, coder=row_coder(both.terms) if both.terms.names else None)
+
+
+def _plain(call: CoefficientsCall) -> tuple[object, ...]:
+    """Return what a regression of answers says of its formula."""
+    scaled = np.array_equal(call.matrix, np.eye(len(call.names)))
+    return call.names, call.response, call.levels, call.family, scaled
+
+
 # What is held against the formula, and given back what code it needs, in each kind of result.
 RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     PCAResult: _columns,
@@ -273,4 +301,6 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     OverviewResult: _described,
     BoundsResult: _bounded,
     LevelsResult: _levelled,
+    SurveyResult: _answered,
+    SurveyFitResult: _surveyed,
 }

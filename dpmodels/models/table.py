@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from dpmodels.answers import AnswersRelease
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
+from dpmodels.results.call import DescribedCall
+from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import TableResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
@@ -28,13 +31,13 @@ def dp_table(
     eps: float | None = None,
     delta: float = 0.0,
     budget: Guarantee | None = None,
-    mechanism: str | CountMechanism = "auto",
+    mechanism: str | CountMechanism | ResponseMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,
-) -> TableResult:
+) -> TableResult | SurveyResult:
     """Release a table of counts, with margins and a test of independence.
 
     Parameters
@@ -47,14 +50,16 @@ def dp_table(
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook, eps, delta, budget
         As for :func:`dp_pca`.
-    mechanism : {"auto", "geometric", "gaussian"} or instance
+    mechanism : {"auto", "geometric", "gaussian", "randomized_response"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
+        Randomized response has every row answer for itself, with noise as if
+        nobody could be trusted with the table; under ``"replace"`` alone.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
     Returns
     -------
-    TableResult
+    TableResult, or SurveyResult where rows answered for themselves
 
     Raises
     ------
@@ -92,10 +97,15 @@ def dp_table(
     return cross(table_way(question), held, mechanism, ledger)
 
 
-def table_way(question: Question) -> Way[TableResult]:
+def table_way(question: Question) -> Way[TableResult | SurveyResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
-    return described_way(question, both, (counted(both),), TableResult)
+    return described_way(question, both, (counted(both),), _result, RESPONSES)
+
+
+def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
+    kind = SurveyResult if isinstance(release, AnswersRelease) else TableResult
+    return kind(call, release)
 
 
 def counted(both: Sides) -> Tally:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from dpmodels.answers import AnswersRelease
 from dpmodels.released import (
     AnyRelease,
     BoughtCurvature,
@@ -65,6 +66,8 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     CellsRelease: ("values",),
     # Whole numbers, whose noise has steps of one place: its result divides them.
     LevelsRelease: (),
+    # Answers, of which one place gives one: its result divides them.
+    AnswersRelease: (),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat"),
 }

@@ -18,3 +18,4 @@ from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import split as split
+from dpmodels.reports import survey as survey

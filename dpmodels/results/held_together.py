@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpmodels.answers import AnswersRelease
 from dpmodels.errors import FrameError
 from dpmodels.outside import LONGEST
 from dpmodels.released import (
@@ -37,8 +38,17 @@ def sizes(result: Any) -> dict[str, int]:
             bins, probs = first.shape[-1:], getattr(result, "probs", ())
             groups = {"group": first.cells, "prob": len(probs), "place": 3}
             groups["count"] = _counts(result.release)
+            groups |= _answers(result.release)
             return {"part": sum(own.size for own in tables), "edge": sum(bins) + 1, **groups}
     raise FrameError("call.tables: expected one at least")
+
+
+def _answers(release: Any) -> dict[str, int]:
+    """Return how many strata and combinations of answers there are."""
+    if not isinstance(release, AnswersRelease):
+        return {}
+    answers = math.prod(len(own.law) for own in release.channels)
+    return {"stratum": len(release.strata) or 1, "answer": answers}
 
 
 def _counts(release: AnyRelease) -> int:

@@ -3,6 +3,9 @@
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
 from dpmodels.mechanisms.counts.partition import Partition as Partition
+from dpmodels.mechanisms.counts.randomized_response import (
+    RandomizedResponse as RandomizedResponse,
+)
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
 from dpmodels.mechanisms.counts.tree import Tree as Tree
@@ -10,6 +13,7 @@ from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
+from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
     "geometric": Geometric,
@@ -19,6 +23,8 @@ COUNTS: dict[str, type[CountMechanism]] = {
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 # Of cells that stand in an order.
 ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree}
+# Of one table, every row of which answers for itself.
+RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of where the rows of several numbers are.
 BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}
 # Of levels that nobody declared.

@@ -1,0 +1,224 @@
+"""``randomized_response``: a device by what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+from dpmodels.arguments import real, whole
+from dpmodels.devices.device import Device
+from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.levels import Level
+from dpmodels.variables import Categorical
+
+# Beyond, a lie in 5 * 10^8 answers protects nobody.
+MOST_EPS = 20
+# Faces of dice, or cards of decks.
+MOST_FACES = 10**9
+
+Chance = float | str | Fraction
+
+
+def randomized_response(
+    levels: Iterable[Level],
+    *,
+    eps: float | None = None,
+    lie: Chance | None = None,
+    dice: tuple[int, int] | None = None,
+    cards: tuple[int, int] | None = None,
+    truth: Chance | None = None,
+    forced: Mapping[Level, Chance] | None = None,
+    unrelated: Chance | None = None,
+) -> Device:
+    """Make a device by which a respondent randomises an answer.
+
+    Parameters
+    ----------
+    levels : sequence
+        The answers there are, two or more.
+    eps : float
+        Privacy loss of an answer, at most 20: the truth with probability
+        ``exp(eps) / (exp(eps) + k - 1)``, any other level as likely as another.
+    lie : float, str or Fraction
+        The same by the probability of an answer that is not the truth, below
+        (k - 1)/k, such as ``0.27`` or ``"1/6"``: Warner's device.
+    dice, cards : (int, int)
+        The same by what happens in so many of so many equal cases: ``dice=(1, 6)``
+        lies where a die shows one side of six, ``cards=(13, 52)`` where a
+        heart is drawn.
+    truth : float, str or Fraction
+        Probability with which the truth is asked for. Else a level is said
+        by chance, each as likely, if nothing more is given.
+    forced : mapping
+        Probabilities with which levels have to be said, whatever the truth, such
+        as ``{"no": "1/6", "yes": "1/6"}``; the truth is asked for otherwise.
+    unrelated : float, str or Fraction
+        With `truth`, of two levels: else a harmless question is asked, to which a
+        known share of the population says the second level.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    ArgumentError
+        If the levels or probabilities are none, or from the answers nothing could be learnt.
+    BudgetError
+        If eps is not above 0 and at most 20, or the device has none: where a level is said by
+        those alone of whom it is true.
+
+    Notes
+    -----
+    Probabilities are exact fractions: ``0.1`` is 1/10, and ``"1/6"`` a die's. Of the unrelated
+    question the guarantee holds against whoever does not know the respondent's answer to it.
+
+    References
+    ----------
+    .. [1] Warner, S. L. (1965). "Randomized response." JASA 60(309), 63-69.
+    .. [2] Greenberg, B. G., Abul-Ela, A.-L., Simmons, W. R. and Horvitz, D. G. (1969). "The
+       unrelated question randomized response model." JASA 64(326), 520-539.
+    .. [3] Fox, J. A. and Tracy, P. E. (1986). "Randomized Response." Sage.
+
+    Examples
+    --------
+    >>> device = randomized_response(["no", "yes"], dice=(1, 6))
+    >>> round(device.eps, 4), round(device.lie, 4)
+    (1.6094, 0.1667)
+    >>> device.randomize("yes") in ("no", "yes")
+    True
+    >>> round(randomized_response(["no", "yes"], eps=1).lie, 4)
+    0.2689
+    """
+    own = _levels(levels)
+    named = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
+    given = [word for word, value in {**named, "truth": truth}.items() if value is not None]
+    if len(given) != 1 or (unrelated is not None and given != ["truth"]):
+        listed = ", ".join(f"{word}=" for word in given) or "nothing"
+        more = " and unrelated=" if unrelated is not None else ""
+        raise ArgumentError(
+            f"a device by {listed}{more}: write one of eps=1.0, lie=0.27, dice=(1, 6), "
+            'cards=(13, 52), truth=0.7, forced={"no": "1/6", "yes": "1/6"}, or truth=0.7 with '
+            "unrelated=0.25"
+        )
+    if eps is not None:
+        return _by_eps(own, eps)
+    if forced is not None:
+        return _by_force(own, forced)
+    if truth is not None:
+        return _by_question(own, _chance("truth", truth), unrelated)
+    for word, cases in (("dice", dice), ("cards", cards)):
+        if cases is not None:
+            lying, of = _cases(word, cases)
+            return _lying(own, Fraction(lying, of), f"{word}, lie in {lying} of {of}")
+    assert lie is not None
+    share = _chance("lie", lie)
+    return _lying(own, share, f"lie with probability {float(share):.4g}")
+
+
+def _levels(levels: object) -> tuple[Level, ...]:
+    """Return levels that a codebook could declare."""
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise ArgumentError(
+            f'levels={said(levels)}: expected the answers there are, such as ["no", "yes"]'
+        )
+    return Categorical(tuple(levels)).levels
+
+
+def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
+    given = real(eps)
+    if not 0 < given <= MOST_EPS:
+        raise BudgetError(
+            f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, and at "
+            f"most {MOST_EPS}, beyond which nobody is protected; write eps=1.0"
+        )
+    law = (Fraction(1, len(levels)),) * len(levels)
+    return Device(levels, "k-ary" if len(levels) > 2 else "Warner", law, None, Fraction(given))
+
+
+def _lying(levels: tuple[Level, ...], lie: Fraction, how: str) -> Device:
+    """Say any other level, each as likely, with a probability."""
+    size = len(levels)
+    law = (Fraction(1, size),) * size
+    return _checked(levels, how, law, 1 - lie * size / (size - 1), f"lie={lie}")
+
+
+def _by_force(levels: tuple[Level, ...], forced: object) -> Device:
+    if not isinstance(forced, Mapping) or set(forced) != set(levels):
+        raise ArgumentError(
+            "forced=: expected the probability of each level, such as "
+            f"{{{levels[0]!r}: '1/6', {levels[1]!r}: '1/6'}}"
+        )
+    chances = [_chance("forced", forced[level]) for level in levels]
+    total = sum(chances, Fraction(0))
+    if not 0 < total < 1:
+        raise ArgumentError(
+            f"forced=: the probabilities add up to {float(total):.4g}; expected a sum between 0 "
+            "and 1, as the truth is asked for otherwise"
+        )
+    law = tuple(one / total for one in chances)
+    return _checked(levels, "forced answer", law, 1 - total, "forced=")
+
+
+def _by_question(levels: tuple[Level, ...], truth: Fraction, unrelated: Any) -> Device:
+    size = len(levels)
+    if unrelated is None:
+        law = (Fraction(1, size),) * size
+        return _checked(levels, "truth or chance", law, truth, f"truth={truth}")
+    if size != 2:
+        raise ArgumentError(
+            f"unrelated= is for two levels, and there are {size}; write forced= with the "
+            "probability of each level"
+        )
+    yes = _chance("unrelated", unrelated)
+    return _checked(levels, "unrelated question", (1 - yes, yes), truth, f"truth={truth}")
+
+
+def _checked(
+    levels: tuple[Level, ...], how: str, law: tuple[Fraction, ...], truth: Fraction, said_as: str
+) -> Device:
+    """Refuse a device that tells nothing, or that protects nobody."""
+    if truth <= 0:
+        raise ArgumentError(
+            f"{said_as}: the truth is not identified, as answers do not depend on it, or on its "
+            "contrary more; ask for the truth more often, with a lie below "
+            f"{len(levels) - 1}/{len(levels)}"
+        )
+    if truth >= 1 or min(law) <= 0:
+        raise BudgetError(
+            f"{said_as}: some answer is given only where it is true, which no eps holds for; let "
+            "every level be said by chance now and then"
+        )
+    device = Device(levels, how, law, truth)
+    if device.eps > MOST_EPS:
+        raise BudgetError(
+            f"{said_as}: eps = {device.eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
+            "every level be said by chance more often"
+        )
+    return device
+
+
+def _chance(word: str, given: object) -> Fraction:
+    """Return a probability as the fraction that its digits say."""
+    try:
+        exact = Fraction(given if isinstance(given, str | Rational) else repr(real(given)))
+    except (ValueError, ZeroDivisionError):
+        exact = Fraction(-1)
+    if isinstance(given, bool) or not 0 <= exact <= 1:
+        raise ArgumentError(
+            f"{word}={said(given)}: expected a probability, such as 0.25, '1/6' or a Fraction"
+        )
+    return exact
+
+
+def _cases(word: str, given: object) -> tuple[int, int]:
+    """Return in how many of how many cases a device lies."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ArgumentError(
+            f"{word}={said(given)}: expected in how many of how many equal cases to lie, "
+            f"{word}=(1, 6)"
+        )
+    of = whole(word, given[1], 2, MOST_FACES, f"; write {word}=(1, 6)")
+    return whole(word, given[0], 1, of - 1, f"; write {word}=(1, {of})"), of

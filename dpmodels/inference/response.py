@@ -1,0 +1,290 @@
+"""Shares of the truth behind randomised answers: estimates, errors, intervals, tests.
+
+*Theorem.* Let a respondent of stratum h with weight w answer a, and t be the column of the inverse
+of the device's matrix for a. Given the truth, t has the truth's indicator for its mean. So weighted
+means of t are unbiased for those of the truth, and a share of one set of truths within another, ``s
+= Nτ / Dτ``, τ the mean of t, has to first order the error of the weighted mean of ``l = (N - s D) t
+/ Dτ``: a respondent's own number, whose spread within strata is the variance for the population
+[1]_. What coins add to it is the mean over respondents of the variance of l given the truth, ``E l²
+- (E l)²``, both known from the device.
+
+.. [1] Woodruff, R. S. (1971). "A simple method for approximating the variance of a complicated
+   estimate." JASA 66(334), 411-414.
+.. [2] Wilson, E. B. (1927). "Probable inference, the law of succession, and statistical inference."
+   JASA 22(158), 209-212.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from scipy.special import chdtrc, ndtri
+
+from dpmodels.answers import AnswersRelease, Channel
+from dpmodels.inference.independence import degrees
+from dpmodels.postprocess.response import inverse, likeliest, matrix
+from dpmodels.typing import Floats
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Estimated shares with their errors, each of shape (shares,).
+
+    `variance` is that for the population, `noise` what coins have in it, `plain` what a simple
+    random sample of as many would have without coins; nan where the share is not within (0, 1).
+    `lines` are the linearised shares, shape (shares, answers).
+    """
+
+    values: Floats
+    variance: Floats
+    noise: Floats
+    plain: Floats
+    lines: Floats
+
+    @property
+    def design_effect(self) -> Floats:
+        """How many times the variance is what it would be without coins, weights and strata."""
+        return np.asarray(self.variance / self.plain)
+
+    @property
+    def private(self) -> Floats:
+        """Shares of the variances that are due to coins; nan where there is no variance."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.variance > 0, np.minimum(self.noise / self.variance, 1.0), np.nan)
+
+    def noise_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return normal intervals for the shares of these respondents, cut to [0, 1]."""
+        return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.noise))
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return normal intervals for the shares of the population, cut to [0, 1]."""
+        return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.variance))
+
+
+def _cut(middle: Floats, half: Floats) -> tuple[Floats, Floats]:
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class ReadAnswers:
+    """Answers by stratum and the device that they came through; `effect` rows sample like one."""
+
+    release: AnswersRelease
+    effect: int = 1
+
+    @cached_property
+    def given(self) -> Floats:
+        """Probabilities of answers given truths."""
+        return matrix(self.release.channels)
+
+    @cached_property
+    def turned(self) -> Floats:
+        """The inverse, shape (truths, answers)."""
+        return inverse(self.release.channels)
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats, Floats]:
+        """Numbers of answers, sums of weights and of their squares by stratum, all weights 1.
+
+        Strata without answers are left out, and the others stand for them.
+        """
+        own = self.release
+        weights = own.values if own.weights is None else own.weights
+        squares = own.values if own.squares is None else own.squares
+        kept = weights.sum(axis=1) > 0
+        counts, weights, squares = own.values[kept], weights[kept], squares[kept]
+        totals = weights.sum(axis=1, keepdims=True)
+        factor = 1 / totals.sum() * np.ones_like(totals)
+        if own.shares is not None:
+            shares = np.array(own.shares)[kept][:, None]
+            factor = shares / shares.sum() / totals
+        return counts, weights * factor, squares * factor**2
+
+    @property
+    def complete(self) -> int:
+        """How many respondents answered."""
+        return round(float(self.release.values.sum()))
+
+    @property
+    def answers(self) -> Floats:
+        """Weighted shares of answers."""
+        return np.asarray(self.parts[1].sum(axis=0))
+
+    @property
+    def simple(self) -> bool:
+        """Whether all respondents weigh the same, in one stratum."""
+        own = self.release
+        return own.weights is None and not own.strata and self.effect == 1
+
+    @cached_property
+    def likeliest(self) -> Floats:
+        """The likeliest shares of truths, not negative."""
+        return likeliest(self.answers, self.given)
+
+    def shares(self, of: Floats, within: Floats) -> Shares:
+        """Return shares of sets of truths within others, each of shape (shares, truths)."""
+        truths = self.turned @ self.answers
+        whole = within @ truths
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = (of @ truths) / whole
+            away = (of - values[:, None] * within) / whole[:, None]
+            plain = np.where(
+                (values > 0) & (values < 1),
+                values * (1 - values) / (np.maximum(whole, 0) * self.complete / self.effect),
+                np.nan,
+            )
+        lines = away @ self.turned
+        noise = np.maximum(self._squares(lines) - self._told(away), 0.0)
+        sampled = np.maximum(self._variances(lines) - noise, 0.0)
+        return Shares(values, noise + self.effect * sampled, noise, plain, lines)
+
+    def covariance(self, lines: Floats) -> Floats:
+        """Return the covariance of linearised shares for the population."""
+        found = np.zeros((len(lines), len(lines)))
+        for counts, weights, squares in zip(*self.parts, strict=True):
+            own, rows = lines - self._middle(lines, weights), counts.sum()
+            means = own @ weights
+            within = (own * squares) @ own.T - np.outer(means, means) / rows
+            found += rows / max(rows - 1, 1) * within
+        return found
+
+    def _squares(self, lines: Floats) -> Floats:
+        """Return the sums of squares of a respondent's numbers, as weights have them."""
+        return np.asarray((lines**2) @ self.parts[2].sum(axis=0))
+
+    def _told(self, away: Floats) -> Floats:
+        """Return the same of what numbers are on average given the truth."""
+        return np.asarray((away**2) @ (self.turned @ self.parts[2].sum(axis=0)))
+
+    def _variances(self, lines: Floats) -> Floats:
+        found = np.zeros(len(lines))
+        for counts, weights, squares in zip(*self.parts, strict=True):
+            own, rows = lines - self._middle(lines, weights), counts.sum()
+            within = own**2 @ squares - (own @ weights) ** 2 / rows
+            found += rows / max(rows - 1, 1) * np.maximum(within, 0.0)
+        return found
+
+    def _middle(self, lines: Floats, weights: Floats) -> Floats:
+        """Return a stratum's own means where its share of the population is known."""
+        if self.release.shares is None:
+            return np.zeros((len(lines), 1))
+        return np.asarray(lines @ weights / weights.sum())[:, None]
+
+
+def score_interval(
+    answers: Floats, variance: Floats, rows: int, level: float
+) -> tuple[Floats, Floats]:
+    """Return Wilson's interval for shares of answers, of as many as have their variance [2]_.
+
+    `rows` stands for those where there is none.
+    """
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = answers * (1 - answers) / variance
+    size = np.where(np.isfinite(size) & (size > 0), size, rows)
+    middle = (answers + z2 / (2 * size)) / (1 + z2 / size)
+    half = np.sqrt(z2 * answers * (1 - answers) / size + (z2 / (2 * size)) ** 2)
+    half /= 1 + z2 / size
+    return middle - half, middle + half
+
+
+@dataclass(frozen=True)
+class AnswersTest:
+    """A chi-square test on randomised answers.
+
+    `kept` is the part of the non-centrality, and so of the respondents' number, that the devices
+    leave of what the truth would have told: the mean over directions, at the likeliest shares.
+    """
+
+    statistic: float
+    pvalue: float
+    df: int
+    kept: float
+    reason: str = ""
+
+
+def independence_of_answers(
+    table: Floats, channels: Sequence[Channel], truths: Sequence[Floats]
+) -> AnswersTest:
+    """Test the independence of answers, which is that of truths.
+
+    `table` are numbers of answers, one axis a question; `truths` the likeliest shares of each.
+    Devices that know nothing of each other turn independent truths into independent answers, so
+    Pearson's test has its size as it stands. Levels that nobody answered are left out.
+    """
+    for axis in range(table.ndim):
+        others = tuple(one for one in range(table.ndim) if one != axis)
+        table = np.compress(table.sum(axis=others) > 0, table, axis)
+    kept = math.prod(map(kept_information, channels, truths))
+    if min(table.shape) < 2:
+        return _untested(table.shape, kept)
+    total = table.sum()
+    margins = [
+        table.sum(axis=tuple(one for one in range(table.ndim) if one != axis)) / total
+        for axis in range(table.ndim)
+    ]
+    expected = total * reduce(np.multiply.outer, margins)
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    df = degrees(table.shape)
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+
+
+def independence_of_shares(
+    shares: Floats, covariance: Floats, shape: tuple[int, ...], kept: float
+) -> AnswersTest:
+    """Test the independence of estimated shares by Wald's statistic, with their covariance."""
+    table = shares.reshape(shape)
+    margins = [
+        table.sum(axis=tuple(one for one in range(len(shape)) if one != axis))
+        for axis in range(len(shape))
+    ]
+    if min(float(one.min()) for one in margins) <= 0:
+        return _untested(shape, kept)
+    expected = reduce(np.multiply.outer, margins).ravel()
+    places = np.indices(shape).reshape(len(shape), -1)
+    slope = np.zeros((len(shares), len(shares)))
+    for place, margin in zip(places, margins, strict=True):
+        slope += (place[:, None] == place[None, :]) * expected[:, None] / margin[place][:, None]
+    jacobian = np.eye(len(shares)) - slope + (len(shape) - 1) * expected[:, None]
+    return wald(shares - expected, jacobian @ covariance @ jacobian.T, degrees(shape), kept)
+
+
+def wald(away: Floats, covariance: Floats, df: int, kept: float) -> AnswersTest:
+    """Test whether numbers with a covariance of rank df are 0."""
+    values, vectors = np.linalg.eigh(covariance)
+    top, ways = values[-df:], vectors[:, -df:]
+    if not top.min() > 1e-12 * top.max():
+        return AnswersTest(math.nan, math.nan, df, kept, "some answers were given by nobody.")
+    statistic = float(((ways.T @ away) ** 2 / top).sum())
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+
+
+def fit_of_answers(answers: Floats, expected: Floats, kept: float) -> AnswersTest:
+    """Test numbers of answers against expected shares, by Pearson's statistic."""
+    total = answers.sum()
+    statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
+    df = len(answers) - 1
+    return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
+
+
+def kept_information(channel: Channel, truths: Floats) -> float:
+    """Return what part of the information on shares a device leaves, the mean over directions.
+
+    It is the mean square of the canonical correlations of answer and truth: at most c², c the
+    probability with which the truth is asked for, and that only where the law of answers is the
+    truth's own.
+    """
+    given = matrix([channel])
+    answers = given @ truths
+    with np.errstate(invalid="ignore", divide="ignore"):
+        square = np.where(answers[:, None] > 0, given**2 * truths / answers[:, None], 0.0).sum()
+    return float(min(max(square - 1, 0.0) / (len(truths) - 1), 1.0))
+
+
+def _untested(shape: tuple[int, ...], kept: float) -> AnswersTest:
+    reason = "the share of a level cannot be told from 0."
+    return AnswersTest(math.nan, math.nan, degrees(shape), kept, reason)

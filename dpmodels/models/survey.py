@@ -1,0 +1,258 @@
+"""``dp_survey``: answers that came in randomised, tabulated or modelled, free of charge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dpmodels.answers import AnswersFitRelease, AnswersRelease, Channel
+from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
+from dpmodels.design import row_coder
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.parse import parse
+from dpmodels.formula.response import TwoSided, two_sided
+from dpmodels.formula.sides import sides
+from dpmodels.mechanisms.counts.randomized_response import MOST_CELLS
+from dpmodels.models.describing import described_call
+from dpmodels.models.linear import levels
+from dpmodels.models.table import counted
+from dpmodels.noise import simulating
+from dpmodels.privacy import PureDP, adjacency
+from dpmodels.released import Card
+from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.survey import SurveyResult
+from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.surveys.channels import (
+    Devices,
+    channel_of,
+    channels_of,
+    checked_devices,
+    with_levels,
+)
+from dpmodels.surveys.count import counted_answers
+from dpmodels.surveys.fit import fitted_answers
+from dpmodels.surveys.read import Respondents, Strata, respondents
+
+CARD = Card(
+    name="respondents' devices",
+    theorem="eps-DP for each respondent, against whoever sees the answers",
+    sensitivity="one respondent's answers; columns that came as they were are not protected",
+    noise="by each respondent, before answering",
+    numerics="as the devices were used",
+    source="Warner (1965); Boruch (1971); Greenberg et al. (1969)",
+)
+UNCHARGED = "none charged: answers came in randomised"
+
+
+def dp_survey(
+    formula: str,
+    answers: object,
+    *,
+    device: Devices,
+    codebook: Declared = None,
+    weights: str | None = None,
+    strata: Strata = None,
+) -> SurveyResult | SurveyFitResult:
+    """Read answers that respondents randomised themselves: estimates, errors, tests, regression.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ drug + sex"``: the shares of all combinations of answers, of which
+        one question at least was randomised. ``"drug ~ age + sex"``: logistic
+        regression of a randomised answer of two levels, or compared with one,
+        ``"drug == 'often' ~ age"``, by terms that were not randomised.
+    answers : frame
+        The answers as they came, one row a respondent: anything that the other
+        verbs read.
+    device : mapping
+        The device of each randomised question, by its variable.
+    codebook : Codebook, mapping, draft, path or None
+        Public bounds and levels of the other variables; of randomised ones the
+        device knows the levels.
+    weights : str, optional
+        A number of the codebook: the weight of each respondent.
+    strata : str or mapping, optional
+        A category of the codebook within which respondents were drawn. With the
+        population's shares or sizes, ``{"region": {"n": 0.4, "s": 0.6}}``,
+        a table is weighted to these.
+
+    Returns
+    -------
+    SurveyResult or SurveyFitResult
+        A table, or a regression.
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, FrameError
+        Before an answer is read.
+
+    Notes
+    -----
+    Nothing is charged: who sees the answers has seen what this verb sees. The
+    guarantee is local. It holds for each respondent, of the randomised answers
+    of the formula together, and rests on the device having been used before
+    answering, which no computation can see. Columns that came as they were,
+    such as age or sex, are those of the respondents and are not protected by
+    it: their counts, and fits by them, are as exact as in any survey.
+
+    A respondent whose answer is missing, or impossible under the device, counts
+    as incomplete and is left out. The shares are those of the others.
+
+    References
+    ----------
+    .. [1] Warner, S. L. (1965). "Randomized response." JASA 60(309), 63-69.
+    .. [2] Heck, D. W. and Moshagen, M. (2018). "RRreg: an R package for correlation and
+       regression analyses of randomized response data." J. Stat. Software 85(2).
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> device = dp.randomized_response(["no", "yes"], eps=1.0)
+    >>> truths = ["no"] * 700 + ["yes"] * 300
+    >>> answers = {"drug": device.randomize(truths), "sex": ["F", "M"] * 500}
+    >>> cb = dp.codebook(sex=["F", "M"])
+    >>> fit = dp_survey("~ drug", answers, codebook=cb, device={"drug": device})
+    >>> fit.estimate.sizes, fit.ncomplete
+    (Frozen({'drug': 2}), 1000.0)
+    >>> list(dp_survey("drug ~ sex", answers, codebook=cb, device={"drug": device}).params.index)
+    ['Intercept', 'sex[T.M]']
+    """
+    devices = checked_devices(device)
+    held = Codebook() if codebook is None else declared(codebook, answers, None, formula)
+    book = with_levels(held, devices)
+    if parse(formula, book).response:
+        return _modelled(formula, answers, book, devices, weights, strata)
+    return _tabulated(formula, answers, book, devices, weights, strata)
+
+
+def _tabulated(
+    formula: str,
+    answers: object,
+    book: Codebook,
+    devices: Devices,
+    weights: str | None,
+    strata: Strata,
+) -> SurveyResult:
+    both = sides(formula, book)
+    tally = counted(both)
+    if tally.cells > MOST_CELLS:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r} has {tally.cells:,} combinations of answers; at most "
+            f"{MOST_CELLS:,} are estimated. Use fewer questions or levels"
+        )
+    channels = channels_of(both.text, tally.factors, both.codebook, devices)
+    who = respondents(answers, both.codebook, book, weights, strata)
+    values, weighed, squares, incomplete = counted_answers(who, tally)
+    release = AnswersRelease(
+        values=values,
+        weights=None if weights is None else weighed,
+        squares=None if weights is None else squares,
+        channels=channels,
+        strata=who.strata,
+        shares=who.shares,
+        incomplete=incomplete,
+        **_terms(who, channels, round(float(values.sum())) + incomplete),
+    )
+    return SurveyResult(described_call(both, (tally,), UNCHARGED, ""), release)
+
+
+def _modelled(
+    formula: str,
+    answers: object,
+    book: Codebook,
+    devices: Devices,
+    weights: str | None,
+    strata: Strata,
+) -> SurveyFitResult:
+    name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
+    apart = [one for one in (weights, name) if one is not None]
+    both = two_sided(formula, book, apart=apart)
+    channel = _channel(both, devices)
+    used = Codebook({**both.terms.codebook, **both.response.codebook})
+    who = respondents(answers, used, book, weights, strata)
+    if who.shares is not None:
+        raise FormulaError(
+            f"formula {shorten(formula)!r} is a regression, which shares of a population do not "
+            f"weigh; write strata={who.stratified!r}, and weights= of the respondents"
+        )
+    fit, null, complete, incomplete = fitted_answers(
+        who, both, channel.truth, (1 - channel.truth) * channel.law[1]
+    )
+    release = AnswersFitRelease(
+        coefficients=fit.coefficients,
+        covariance=fit.covariance,
+        noise_covariance=fit.noise_covariance,
+        channel=channel,
+        complete=complete,
+        log_likelihood=fit.log_likelihood,
+        log_likelihood_null=null.log_likelihood,
+        **_terms(who, (channel,), complete + incomplete),
+    )
+    call = fit_call(both, used)
+    return SurveyFitResult(call, release, row_coder(both.terms) if both.terms.names else None)
+
+
+def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
+    """Return the public facts of a regression of answers."""
+    names = ("Intercept",) * both.intercept + both.terms.names
+    return CoefficientsCall(
+        formula=both.terms.formula,
+        codebook=used,
+        names=names,
+        response=both.response.names[0],
+        levels=levels(both, "dp_survey"),
+        family="binomial",
+        matrix=np.eye(len(names)),
+        row_norm=1.0,
+        worst_case=1.0,
+        scale=None,
+        clip=math.nan,
+        ledger=UNCHARGED,
+    )
+
+
+def _channel(both: TwoSided, devices: Devices) -> Channel:
+    """Return the channel of the indicator that is modelled."""
+    exactly = [name for name in both.terms.codebook if name in devices]
+    if exactly:
+        raise FormulaError(
+            f"{exactly[0]!r} was randomised and stands on the right-hand side, where the error in "
+            "it would pull its coefficient towards 0; write it as the response, or cross it, "
+            f"'~ {exactly[0]} + ...'"
+        )
+    response = both.response.blocks[0].factors[0]
+    names = tuple(both.response.codebook)
+    if len(names) != 1 or names[0] not in devices:
+        raise FormulaError(
+            f"the response {shorten(response.code)!r} was not randomised by itself: name one "
+            "question of device=, or use dp_glm, which charges a budget"
+        )
+    (name,) = names
+    whole = channel_of(name, both.response.codebook, devices[name])
+    said = np.asarray(response.evaluate({name: np.arange(float(len(whole.law)))}))
+    if not 0 < said.sum() < len(said):
+        raise FormulaError(
+            f"the response {shorten(response.code)!r} is the same for all answers; compare with "
+            "one of the levels"
+        )
+    spoken = float(said @ np.array(whole.law))
+    return Channel(whole.truth, (1 - spoken, spoken), whole.eps, whole.how)
+
+
+def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str, Any]:
+    """Return what a survey's releases share; a respondent is one row."""
+    return {
+        "rows": rows,
+        "card": CARD,
+        "guarantee": PureDP(math.fsum(own.eps for own in channels)),
+        "adjacency": adjacency("replace"),
+        "events": (),
+        "simulated": simulating(),
+        "weighted": who.weighted,
+        "stratified": who.stratified,
+    }

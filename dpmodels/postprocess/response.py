@@ -1,0 +1,85 @@
+"""From randomised answers back to the truth: matrices of devices, their inverses, the likeliest.
+
+*Theorem.* A device that asks for the truth with probability c, and lets a public law u speak
+otherwise, has the matrix ``P = c I + (1 - c) u 1ᵀ`` of answers given truths, whose inverse is
+``(I - (1 - c) u 1ᵀ) / c`` since the entries of u have the sum 1. Its privacy loss is
+``log(1 + c / ((1 - c) min u))``: an answer i has the probabilities ``c + (1 - c) u_i`` and
+``(1 - c) u_i``, whose ratio is largest for the rarest answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+import numpy as np
+
+from dpmodels.answers import Channel
+from dpmodels.typing import Floats
+
+# Steps of the search for the likeliest shares, and by how much the last one changes them: choices.
+STEPS = 10_000
+NEAR = 1e-10
+
+
+def device_loss(truth: float, least: float) -> float:
+    """Return the privacy loss of a device whose law gives some answer no more than `least`."""
+    return math.log1p(truth / ((1 - truth) * least))
+
+
+def truth_of(eps: float, levels: int) -> float:
+    """Return how often the truth is asked for where all levels are alike otherwise."""
+    return -math.expm1(-eps) / (1 + (levels - 1) * math.exp(-eps))
+
+
+def matrix(channels: Sequence[Channel]) -> Floats:
+    """Return probabilities of answers given truths, shape (answers, truths); columns add up to 1.
+
+    >>> from dpmodels.answers import Channel
+    >>> matrix([Channel(0.5, (0.5, 0.5), 1.0, "coins")])
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    return _product(map(_matrix, channels))
+
+
+def inverse(channels: Sequence[Channel]) -> Floats:
+    """Return what turns shares of answers into those of truths, shape (truths, answers)."""
+    return _product(map(_inverse, channels))
+
+
+def _product(each: Iterable[Floats]) -> Floats:
+    return reduce(lambda left, right: np.asarray(np.kron(left, right)), each)
+
+
+def _matrix(channel: Channel) -> Floats:
+    spoken = (1 - channel.truth) * np.array(channel.law)
+    return channel.truth * np.eye(len(spoken)) + spoken[:, None]
+
+
+def _inverse(channel: Channel) -> Floats:
+    spoken = (1 - channel.truth) * np.array(channel.law)
+    return np.asarray((np.eye(len(spoken)) - spoken[:, None]) / channel.truth)
+
+
+def likeliest(answers: Floats, given: Floats) -> Floats:
+    """Return the shares of truths under which shares of answers are likeliest, shape (truths,).
+
+    Not negative, with the sum 1; `given` is the matrix of answers given truths. They are
+    ``inverse @ answers`` where that is not negative. Steps of expectation and maximisation, which
+    never make the answers less likely [1]_.
+
+    .. [1] Dempster, A., Laird, N. and Rubin, D. (1977). "Maximum likelihood from incomplete data
+       via the EM algorithm." JRSS B 39(1), 1-38.
+    """
+    shares = np.full(given.shape[1], 1 / given.shape[1])
+    for _ in range(STEPS):
+        expected = given @ shares
+        step = shares * (
+            given.T @ np.divide(answers, expected, where=expected > 0, out=0 * answers)
+        )
+        if np.abs(step - shares).max() < NEAR:
+            return np.asarray(step / step.sum())
+        shares = step
+    return np.asarray(shares / shares.sum())

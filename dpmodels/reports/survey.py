@@ -1,0 +1,252 @@
+"""The printed reports of answers that were randomised one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.answers import AnswersFitRelease, AnswersRelease, Channel
+from dpmodels.inference.response import AnswersTest
+from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as, counted_notes, observations
+from dpmodels.reports.header import LOST, about, more, pvalue, shared_facts
+from dpmodels.results.base import report_of
+from dpmodels.results.survey import SurveyResult
+from dpmodels.results.survey_fit import SurveyFitResult
+
+# Lines of a printed table: a choice, about what a page holds.
+SHOWN = 40
+HEADS = ("answers", "estimate", "std err", "coins", "95% noise int.", "95% conf. int.", "deff")
+USED = (
+    "The guarantee is local and rests on the devices having been used before answering, which "
+    "no computation can see."
+)
+
+
+@report_of.register
+def survey_report(fit: SurveyResult) -> Report:
+    """Lay out shares of the truth as tables of strings."""
+    title = "Table of randomized responses" if fit.rowwise else "Survey with randomized response"
+    return Report(
+        title,
+        (*_opening(fit, fit.release), *_devices(fit), *_sampling(fit.release)),
+        (*_sections(fit), *_test(fit)),
+        (*_notes(fit), *_closing(fit)),
+        fit.stamp,
+    )
+
+
+def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, ...]:
+    """Return the facts of every report on randomised answers."""
+    charged = bool(release.events)
+    guarantee = release.guarantee.describe()
+    whose = f"each {release.adjacency.unit.removeprefix('one ')}" if charged else "each respondent"
+    counted = counted_as(release.adjacency) if charged else "answers"
+    complete = f"{count(fit.ncomplete)} {counted}"
+    seen = observations(release) if charged else f"{count(release.rows)} respondents"
+    subset = () if release.subset is None else (("Subset", release.subset),)
+    return (
+        ("Formula", fit.call.formula),
+        ("Guarantee", f"{guarantee} for {whose}, local"),
+        ("Model", "every row answers for itself" if charged else "local: no curator is trusted"),
+        ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
+        *subset,
+        ("Observations", seen),
+        ("Complete", f"{complete} (estimated)" if charged else complete),
+        ("Ledger" if charged else "Budget", fit.call.ledger or "none"),
+        *shared_facts(release),
+    )
+
+
+def _devices(fit: SurveyResult) -> tuple[Fact, ...]:
+    """Say through which device each question came, and which came as they were."""
+    if fit.rowwise:
+        (own,) = fit.release.channels
+        return (("Device", f"{_device(own)}, {len(own.law):,} cells with the incomplete rows"),)
+    factors = fit.call.tables[0].factors
+    asked = zip(factors, fit.release.channels, strict=True)
+    return tuple((name, _device(own)) for name, own in asked)
+
+
+def _device(own: Channel) -> str:
+    if not own.how:
+        return "as answered, not protected"
+    lie = (1 - own.truth) * (1 - min(own.law))
+    return f"{own.how}: lie {signif(lie, 3)}, eps {signif(own.eps, 3)}"
+
+
+def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    if release.weighted is not None:
+        facts.append(("Weights", release.weighted))
+    if release.stratified is not None:
+        known = isinstance(release, AnswersRelease) and release.shares is not None
+        facts.append(("Strata", release.stratified + ", weighted to the population" * known))
+    return tuple(facts)
+
+
+def _sections(fit: SurveyResult) -> tuple[Section, ...]:
+    """Lay out each randomised question, then all together, within those that were not."""
+    facts = fit.call.tables[0]
+    if len(facts.factors) == 1:
+        return (_section(facts.variable, facts.labels, fit.tidy()),)
+    channels = fit.release.channels
+    exact = () if fit.rowwise else [not own.how for own in channels]
+    known = [name for name, own in zip(facts.factors, exact, strict=False) if own]
+    asked = [name for name in facts.factors if name not in known]
+    levels = dict(zip(facts.factors, facts.levels, strict=True))
+    alone = tuple(_section(name, map(str, levels[name]), fit.margin(name)) for name in asked)
+    table = fit.within(known) if known else fit.tidy()
+    title = " / ".join(facts.factors) + (f", within {' / '.join(known)}" if known else "")
+    return (*alone, _section(title, facts.labels, table))
+
+
+def _section(title: str, labels: Iterable[str], table: pd.DataFrame) -> Section:
+    lines = table.head(SHOWN).to_dict("records")
+    rows = tuple(Row(label, _cells(own)) for label, own in zip(labels, lines, strict=False))
+    return Section(f"{title}, %", HEADS, rows)
+
+
+def _cells(own: dict[Any, Any]) -> tuple[str, ...]:
+    if not math.isfinite(own["estimate"]):
+        return (LOST,) * len(HEADS)
+    error = 100 * own["std_error"]
+    private = own["private_share"]
+    return (
+        signif(100 * own["answers"], 3),
+        signif_uncertain(100 * own["estimate"], max(error, 1e-3)),
+        signif(error, 2),
+        LOST if math.isnan(private) else f"{100 * private:.0f}%",
+        interval(100 * own["noise_low"], 100 * own["noise_high"]),
+        interval(100 * own["conf_low"], 100 * own["conf_high"]),
+        LOST if math.isnan(own["design_effect"]) else signif(own["design_effect"], 3),
+    )
+
+
+def _test(fit: SurveyResult) -> tuple[Section, ...]:
+    """Lay out the test of independence, where there is something to be independent of."""
+    if len(fit.call.tables[0].factors) < 2:
+        return ()
+    test = fit.independence()
+    pearson = not fit.rowwise and fit._read.simple
+    name = "chi-square of the answers" if pearson else "Wald, noise and weights counted in"
+    row = Row(name, (signif(test.statistic), str(test.df), pvalue(test.pvalue), _kept(test)))
+    heads = ("statistic", "df", "p-value", "information kept")
+    return (Section("Independence", heads, (row,)),)
+
+
+def _kept(test: AnswersTest) -> str:
+    return f"{signif(100 * test.kept, 2)}%"
+
+
+def _notes(fit: SurveyResult) -> tuple[str, ...]:
+    facts = fit.call.tables[0]
+    notes = [*more(SHOWN, facts.cells, "lines", "tidy()")]
+    if len(facts.factors) > 1:
+        test = fit.independence()
+        if test.reason:
+            notes.append(f"No test: {test.reason}")
+        notes.append(
+            "information kept: the part of the respondents who would have told as much of a "
+            "dependence without randomised answers, at the likeliest shares."
+        )
+    values = fit.estimate.to_numpy()
+    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+        notes.append(
+            "Estimates are unbiased, and may lie outside 0 and 100% for their noise: likeliest "
+            "has the shares under which the answers are likeliest, which do not."
+        )
+    ends = "Wilson's, turned by the device" if _wilson(fit) else "estimate ± 1.96 std err"
+    notes.append(
+        "coins: the part of the variance that randomising adds; deff: how many times the "
+        "variance of a simple random sample of truths. Noise intervals are of these "
+        f"respondents' truths. Confidence intervals: {ends}, cut to 0 and 100%."
+    )
+    return tuple(notes)
+
+
+def _wilson(fit: SurveyResult) -> bool:
+    return not fit.rowwise and len(fit.release.channels) == 1
+
+
+def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
+    """Say whom the guarantee protects, and from what it follows."""
+    release: Any = fit.release
+    source = f"Source: {release.card.name}, {release.card.source}."
+    if release.events:
+        return (
+            "Answers are drawn from the exact counts, one coin a row: their law, and so the errors, "
+            "are those of rows that answer for themselves. Whoever holds the rows has seen them; "
+            "where that holder is trusted, mechanism='auto' has far less noise.",
+            *counted_notes(fit.call, release),
+            source,
+        )
+    channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
+    asked = [own for own in channels if own.how]
+    told = [USED]
+    if len(asked) > 1:
+        parts = " + ".join(signif(own.eps, 3) for own in asked)
+        told.append(f"The answers of one respondent add up: eps = {parts}.")
+    if isinstance(fit, SurveyFitResult) or len(asked) < len(channels):
+        told.append(
+            "Variables that were not randomised came as they are; the guarantee does not cover "
+            "them, and nothing was added to them."
+        )
+    lost = release.rows - fit.ncomplete
+    if lost:
+        told.append(f"{count(lost)} respondents are left out: an answer is missing, or no level.")
+    return (*told, source)
+
+
+@report_of.register
+def fit_report(fit: SurveyFitResult) -> Report:
+    """Lay out a regression of answers as statsmodels does a generalised linear model."""
+    call, release = fit.call, fit.release
+    facts = (
+        *_opening(fit, release),
+        ("Response", f"{call.response}: {call.levels[1]} against {call.levels[0]}"),
+        ("Device", _device(release.channel)),
+        ("Link", "logit, of the truth"),
+        *_sampling(release),
+        ("Log-likelihood", signif(fit.llf, 6)),
+        ("LL-null", signif(fit.llnull, 6)),
+    )
+    notes = (
+        *more(SHOWN, len(call.names), "coefficients", "params and tidy()"),
+        "std err: sampling and randomising, robust (sandwich); noise: what randomising adds, "
+        "about the coefficients that the truth of these respondents would give. The likelihood "
+        "is that of the answers.",
+    )
+    if not fit.identified:
+        notes = (
+            *notes,
+            "Not identified: the answers do not tell of all coefficients; more respondents, fewer "
+            "terms, or levels that the terms do not separate are needed.",
+        )
+    section = _coefficients(fit)
+    return Report(
+        "Logistic regression of randomized responses",
+        facts,
+        (section,),
+        (*notes, *_closing(fit)),
+        fit.stamp,
+    )
+
+
+def _coefficients(fit: SurveyFitResult) -> Section:
+    heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
+    columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
+    lines = np.column_stack([*columns, fit.conf_int()])[:SHOWN].tolist()
+    rows = []
+    for name, (value, bse, noise, test, p, low, high) in zip(fit.call.names, lines, strict=False):
+        cells = ("not identified", *("",) * 5)
+        if math.isfinite(bse):
+            sds = signif(bse, 2), signif(noise, 2)
+            ends = interval(low, high)
+            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", f"{p:.3f}", ends)
+        rows.append(Row(name, cells, about=about(fit.call, name)))
+    return Section("Coefficients", heads, tuple(rows))

@@ -1,0 +1,350 @@
+"""The result of tables whose answers were randomised one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.answers import AnswersRelease
+from dpmodels.arguments import real
+from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.inference.response import (
+    AnswersTest,
+    ReadAnswers,
+    Shares,
+    fit_of_answers,
+    independence_of_answers,
+    independence_of_shares,
+    kept_information,
+    score_interval,
+    wald,
+)
+from dpmodels.postprocess.totals import whole
+from dpmodels.results.base import Result
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.legend import labelled
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# How far from 1 the sum of shares may be that a user gives: their digits.
+DIGITS = 1e-6
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SurveyResult(Result):
+    """Shares of the truth behind randomised answers: released answers and public facts only.
+
+    Notes
+    -----
+    `estimate` is unbiased and may lie outside 0 and 1 where noise is large; `likeliest` does not.
+    Errors are those of a survey: respondents are drawn with their weights within their strata.
+    :meth:`noise_int` is of the shares that these respondents' truths have, :meth:`conf_int` of the
+    population's; both are of shares among complete answers, cut to 0 and 1. Of one question they
+    are Wilson's intervals for the answers, turned by the device; of several, and of rows that were
+    randomised whole, estimate ± 1.96 standard errors.
+    """
+
+    call: DescribedCall
+    release: AnswersRelease
+
+    @property
+    def _facts(self) -> TableCall:
+        return self.call.tables[0]
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether whole rows were randomised, incomplete ones too, and not single questions."""
+        return len(self.release.channels[0].law) > self._facts.cells
+
+    @cached_property
+    def _read(self) -> ReadAnswers:
+        return ReadAnswers(self.release, self.release.adjacency.design_effect)
+
+    @cached_property
+    def _every(self) -> Floats:
+        """What picks the complete answers' cells out of all, shape (cells, truths)."""
+        return np.eye(self._facts.cells, self._read.given.shape[1])
+
+    def _shares(self, of: Floats, within: Floats | None = None) -> Shares:
+        """Return shares of sets of cells, within all or within others."""
+        base = np.ones_like(of) if within is None else within
+        return self._read.shares(of @ self._every, base @ self._every)
+
+    @cached_property
+    def _cells(self) -> Shares:
+        return self._shares(np.eye(self._facts.cells))
+
+    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        facts = self._facts
+        coords = {
+            factor: np.array(levels, dtype=object)
+            for factor, levels in zip(facts.factors, facts.levels, strict=True)
+        }
+        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+
+    @property
+    def estimate(self) -> xr.DataArray:
+        """Unbiased shares of complete answers; a dimension a question."""
+        return self._labelled(self._cells.values, "estimate")
+
+    @property
+    def likeliest(self) -> xr.DataArray:
+        """Shares under which the answers are likeliest: not negative, with the sum 1."""
+        own = self._every @ self._read.likeliest
+        return self._labelled(own / own.sum(), "likeliest")
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Estimated numbers of respondents: whole, not negative, adding up."""
+        read = self._read
+        truths = read.turned @ read.answers * self._total
+        return self._labelled(whole(truths, self._total)[: self._facts.cells], "count")
+
+    @property
+    def _total(self) -> float:
+        return self._read.complete / self._read.effect if self.rowwise else self._read.complete
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete answers: estimated where whole rows were randomised."""
+        return float(self.counts.sum()) if self.rowwise else float(self._read.complete)
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of respondents, or rows, with an answer missing."""
+        return self._total - self.ncomplete if self.rowwise else float(self.release.incomplete)
+
+    @property
+    def eps(self) -> float:
+        """What all answers of one respondent cost together."""
+        return math.fsum(own.eps for own in self.release.channels)
+
+    def within(self, factors: str | Iterable[str]) -> pd.DataFrame:
+        """Return shares within each level of some questions, with their errors.
+
+        Parameters
+        ----------
+        factors : str or iterable of str
+            Within whose levels shares add up to 1; R's `margin`.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`tidy`, a row a combination of all levels.
+
+        Raises
+        ------
+        ArgumentError
+            If one is not in the table, or all are.
+        """
+        kept = self._known(factors)
+        if len(kept) == len(self._facts.factors):
+            raise ArgumentError("within=: all questions are named; leave one out, to be shared")
+        base = self._summed(kept)
+        return self._table(np.eye(len(base.T)), self._facts.index, within=base.T @ base)
+
+    def margin(self, factors: str | Iterable[str]) -> pd.DataFrame:
+        """Return the shares of some questions alone, as :meth:`tidy`; arguments of `within`."""
+        kept = self._known(factors)
+        every = zip(self._facts.factors, self._facts.levels, strict=True)
+        facts = TableCall(kept, tuple(levels for name, levels in every if name in kept))
+        return self._table(self._summed(kept), facts.index, kept)
+
+    def _known(self, factors: str | Iterable[str]) -> tuple[str, ...]:
+        named = (factors,) if isinstance(factors, str) else tuple(factors)
+        known = self._facts.factors
+        for one in named:
+            if one not in known:
+                raise ArgumentError(
+                    f"{said(one)} is not in the table; it has {', '.join(map(repr, known))}"
+                )
+        return tuple(one for one in known if one in named)
+
+    def _summed(self, kept: tuple[str, ...]) -> Floats:
+        """Return what adds cells up over all other questions, shape (kept cells, cells)."""
+        facts = self._facts
+        each = [
+            np.eye(size) if name in kept else np.ones((1, size))
+            for name, size in zip(facts.factors, facts.shape, strict=True)
+        ]
+        return reduce(lambda left, right: np.asarray(np.kron(left, right)), each)
+
+    def _interval(self, own: Shares, level: float, kept: tuple[str, ...]) -> tuple[Floats, Floats]:
+        """Return intervals of shares among all, by Wilson where they are of one question."""
+        if self.rowwise or len(kept) != 1:
+            return own.interval(level)
+        channel = self.release.channels[self._facts.factors.index(kept[0])]
+        spoken = (1 - channel.truth) * np.array(channel.law)
+        answers = spoken + channel.truth * own.values
+        rows = self._read.complete
+        ends = score_interval(answers, channel.truth**2 * own.variance, rows, level)
+        low, high = (np.clip((end - spoken) / channel.truth, 0.0, 1.0) for end in ends)
+        return low, high
+
+    def _table(
+        self,
+        of: Floats,
+        index: pd.Index,
+        kept: tuple[str, ...] = (),
+        within: Floats | None = None,
+    ) -> pd.DataFrame:
+        """Return shares of sets of cells among all, or within others, with their errors."""
+        own, answers = self._shares(of, within), self._read.answers[: of.shape[1]]
+        base = np.ones_like(of) if within is None else within
+        with np.errstate(invalid="ignore", divide="ignore"):
+            answered = (of @ answers) / (base @ answers)
+        noise, ends = own.noise_interval(0.95), self._interval(own, 0.95, kept)
+        values = {
+            "answers": answered,
+            "estimate": own.values,
+            "std_error": np.sqrt(own.variance),
+            "noise_sd": np.sqrt(own.noise),
+            "private_share": own.private,
+            "noise_low": noise[0],
+            "noise_high": noise[1],
+            "conf_low": ends[0],
+            "conf_high": ends[1],
+            "design_effect": own.design_effect,
+        }
+        return pd.DataFrame(values, index=index).reset_index()
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._frame(self._cells.noise_interval(level))
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._frame(self._interval(self._cells, level, self._facts.factors))
+
+    def _frame(self, ends: tuple[Floats, Floats]) -> pd.DataFrame:
+        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._facts.index)
+
+    def independence(self) -> AnswersTest:
+        """Test whether the truths of two questions or more are independent.
+
+        Of answers that weigh the same, Pearson's chi-square on the answers as they came: devices
+        that know nothing of each other leave independence as it is. Else Wald's, on the estimated
+        shares with their covariance. ``kept`` is the part of the respondents that would have told
+        as much without devices.
+
+        Raises
+        ------
+        NotAvailable
+            Of one question.
+        """
+        facts, read = self._facts, self._read
+        if len(facts.shape) < 2:
+            raise NotAvailable("independence is about two questions or more; the table has one")
+        if self.rowwise or not read.simple:
+            channels = self.release.channels
+            truths = [read.likeliest] if self.rowwise else self._likely
+            kept = math.prod(map(kept_information, channels, truths))
+            covariance = read.covariance(self._cells.lines)
+            return independence_of_shares(self._cells.values, covariance, facts.shape, kept)
+        table = self.release.values.reshape(facts.shape)
+        return independence_of_answers(table, self.release.channels, self._likely)
+
+    @property
+    def _likely(self) -> list[Floats]:
+        """The likeliest shares of each question alone."""
+        own = self.likeliest
+        return [own.sum([two for two in own.dims if two != one]).to_numpy() for one in own.dims]
+
+    def goodness_of_fit(self, shares: Mapping[Any, float] | Iterable[float]) -> AnswersTest:
+        """Test whether the truth has public shares.
+
+        Parameters
+        ----------
+        shares : mapping or sequence
+            One a level, above 0 and with the sum 1.
+
+        Returns
+        -------
+        AnswersTest
+            Pearson's chi-square on the answers, or Wald's where respondents differ in weight.
+
+        Raises
+        ------
+        NotAvailable
+            Of several questions.
+        ArgumentError
+            If they are no such shares.
+        """
+        facts, read = self._facts, self._read
+        if len(facts.shape) > 1:
+            raise NotAvailable("goodness of fit is about one question; see margin() of the others")
+        expected = _public_shares(shares, facts.levels[0])
+        kept = kept_information(self.release.channels[0], read.likeliest)
+        if self.rowwise or not read.simple:
+            away = self._cells.values - expected
+            return wald(away, read.covariance(self._cells.lines), len(expected) - 1, kept)
+        return fit_of_answers(self.release.values[0], read.given @ expected, kept)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a cell: answers, estimates, errors, 95 % intervals, design effects."""
+        facts = self._facts
+        table = self._table(np.eye(facts.cells), facts.index, facts.factors)
+        likeliest = self.likeliest.to_numpy().ravel()
+        table.insert(list(table).index("estimate"), "likeliest", likeliest)
+        return labelled(table, self.call.codebook, label=[facts.variable] * len(table))
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the whole table, with the test where there is one."""
+        row = super().glance()
+        if len(self._facts.factors) < 2:
+            return row
+        test = self.independence()
+        return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncomplete": self.ncomplete,
+            "ngroups": self._facts.cells,
+            "local_eps": self.eps,
+        }
+
+    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw the shares of all cells with both intervals.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from dpmodels.plots.points import coefficients
+
+        return coefficients(
+            self._cells.values,
+            self.noise_int(level).to_numpy(),
+            self.conf_int(level).to_numpy(),
+            labels=self._facts.labels,
+            title="Share of complete answers",
+            ax=ax,
+            stamp=self.stamp,
+        )
+
+    @property
+    def _size(self) -> str:
+        return f"{self._facts.cells} cells"
+
+
+def _public_shares(shares: object, levels: tuple[Any, ...]) -> Floats:
+    given = [shares.get(one) for one in levels] if isinstance(shares, Mapping) else shares
+    each = [real(one) for one in given] if isinstance(given, Iterable) else []
+    own = np.array(each)
+    if len(own) != len(levels) or not (own > 0).all() or not abs(own.sum() - 1) < DIGITS:
+        raise ArgumentError(
+            f"shares=: expected one above 0 for each of the {len(levels)} levels, with the sum 1"
+        )
+    return own

@@ -1,0 +1,195 @@
+"""The result of a logistic regression of randomised answers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, ndtr, ndtri
+
+from dpmodels.answers import AnswersFitRelease
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.results.base import Result, per_row
+from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.described import interval_columns
+from dpmodels.results.legend import labelled
+from dpmodels.typing import Coder, Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False)
+class SurveyFitResult(Result):
+    """A logistic regression of the truth behind randomised answers.
+
+    Notes
+    -----
+    Coefficients are those under which the answers are likeliest; errors are
+    robust (sandwich), within strata where there are some. :meth:`noise_int` is
+    about what the same regression of these respondents' truths would give,
+    :meth:`conf_int` about the population's. nan where not identified.
+    """
+
+    call: CoefficientsCall
+    release: AnswersFitRelease
+    coder: Coder | None = field(default=None, repr=False)
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Coefficients of the coded columns in their own units."""
+        return self._series(self.release.coefficients, "params")
+
+    @property
+    def identified(self) -> bool:
+        """Whether the answers tell of all coefficients."""
+        return bool(np.isfinite(self.release.covariance).all())
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Standard errors for the population: sampling and privacy noise, robust."""
+        return self._series(_roots(self.release.covariance), "bse")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviations of what the device adds."""
+        return self._series(_roots(self.release.noise_covariance), "bse_noise")
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Coefficients in standard errors."""
+        return (self.params / self.bse).rename("tvalues")
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values for a coefficient of 0."""
+        return self._series(2 * ndtr(-np.abs(self.tvalues.to_numpy())), "pvalues")
+
+    @property
+    def llf(self) -> float:
+        """Logarithm of the answers' probability; of weighted ones a pseudo-likelihood."""
+        return self.release.log_likelihood
+
+    @property
+    def llnull(self) -> float:
+        """The same with a constant alone."""
+        return self.release.log_likelihood_null
+
+    @property
+    def pseudo_rsquared(self) -> float:
+        """McFadden's: how much nearer 0 the likelihood of answers is than a constant's."""
+        return 1 - self.llf / self.llnull if self.llnull < 0 else math.nan
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The two levels of the response, the modelled one last."""
+        return self.call.levels
+
+    @property
+    def ncomplete(self) -> float:
+        """Respondents that the fit is of."""
+        return float(self.release.complete)
+
+    def cov_params(self) -> pd.DataFrame:
+        """Return the covariance of the coefficients about the population's."""
+        names = list(self.call.names)
+        index = pd.Index(names, name="term")
+        return pd.DataFrame(self.release.covariance, index=index, columns=names)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._ends(self.bse_noise, level)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._ends(self.bse, level)
+
+    def _ends(self, sds: pd.Series[float], level: float) -> pd.DataFrame:
+        half = float(ndtri((1 + level) / 2)) * sds
+        return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a coefficient, by broom's conventions, with 95 % intervals."""
+        table = {
+            "estimate": self.params,
+            "std_error": self.bse,
+            "statistic": self.tvalues,
+            "p_value": self.pvalues,
+            "noise_sd": self.bse_noise,
+            **interval_columns(self.noise_int(), self.conf_int()),
+        }
+        tidy = pd.DataFrame(table).reset_index()
+        return labelled(tidy, self.call.codebook, label=self.call.names)
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncomplete": self.ncomplete,
+            "nterms": len(self.call.names),
+            "local_eps": self.release.channel.eps,
+            "llf": self.llf,
+            "llnull": self.llnull,
+        }
+
+    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """Draw coefficients and both intervals.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from dpmodels.plots.points import coefficients
+
+        own = int(self.call.intercept)
+        shown = list(self.call.names[own:])
+        if not shown:
+            raise ArgumentError("plot(): the model has no terms besides the constant")
+        return coefficients(
+            self.params[shown].to_numpy(),
+            self.noise_int(level).loc[shown].to_numpy(),
+            self.conf_int(level).loc[shown].to_numpy(),
+            labels=shown,
+            title=f"Coefficient ({self.call.levels[1]}, logit link)",
+            ax=ax,
+            stamp=self.stamp,
+        )
+
+    def predict(self, newdata: object) -> Floats:
+        """Return the probability that the truth of new, public rows is the modelled level.
+
+        Parameters
+        ----------
+        newdata : frame
+            Public rows with the variables of the right-hand side.
+
+        Returns
+        -------
+        ndarray, shape (rows,)
+            nan for incomplete rows.
+
+        Raises
+        ------
+        NotAvailable
+            Where the formula has no terms.
+        """
+        if self.coder is None:
+            raise NotAvailable("predictions need terms to code rows by: the formula has none")
+        return np.asarray(expit(self.call.linear(self.release.coefficients, self.coder(newdata))))
+
+    scores, fittedvalues, resid = per_row("predict(newdata)")
+
+    def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
+        return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.call.names)} coefficients"
+
+
+def _roots(covariance: Floats) -> Floats:
+    return np.sqrt(np.maximum(np.diagonal(covariance), 0.0))

@@ -1,0 +1,83 @@
+"""Devices held against a formula: through which channel each of its questions was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dpmodels.answers import Channel, exact
+from dpmodels.codebook import Codebook
+from dpmodels.devices.device import Device
+from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
+from dpmodels.formula.parse import quote, variables_in
+from dpmodels.formula.values import Category
+from dpmodels.variables import Categorical
+
+Devices = Mapping[str, Device]
+
+
+def checked_devices(devices: object) -> Devices:
+    """Return devices by variable, or say how they are written."""
+    if not isinstance(devices, Mapping) or not devices:
+        raise ArgumentError(
+            f"device={said(devices)}: expected the device of each randomised question, such as "
+            'device={"drug": dp.randomized_response(["no", "yes"], eps=1.0)}; rows that were not '
+            "randomised are described with dp_table"
+        )
+    for name, own in devices.items():
+        if not isinstance(name, str) or not isinstance(own, Device):
+            raise ArgumentError(
+                f"device[{said(name)}] is of type {type(own).__name__}: expected "
+                'dp.randomized_response(["no", "yes"], eps=1.0)'
+            )
+    return devices
+
+
+def with_levels(codebook: Codebook, devices: Devices) -> Codebook:
+    """Declare the levels of devices; CodebookError where they are declared to be others."""
+    for name, own in devices.items():
+        known = codebook.get(name)
+        if known is None:
+            codebook = codebook | {name: Categorical(own.levels)}
+        elif not isinstance(known, Categorical) or set(known.levels) != set(own.levels):
+            raise CodebookError(
+                f"{name!r} is declared otherwise in the codebook than its device has it; both need "
+                f"the levels {shorten(repr(list(own.levels)))}"
+            )
+    return codebook
+
+
+def channel_of(name: str, codebook: Codebook, device: Device) -> Channel:
+    """Return a device's channel, its law in the order of the codebook's levels."""
+    declared = codebook[name]
+    assert isinstance(declared, Categorical)
+    law = dict(zip(device.levels, map(float, device.law), strict=True))
+    return replace(device.channel, law=tuple(law[level] for level in declared.levels))
+
+
+def channels_of(
+    text: str, factors: tuple[Category, ...], codebook: Codebook, devices: Devices
+) -> tuple[Channel, ...]:
+    """Return the channel of each factor of a table; FormulaError where it is not a plain question.
+
+    At least one has to be randomised: nothing else gives the table a guarantee.
+    """
+    found = []
+    for factor in factors:
+        used = [name for name in variables_in(factor.code) if name in devices]
+        if not used:
+            found.append(exact(len(factor.levels)))
+            continue
+        (name,) = used[:1]
+        if factor.code != quote(name):
+            raise FormulaError(
+                f"{shorten(factor.code)!r}: {name!r} was randomised as it was asked; write the "
+                "variable alone"
+            )
+        found.append(channel_of(name, codebook, devices[name]))
+    if not any(own.how for own in found):
+        raise FormulaError(
+            f"formula {shorten(text)!r} has no randomised question: a survey without one protects "
+            "nobody; name one of device=, or use dp_table, which charges a budget"
+        )
+    return tuple(found)

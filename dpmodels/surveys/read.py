@@ -1,0 +1,126 @@
+"""Answers from anywhere, coded by the codebook, with weights and strata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.arguments import real
+from dpmodels.codebook import Codebook
+from dpmodels.design.columns import converted, read_rows
+from dpmodels.errors import ArgumentError, CodebookError, said
+from dpmodels.formula.values import Columns
+from dpmodels.frames import open_rows, require_declared
+from dpmodels.levels import Level
+from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric
+
+Strata = str | Mapping[str, Mapping[Level, float]] | None
+
+
+class Chunk(NamedTuple):
+    """Some respondents: their answers, weights (nan if unknown) and strata (-1 if unknown)."""
+
+    columns: Columns
+    weights: Floats
+    strata: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Respondents:
+    """Whose answers are read, and how they were drawn.
+
+    `shares` are those of the population in the strata, or their sizes, where they are known.
+    """
+
+    data: object
+    codebook: Codebook  # of all that is read
+    weighted: str | None
+    stratified: str | None
+    shares: tuple[float, ...] | None
+
+    @cached_property
+    def strata(self) -> tuple[str, ...]:
+        """Names of the strata; empty where there are none."""
+        if self.stratified is None:
+            return ()
+        declared = self.codebook[self.stratified]
+        assert isinstance(declared, Categorical)
+        return tuple(map(str, declared.levels))
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the answers once."""
+        source = open_rows(self.data)
+        require_declared(source, self.codebook)
+        names = tuple(self.codebook)
+        for chunk in source.chunks(names, read_rows(len(names))):
+            columns = converted(self.codebook, chunk)
+            size = len(next(iter(columns.values())))
+            yield Chunk(columns, self._weights(columns, size), self._strata(columns, size))
+
+    def _weights(self, columns: Columns, size: int) -> Floats:
+        if self.weighted is None:
+            return np.ones(size)
+        declared = self.codebook[self.weighted]
+        assert isinstance(declared, Numeric)
+        own = np.clip(columns[self.weighted], declared.lower, declared.upper)
+        return np.where(own > 0, own, np.nan)
+
+    def _strata(self, columns: Columns, size: int) -> NDArray[np.intp]:
+        if self.stratified is None:
+            return np.zeros(size, dtype=np.intp)
+        own = columns[self.stratified]
+        return np.where(np.isnan(own), -1, own).astype(np.intp)
+
+
+def respondents(
+    data: object, used: Codebook, book: Codebook, weights: str | None, strata: Strata
+) -> Respondents:
+    """Return whose answers are read, of the variables used; errors before a row is read."""
+    name, shares = _named(strata, book)
+    for word, own, kind, example in (
+        ("weights", weights, Numeric, "w=(0, 50)"),
+        ("strata", name, Categorical, 'region=["n", "s"]'),
+    ):
+        if own is not None and not isinstance(book.get(own), kind):
+            raise CodebookError(
+                f"{word}={said(own)}: expected a variable that the codebook declares so, "
+                f"dp.codebook(..., {example})"
+            )
+    if weights is not None:
+        declared = book[weights]
+        if isinstance(declared, Numeric) and declared.lower < 0:
+            raise CodebookError(
+                f"weights={weights!r} is declared from {declared.lower:g}; expected 0 or more"
+            )
+    more = [one for one in (weights, name) if one is not None]
+    return Respondents(data, used | {one: book[one] for one in more}, weights, name, shares)
+
+
+def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...] | None]:
+    """Return the variable of the strata, and the population's shares where they are given."""
+    if strata is None or isinstance(strata, str):
+        return strata, None
+    if not isinstance(strata, Mapping) or len(strata) != 1:
+        raise ArgumentError(
+            f"strata={said(strata)}: expected a variable, strata='region', or one with the shares "
+            "or sizes of the population, strata={'region': {'n': 0.4, 's': 0.6}}"
+        )
+    ((name, given),) = strata.items()
+    declared = book.get(name)
+    if not isinstance(declared, Categorical):
+        return name, None
+    if not isinstance(given, Mapping) or set(given) != set(declared.levels):
+        raise ArgumentError(
+            f"strata={{{name!r}: ...}}: expected the share of each level, "
+            f"{', '.join(map(repr, declared.levels))}"
+        )
+    sizes = tuple(real(given[level]) for level in declared.levels)
+    if not min(sizes) > 0:
+        raise ArgumentError(f"strata={{{name!r}: ...}}: expected numbers above 0")
+    return name, tuple(size / sum(sizes) for size in sizes)
