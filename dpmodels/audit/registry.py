@@ -52,6 +52,9 @@ CHANGED_LEVEL: Final = Pair(
     name="a row of another level, among its like",
 )
 
+# A row's answer tells most where no other row answers.
+CHANGED_ANSWER: Final = Pair({"g": ["x"]}, {"g": ["y"]}, name="a row of another level, alone")
+
 
 class Audited(NamedTuple):
     """A verb with all its words but the rows, and a mechanism, ready to be audited."""
@@ -138,6 +141,7 @@ REGISTRY: Final = (
     _of(dp_var, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of(dp_table, "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
     _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
@@ -151,3 +155,6 @@ LEFT_OUT: Final = {
     "random": "releases nothing of the rows",
     "none": "claims no privacy and runs in simulations only",
 }
+
+# Verbs that read what was released before it came to them.
+UNCHARGED: Final = {"dp_survey": "answers came in randomised, by devices audited as functions"}

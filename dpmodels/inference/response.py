@@ -98,7 +98,7 @@ class ReadAnswers:
         kept = weights.sum(axis=1) > 0
         counts, weights, squares = own.values[kept], weights[kept], squares[kept]
         totals = weights.sum(axis=1, keepdims=True)
-        factor = 1 / totals.sum() * np.ones_like(totals)
+        factor = np.ones_like(totals) / max(float(totals.sum()), np.finfo(float).tiny)
         if own.shares is not None:
             shares = np.array(own.shares)[kept][:, None]
             factor = shares / shares.sum() / totals
@@ -185,7 +185,7 @@ def score_interval(
     z2 = float(ndtri((1 + level) / 2)) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         size = answers * (1 - answers) / variance
-    size = np.where(np.isfinite(size) & (size > 0), size, rows)
+    size = np.where(np.isfinite(size) & (size > 0), size, max(rows, 1))
     middle = (answers + z2 / (2 * size)) / (1 + z2 / size)
     half = np.sqrt(z2 * answers * (1 - answers) / size + (z2 / (2 * size)) ** 2)
     half /= 1 + z2 / size

@@ -174,6 +174,7 @@ def _modelled(
     both = two_sided(formula, book, apart=apart)
     channel = _channel(both, devices)
     used = Codebook({**both.terms.codebook, **both.response.codebook})
+    call = fit_call(both, used)
     who = respondents(answers, used, book, weights, strata)
     if who.shares is not None:
         raise FormulaError(
@@ -193,7 +194,6 @@ def _modelled(
         log_likelihood_null=null.log_likelihood,
         **_terms(who, (channel,), complete + incomplete),
     )
-    call = fit_call(both, used)
     return SurveyFitResult(call, release, row_coder(both.terms) if both.terms.names else None)
 
 

@@ -20,9 +20,10 @@ from scipy.special import expit
 from dpmodels.typing import Floats
 
 # Newton's steps, and halvings of one: choices.
-STEPS, HALVINGS = 100, 30
-# The step in standard errors at which the search ends.
-NEAR = 1e-8
+STEPS, HALVINGS = 200, 30
+# The step in standard errors at which the search ends, and below which it is taken whole, as
+# likelihoods differ by no more than their rounding.
+NEAR, CLOSE = 1e-6, 1e-3
 # Of the information's eigenvalues, scaled to a diagonal of 1: below, a way is not identified.
 SINGULAR = 1e-10
 # From here on the linear predictor changes no probability that is computed.
@@ -80,16 +81,14 @@ def fitted(rows: ResponseRows) -> ResponseFit:
         gradient = rows.coded.T @ (rows.weights * scores)
         step = inverse @ gradient
         moved = math.sqrt(max(float(gradient @ step), 0.0))
-        for _ in range(HALVINGS):
-            better = rows.log_likelihood(found + step)
-            if better >= likely:
+        if moved < NEAR:
+            return _with_errors(rows, found, likely)
+        for _ in range(HALVINGS if moved > CLOSE else 0):
+            if rows.log_likelihood(found + step) >= likely:
                 break
             step = step / 2
-        else:
-            better, step = likely, 0 * step
-        found, likely = found + step, better
-        if moved < NEAR or not step.any():
-            return _with_errors(rows, found, likely)
+        found = found + step
+        likely = rows.log_likelihood(found)
     return _unidentified(found, likely)
 
 

@@ -179,9 +179,9 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     source = f"Source: {release.card.name}, {release.card.source}."
     if release.events:
         return (
-            "Answers are drawn from the exact counts, one coin a row: their law, and so the errors, "
-            "are those of rows that answer for themselves. Whoever holds the rows has seen them; "
-            "where that holder is trusted, mechanism='auto' has far less noise.",
+            "Answers are drawn from the exact counts, one coin a row: their law, and so the "
+            "errors, are those of rows that answer for themselves. Whoever holds the rows has seen "
+            "them; where that holder is trusted, mechanism='auto' has far less noise.",
             *counted_notes(fit.call, release),
             source,
         )

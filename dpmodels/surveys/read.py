@@ -121,6 +121,6 @@ def _named(strata: object, book: Codebook) -> tuple[str | None, tuple[float, ...
             f"{', '.join(map(repr, declared.levels))}"
         )
     sizes = tuple(real(given[level]) for level in declared.levels)
-    if not min(sizes) > 0:
+    if not all(size > 0 for size in sizes):
         raise ArgumentError(f"strata={{{name!r}: ...}}: expected numbers above 0")
     return name, tuple(size / sum(sizes) for size in sizes)

@@ -20,6 +20,7 @@ from dpmodels.mechanisms import (
     MEASURED,
     QUANTILES,
     REGRESSION,
+    RESPONSES,
     SUBSPACE,
     Facts,
     counts,
@@ -110,6 +111,10 @@ def _tables(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     return tuple(CountFacts(*size, relation) for size in sizes)
 
 
+def _answering(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    return tuple(CountFacts(1, size, False, relation) for size in (3, 7, 2_001))
+
+
 def _measured(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     parts = (4, 6) if way == "all rows" else (19, 90_001)
     return tuple(CountFacts(1, size, True, relation) for size in parts)
@@ -182,6 +187,16 @@ FAMILIES = {
         _tables,
         noises.of_counts,
         ("values",),
+    ),
+    "responses": Family(
+        RESPONSES,
+        counts,
+        ("groups", "all rows"),
+        (verbs.ANSWERS,),
+        _answering,
+        noises.of_answers,
+        ("values",),
+        20_000,
     ),
     "measured": Family(
         MEASURED,

@@ -150,6 +150,7 @@ MECHANISMS = (
     Mechanism("output", GAUSSIAN, "coefficients", tried="objective", given=RIDGE, rereads=True),
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
+    Mechanism("randomized_response", PURE, "responses", between=("replace",)),
     Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),

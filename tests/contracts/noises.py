@@ -120,6 +120,23 @@ def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     return {"counts": Noise("gaussian", draws / plan.scale)}
 
 
+def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """Numbers of answers of rows of one cell, each given those before it: binomial."""
+    own = case.crossing(case.formula, data, case.book)
+    cells, rows, eps = own.plan.facts.parts, 500, own.plan.eps
+    exact = np.zeros(cells, dtype=object)
+    exact[1] = rows
+    moved = own._replace(statistic=Statistic("counts", exact, rows))
+    answers = np.array([one.values[0] for one in _releases(moved, releases)])
+    chances = np.where(np.arange(cells) == 1, math.exp(eps), 1.0) / (math.exp(eps) + cells - 1)
+    draws = []
+    for cell in range(cells - 1):
+        left = rows - answers[:, :cell].sum(axis=1)
+        law = stats.binom(left, chances[cell] / chances[cell:].sum())
+        draws.append(_normal(law.cdf(answers[:, cell] - 1), law.pmf(answers[:, cell])))
+    return {"answers": Noise("gaussian", np.array(draws).T)}
+
+
 def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the difference of the outer parts, the middle, and the incomplete rows."""
     own = case.crossing(case.formula, data, case.book)

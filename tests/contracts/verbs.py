@@ -134,6 +134,13 @@ TABLE = Verb(
     "~ g + cut(b, [0, 2, 5])",
     answers={"": exact.cells},
 )
+ANSWERS = Verb(
+    "dp_table",
+    TABLE.formulas,
+    TABLE.odd,
+    answers=TABLE.answers,
+    more="-answers",
+)
 SUMMARY = Verb(
     "dp_summary",
     ("age + region + wage ~ sex", "~ age + wage + sex"),

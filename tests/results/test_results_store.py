@@ -34,6 +34,13 @@ ROWS = {
 }
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
 PURE = {"codebook": BOOK, "eps": 2.0}
+DEVICE = dp.randomized_response([0, 1], lie="1/5")
+
+
+def surveyed(formula, **words):
+    return dp.dp_survey(formula, ROWS, codebook=BOOK, device={"h": DEVICE}, **words)
+
+
 ASKED = {
     "pca": lambda: dp.dp_pca("~ a + b + g", ROWS, **APPROX, adjacency="add-remove"),
     "adaptive": lambda: dp.dp_pca("~ a + b", ROWS, **APPROX, mechanism="adaptive"),
@@ -51,6 +58,9 @@ ASKED = {
     "quantile": lambda: dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
     "hist": lambda: dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4),
     "table": lambda: dp.dp_table("~ g + h", ROWS, **PURE),
+    "answers": lambda: dp.dp_table("~ g + h", ROWS, **PURE, mechanism="randomized_response"),
+    "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),
+    "survey fit": lambda: surveyed("h ~ a", strata="g"),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
     "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
 }

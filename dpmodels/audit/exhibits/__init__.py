@@ -11,6 +11,7 @@ from dpmodels.audit.exhibits import (
     gaussian,
     levels,
     persons,
+    response,
     second_moment,
     steps_from_spectrum,
     sums,
@@ -29,6 +30,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **tight_filter.EXHIBITS,
     **persons.EXHIBITS,
     **levels.EXHIBITS,
+    **response.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -40,4 +42,5 @@ CORRECT: dict[str, Exhibit] = {
     **tight_filter.CORRECT,
     **persons.CORRECT,
     **levels.CORRECT,
+    **response.CORRECT,
 }

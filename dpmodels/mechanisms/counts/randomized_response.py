@@ -25,6 +25,7 @@ Source
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -35,13 +36,12 @@ import numpy as np
 from dpmodels.answers import AnswersRelease, Channel
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.add_noise import laplace_multipliers
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.response import responses, truthful
 from dpmodels.postprocess.response import truth_of
-from dpmodels.privacy import Event, Guarantee, PureEvent
+from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
 from dpmodels.released import Card
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
@@ -50,6 +50,10 @@ from dpmodels.statistics.counts import counts
 MOST_CELLS = 2_000
 # A choice: below, estimates have errors a million times their range and more.
 LEAST_EPS = 1e-6
+# Beyond, no row out of 10^100 lies, and exponentials have no end.
+MOST_EPS = 1e3
+# Of a root, which is rounded.
+ROOM = 1 - 1e-12
 # Rows that answer at once.
 BATCH = 2**20
 
@@ -111,7 +115,8 @@ class RandomizedResponse:
                 f"of more than {MOST_CELLS:,} answers tell next to nothing; use fewer factors or "
                 "levels, or mechanism='auto'"
             )
-        eps = 1 / laplace_multipliers(guarantee)[0]
+        pure = math.sqrt(2 * guarantee.rho) * ROOM if isinstance(guarantee, ZCDP) else guarantee.eps
+        eps = min(pure, MOST_EPS)
         if eps < LEAST_EPS:
             raise BudgetError(
                 f"the budget leaves eps = {eps:.2g} for a row's answer, of which nothing can be "

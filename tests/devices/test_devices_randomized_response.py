@@ -1,0 +1,51 @@
+"""Devices that tell nothing, protect nobody or are none are refused, with what to write."""
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError
+
+YES_NO = ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("levels", "words", "kind", "said"),
+    [
+        (YES_NO, {"lie": 0.5}, ArgumentError, "not identified"),
+        (YES_NO, {"lie": 0.7}, ArgumentError, "not identified"),
+        (["a", "b", "c"], {"cards": (2, 3)}, ArgumentError, "not identified"),
+        (YES_NO, {"truth": 0}, ArgumentError, "not identified"),
+        (YES_NO, {"dice": (3, 6)}, ArgumentError, "not identified"),
+        (YES_NO, {"eps": 0}, BudgetError, "above 0"),
+        (YES_NO, {"eps": -1.0}, BudgetError, "above 0"),
+        (YES_NO, {"eps": 20.5}, BudgetError, "at most 20"),
+        (YES_NO, {"eps": float("nan")}, BudgetError, "eps=1.0"),
+        (YES_NO, {"eps": "1"}, BudgetError, "eps=1.0"),
+        (YES_NO, {"lie": 0}, BudgetError, "no eps holds"),
+        (YES_NO, {"lie": "1/10000000000"}, BudgetError, "beyond 20"),
+        (YES_NO, {"truth": 0.6, "unrelated": 0}, BudgetError, "no eps holds"),
+        (YES_NO, {"forced": {"no": 0, "yes": 0.3}}, BudgetError, "no eps holds"),
+        (YES_NO, {"forced": {"yes": 0.3}}, ArgumentError, "each level"),
+        (YES_NO, {"forced": {"no": 0.5, "yes": 0.5}}, ArgumentError, "add up to 1"),
+        (YES_NO, {"forced": 0.3}, ArgumentError, "each level"),
+        (YES_NO, {"dice": (0, 6)}, ArgumentError, "from 1 to 5"),
+        (YES_NO, {"dice": (6, 6)}, ArgumentError, "from 1 to 5"),
+        (YES_NO, {"dice": (1.0, 6)}, ArgumentError, "whole number"),
+        (YES_NO, {"dice": 6}, ArgumentError, r"dice=\(1, 6\)"),
+        (YES_NO, {"cards": (1, 2, 3)}, ArgumentError, r"cards=\(1, 6\)"),
+        (YES_NO, {"lie": "1/0"}, ArgumentError, "probability"),
+        (YES_NO, {"lie": "often"}, ArgumentError, "probability"),
+        (YES_NO, {"lie": -0.1}, ArgumentError, "probability"),
+        (YES_NO, {"lie": True}, ArgumentError, "probability"),
+        (["a", "b", "c"], {"truth": 0.5, "unrelated": 0.5}, ArgumentError, "two levels"),
+        (YES_NO, {"eps": 1.0, "lie": 0.2}, ArgumentError, "one of eps="),
+        (YES_NO, {"eps": 1.0, "unrelated": 0.2}, ArgumentError, "one of eps="),
+        (YES_NO, {}, ArgumentError, "one of eps="),
+        ("yes", {"eps": 1.0}, ArgumentError, "answers there are"),
+        (["yes"], {"eps": 1.0}, CodebookError, "two"),
+        (["yes", "yes"], {"eps": 1.0}, CodebookError, "yes"),
+    ],
+)
+def test_a_device_that_is_none_is_refused(levels, words, kind, said):
+    with pytest.raises(kind, match=said):
+        dp.randomized_response(levels, **words)

@@ -1,0 +1,46 @@
+"""Matrices of devices, and the likeliest truth."""
+
+import numpy as np
+import pytest
+
+from dpmodels.answers import Channel, exact
+from dpmodels.postprocess.response import device_loss, inverse, likeliest, matrix, truth_of
+
+FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")
+WARNER = Channel(0.4, (0.5, 0.5), device_loss(0.4, 0.5), "Warner")
+
+
+@pytest.mark.parametrize("channels", [[WARNER], [FORCED, exact(2)], [WARNER, FORCED, WARNER]])
+def test_the_inverse_is_that_of_the_matrix(channels):
+    given = matrix(channels)
+    np.testing.assert_allclose(given.sum(axis=0), 1.0)
+    np.testing.assert_allclose(inverse(channels), np.linalg.inv(given), atol=1e-12)
+
+
+def test_the_last_question_is_fastest():
+    joint = matrix([WARNER, FORCED])
+    alone = matrix([WARNER]), matrix([FORCED])
+    assert joint[1 * 3 + 2, 0 * 3 + 1] == pytest.approx(alone[0][1, 0] * alone[1][2, 1])
+
+
+def test_eps_and_truth_are_each_others_inverse():
+    for levels in (2, 5, 100):
+        assert device_loss(truth_of(0.7, levels), 1 / levels) == pytest.approx(0.7)
+
+
+def test_the_likeliest_shares_are_the_estimates_where_those_are_shares():
+    shares = np.array([0.2, 0.5, 0.3])
+    found = likeliest(matrix([FORCED]) @ shares, matrix([FORCED]))
+    np.testing.assert_allclose(found, shares, atol=1e-7)
+
+
+def test_the_likeliest_shares_elsewhere_are_on_the_edge_and_likelier_than_any():
+    given = matrix([FORCED])
+    answers = np.array([0.55, 0.04, 0.41])
+    assert (np.linalg.solve(given, answers) < 0).any()
+    found = likeliest(answers, given)
+    assert found.sum() == pytest.approx(1.0)
+    assert found[1] == pytest.approx(0.0, abs=1e-6)
+    grid = [np.array([a, b, 100 - a - b]) / 100 for a in range(101) for b in range(101 - a)]
+    best = max(answers @ np.log(given @ one) for one in grid)
+    assert answers @ np.log(given @ found) >= best - 1e-9

@@ -1,0 +1,67 @@
+"""Logistic regression through a device: gradients, errors, and the limit without one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from dpmodels.postprocess.response_fit import ResponseRows, fitted
+
+RNG = np.random.default_rng(3)
+X = np.column_stack([np.ones(1_500), RNG.uniform(size=1_500), RNG.integers(0, 2, 1_500)])
+TRUTHS = (RNG.uniform(size=1_500) < 1 / (1 + np.exp(-X @ [-1.0, 1.5, 0.5]))).astype(float)
+COIN = RNG.uniform(size=1_500) < 0.7
+ANSWERS = np.where(COIN, TRUTHS, RNG.uniform(size=1_500) < 0.25)
+ROWS = ResponseRows(X, ANSWERS, np.ones(1_500), np.zeros(1_500, int), 0.7, 0.3 * 0.25)
+
+
+def test_without_a_device_it_is_logistic_regression():
+    fit = fitted(replace(ROWS, answers=TRUTHS, truth=1.0, spoken=0.0))
+    expected = sm.Logit(TRUTHS, X).fit(disp=0, cov_type="HC0")
+    np.testing.assert_allclose(fit.coefficients, expected.params, rtol=1e-6)
+    np.testing.assert_allclose(fit.covariance * 1_499 / 1_500, expected.cov_params(), rtol=1e-5)
+    assert fit.log_likelihood == pytest.approx(expected.llf)
+    np.testing.assert_allclose(fit.noise_covariance, 0.0, atol=1e-12)
+
+
+def test_it_is_the_likeliest():
+    fit, step = fitted(ROWS), 1e-4
+    for way in np.eye(3):
+        ends = [ROWS.log_likelihood(fit.coefficients + sign * step * way) for sign in (-1, 1)]
+        assert max(ends) < fit.log_likelihood
+        assert abs(ends[1] - ends[0]) / (2 * step) < 1e-2
+
+
+def test_weights_count_as_so_many_respondents():
+    whole = RNG.integers(1, 4, 1_500)
+    weighed = fitted(replace(ROWS, weights=whole.astype(float)))
+    each = [np.repeat(own, whole, axis=0) for own in (X, ANSWERS)]
+    size = whole.sum()
+    repeated = fitted(ResponseRows(*each, np.ones(size), np.zeros(size, int), 0.7, 0.075))
+    np.testing.assert_allclose(weighed.coefficients, repeated.coefficients, rtol=1e-5)
+    assert (np.diagonal(weighed.covariance) > np.diagonal(repeated.covariance)).all()
+
+
+def test_the_noise_is_what_the_device_adds_to_the_variance():
+    """Of equal weights the efficient fit of the truth is independent of what is added."""
+    fit = fitted(ROWS)
+    truths, answers = ROWS.expected(fit.coefficients)
+    slope = 0.7 * truths * (1 - truths)
+    informations = (slope**2 / (answers * (1 - answers)), truths * (1 - truths))
+    own, known = (np.linalg.inv((X.T * each) @ X) for each in informations)
+    np.testing.assert_allclose(fit.noise_covariance, own - known, rtol=1e-8)
+
+
+def test_answers_that_tell_nothing_of_a_column_are_told():
+    twice = fitted(replace(ROWS, coded=np.column_stack([X, X[:, 1]])))
+    assert np.isnan(twice.covariance).all()
+    none = fitted(ResponseRows(*(np.empty(s) for s in ((0, 2), 0, 0)), np.empty(0, int), 0.7, 0.1))
+    assert np.isnan(none.covariance).all()
+
+
+def test_strata_take_their_own_means_off_the_scores():
+    strata = ANSWERS.astype(int)
+    fit, apart = fitted(ROWS), fitted(replace(ROWS, strata=strata))
+    np.testing.assert_array_equal(fit.coefficients, apart.coefficients)
+    assert np.diagonal(apart.covariance)[0] < np.diagonal(fit.covariance)[0]
