@@ -5,6 +5,7 @@ from .audit.door import audit as audit
 from .codebook import Codebook as Codebook
 from .dates import Date as Date
 from .devices.randomized_response import randomized_response as randomized_response
+from .devices.unary import unary_response as unary_response
 from .dictionaries.door import codebook as codebook
 from .dictionaries.draft import Draft as Draft
 from .models.bounds import dp_bounds as dp_bounds

@@ -17,6 +17,7 @@ from dpmodels.noise import source
 from dpmodels.noise.response import rational, responses, truthful
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
 from dpmodels.report import Report, Row, Section, Summary, signif
+from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,10 +100,8 @@ class Device:
         Whoever asks for the same truth twice pays twice: keep the first answer.
         """
         alone = isinstance(values, str) or not isinstance(values, Iterable)
-        own: list[object] = [values] if alone else list(values)
-        places = {level: place for place, level in enumerate(self.levels)}
-        truths = np.array([_place(places, one) for one in own], dtype=np.int64)
-        found = np.empty(len(own), dtype=object)
+        truths, _ = places_of(self.levels, [values] if alone else values)
+        found = np.empty(len(truths), dtype=object)
         found[:] = [self.levels[at] for at in responses(truths, self._coin, self.law, source())]
         if alone:
             return found[0]
@@ -153,6 +152,13 @@ class Device:
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+
+def places_of(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Integers, pd.Index | None]:
+    """Return the places of values among levels, -1 of what is none, and their index."""
+    places = {level: place for place, level in enumerate(levels)}
+    found = np.array([_place(places, one) for one in values], dtype=np.int64)
+    return found, values.index if isinstance(values, pd.Series) else None
 
 
 def _place(places: dict[Level, int], value: Any) -> int:

@@ -92,7 +92,7 @@ def randomized_response(
     >>> round(randomized_response(["no", "yes"], eps=1).lie, 4)
     0.2689
     """
-    own = _levels(levels)
+    own = checked_levels(levels)
     named = {"eps": eps, "lie": lie, "dice": dice, "cards": cards, "forced": forced}
     given = [word for word, value in {**named, "truth": truth}.items() if value is not None]
     if len(given) != 1 or (unrelated is not None and given != ["truth"]):
@@ -118,7 +118,7 @@ def randomized_response(
     return _lying(own, share, f"lie with probability {float(share):.4g}")
 
 
-def _levels(levels: object) -> tuple[Level, ...]:
+def checked_levels(levels: object) -> tuple[Level, ...]:
     """Return levels that a codebook could declare."""
     if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise ArgumentError(
@@ -127,15 +127,20 @@ def _levels(levels: object) -> tuple[Level, ...]:
     return Categorical(tuple(levels)).levels
 
 
-def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
+def checked_eps(eps: object) -> Fraction:
+    """Return an eps that protects somebody and tells something."""
     given = real(eps)
     if not 0 < given <= MOST_EPS:
         raise BudgetError(
             f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, and at "
             f"most {MOST_EPS}, beyond which nobody is protected; write eps=1.0"
         )
+    return Fraction(given)
+
+
+def _by_eps(levels: tuple[Level, ...], eps: object) -> Device:
     law = (Fraction(1, len(levels)),) * len(levels)
-    return Device(levels, "k-ary" if len(levels) > 2 else "Warner", law, None, Fraction(given))
+    return Device(levels, "k-ary" if len(levels) > 2 else "Warner", law, None, checked_eps(eps))
 
 
 def _lying(levels: tuple[Level, ...], lie: Fraction, how: str) -> Device:

@@ -26,6 +26,7 @@ from scipy.special import chdtrc, ndtri
 
 from dpmodels.answers import AnswersRelease, Channel
 from dpmodels.inference.independence import degrees
+from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.response import inverse, likeliest, matrix
 from dpmodels.typing import Floats
 
@@ -126,19 +127,24 @@ class ReadAnswers:
         return likeliest(self.answers, self.given)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
-        """Return shares of sets of truths within others, each of shape (shares, truths)."""
+        """Return shares of sets of truths within others, each of shape (shares, truths).
+
+        nan where the coins leave it open whether there is anybody to be shared.
+        """
         truths = self.turned @ self.answers
         whole = within @ truths
+        blurred = np.sqrt(self._coins(within @ self.turned, within))
+        whole = np.where(whole > TOLD * blurred, whole, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = (of @ truths) / whole
             away = (of - values[:, None] * within) / whole[:, None]
             plain = np.where(
                 (values > 0) & (values < 1),
-                values * (1 - values) / (np.maximum(whole, 0) * self.complete / self.effect),
+                values * (1 - values) / (whole * self.complete / self.effect),
                 np.nan,
             )
         lines = away @ self.turned
-        noise = np.maximum(self._squares(lines) - self._told(away), 0.0)
+        noise = self._coins(lines, away)
         sampled = np.maximum(self._variances(lines) - noise, 0.0)
         return Shares(values, noise + self.effect * sampled, noise, plain, lines)
 
@@ -152,13 +158,14 @@ class ReadAnswers:
             found += rows / max(rows - 1, 1) * within
         return found
 
-    def _squares(self, lines: Floats) -> Floats:
-        """Return the sums of squares of a respondent's numbers, as weights have them."""
-        return np.asarray((lines**2) @ self.parts[2].sum(axis=0))
+    def _coins(self, lines: Floats, away: Floats) -> Floats:
+        """Return what coins add to the variance of respondents' numbers.
 
-    def _told(self, away: Floats) -> Floats:
-        """Return the same of what numbers are on average given the truth."""
-        return np.asarray((away**2) @ (self.turned @ self.parts[2].sum(axis=0)))
+        That is their squares less those of what they are on average given the truth.
+        """
+        squares = self.parts[2].sum(axis=0)
+        found = lines**2 @ squares - away**2 @ (self.turned @ squares)
+        return np.asarray(np.maximum(found, 0.0))
 
     def _variances(self, lines: Floats) -> Floats:
         found = np.zeros(len(lines))
@@ -242,7 +249,7 @@ def independence_of_shares(
         table.sum(axis=tuple(one for one in range(len(shape)) if one != axis))
         for axis in range(len(shape))
     ]
-    if min(float(one.min()) for one in margins) <= 0:
+    if not min(float(one.min()) for one in margins) > 0:
         return _untested(shape, kept)
     expected = reduce(np.multiply.outer, margins).ravel()
     places = np.indices(shape).reshape(len(shape), -1)
@@ -255,6 +262,8 @@ def independence_of_shares(
 
 def wald(away: Floats, covariance: Floats, df: int, kept: float) -> AnswersTest:
     """Test whether numbers with a covariance of rank df are 0."""
+    if not np.isfinite(covariance).all():
+        return AnswersTest(math.nan, math.nan, df, kept, "the shares cannot be told.")
     values, vectors = np.linalg.eigh(covariance)
     top, ways = values[-df:], vectors[:, -df:]
     if not top.min() > 1e-12 * top.max():
@@ -265,9 +274,10 @@ def wald(away: Floats, covariance: Floats, df: int, kept: float) -> AnswersTest:
 
 def fit_of_answers(answers: Floats, expected: Floats, kept: float) -> AnswersTest:
     """Test numbers of answers against expected shares, by Pearson's statistic."""
-    total = answers.sum()
+    total, df = answers.sum(), len(answers) - 1
+    if not total > 0:
+        return AnswersTest(math.nan, math.nan, df, kept, "nobody answered.")
     statistic = float(((answers - total * expected) ** 2 / (total * expected)).sum())
-    df = len(answers) - 1
     return AnswersTest(statistic, float(chdtrc(df, statistic)), df, kept)
 
 

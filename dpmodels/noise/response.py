@@ -44,6 +44,14 @@ def truthful(eps: Fraction, levels: int, bits: int) -> tuple[int, int]:
     return max(least, 0), ceil_divide((one - low) << bits, one + others * low)
 
 
+def lying(eps: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose ``2^bits / (exp(eps) + 1)``, a lie of two levels: ``e / (1 + e)``, e = exp(-eps)."""
+    wide = bits + _GUARD_BITS
+    low, high = exp_enclosure(eps, wide)
+    one = 1 << wide
+    return (low << bits) // (one + low), ceil_divide(high << bits, one + high)
+
+
 def coins(share: Threshold, size: int, entropy: Entropy) -> NDArray[np.bool_]:
     """Throw coins that show True with a probability, exactly; shape (size,)."""
     words = entropy.words(size)

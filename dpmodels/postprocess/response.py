@@ -66,9 +66,9 @@ def _inverse(channel: Channel) -> Floats:
 def likeliest(answers: Floats, given: Floats) -> Floats:
     """Return the shares of truths under which shares of answers are likeliest, shape (truths,).
 
-    Not negative, with the sum 1; nan of no answers. `given` is the matrix of answers given truths. They are
-    ``inverse @ answers`` where that is not negative. Steps of expectation and maximisation, which
-    never make the answers less likely [1]_.
+    Not negative, with the sum 1; nan of no answers. `given` is the matrix of answers given truths.
+    They are ``inverse @ answers`` where that is not negative. Steps of expectation and
+    maximisation, which never make the answers less likely [1]_.
 
     .. [1] Dempster, A., Laird, N. and Rubin, D. (1977). "Maximum likelihood from incomplete data
        via the EM algorithm." JRSS B 39(1), 1-38.

@@ -12,15 +12,15 @@ import pandas as pd
 from dpmodels.answers import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.inference.response import AnswersTest
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
-from dpmodels.reports.counted import counted_as, counted_notes, observations
-from dpmodels.reports.header import LOST, about, more, pvalue, shared_facts
-from dpmodels.results.base import report_of
+from dpmodels.reports.counted import counted_as, observations
+from dpmodels.reports.header import LOST, SEE, about, closing, more, pvalue, shared_facts
+from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 
 # Lines of a printed table: a choice, about what a page holds.
 SHOWN = 40
-HEADS = ("answers", "estimate", "std err", "coins", "95% noise int.", "95% conf. int.", "deff")
+HEADS = ("answers", "estimate", "std err", "coins", "noise int.", "conf. int.", "deff")
 USED = (
     "The guarantee is local and rests on the devices having been used before answering, which "
     "no computation can see."
@@ -52,7 +52,9 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
     return (
         ("Formula", fit.call.formula),
         ("Guarantee", f"{guarantee} for {whose}, local"),
-        ("Model", "every row answers for itself" if charged else "local: no curator is trusted"),
+        ("Mechanism", release_facts(release)["Mechanism"])
+        if charged
+        else ("Model", "local: no curator is trusted"),
         ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
         *subset,
         ("Observations", seen),
@@ -155,7 +157,9 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
             "dependence without randomised answers, at the likeliest shares."
         )
     values = fit.estimate.to_numpy()
-    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+    if np.isnan(values).any():
+        notes.append("Shares are not told: for the noise there may be nobody to be shared.")
+    elif not ((values >= 0).all() and (values <= 1).all()):
         notes.append(
             "Estimates are unbiased, and may lie outside 0 and 100% for their noise: likeliest "
             "has the shares under which the answers are likeliest, which do not."
@@ -163,8 +167,8 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
     ends = "Wilson's, turned by the device" if _wilson(fit) else "estimate ± 1.96 std err"
     notes.append(
         "coins: the part of the variance that randomising adds; deff: how many times the "
-        "variance of a simple random sample of truths. Noise intervals are of these "
-        f"respondents' truths. Confidence intervals: {ends}, cut to 0 and 100%."
+        "variance of a simple random sample of truths. Intervals of 95%: noise int. is of "
+        f"these respondents' truths, conf. int. of the population, {ends}; cut to 0 and 100%."
     )
     return tuple(notes)
 
@@ -176,14 +180,12 @@ def _wilson(fit: SurveyResult) -> bool:
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     """Say whom the guarantee protects, and from what it follows."""
     release: Any = fit.release
-    source = f"Source: {release.card.name}, {release.card.source}."
     if release.events:
         return (
             "Answers are drawn from the exact counts, one coin a row: their law, and so the "
             "errors, are those of rows that answer for themselves. Whoever holds the rows has seen "
             "them; where that holder is trusted, mechanism='auto' has far less noise.",
-            *counted_notes(fit.call, release),
-            source,
+            *closing(fit.call, release, SEE),
         )
     channels = (release.channel,) if isinstance(fit, SurveyFitResult) else release.channels
     asked = [own for own in channels if own.how]
@@ -199,7 +201,7 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     lost = release.rows - fit.ncomplete
     if lost:
         told.append(f"{count(lost)} respondents are left out: an answer is missing, or no level.")
-    return (*told, source)
+    return (*told, f"Source: {release.card.name}, {release.card.source}.")
 
 
 @report_of.register

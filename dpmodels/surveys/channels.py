@@ -8,12 +8,13 @@ from dataclasses import replace
 from dpmodels.answers import Channel, exact
 from dpmodels.codebook import Codebook
 from dpmodels.devices.device import Device
+from dpmodels.devices.unary import Bit
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category
 from dpmodels.variables import Categorical
 
-Devices = Mapping[str, Device]
+Devices = Mapping[str, Device | Bit]
 
 
 def checked_devices(devices: object) -> Devices:
@@ -25,7 +26,7 @@ def checked_devices(devices: object) -> Devices:
             "randomised are described with dp_table"
         )
     for name, own in devices.items():
-        if not isinstance(name, str) or not isinstance(own, Device):
+        if not isinstance(name, str) or not isinstance(own, Device | Bit):
             raise ArgumentError(
                 f"device[{said(name)}] is of type {type(own).__name__}: expected "
                 'dp.randomized_response(["no", "yes"], eps=1.0)'
@@ -47,12 +48,13 @@ def with_levels(codebook: Codebook, devices: Devices) -> Codebook:
     return codebook
 
 
-def channel_of(name: str, codebook: Codebook, device: Device) -> Channel:
+def channel_of(name: str, codebook: Codebook, device: Device | Bit) -> Channel:
     """Return a device's channel, its law in the order of the codebook's levels."""
     declared = codebook[name]
     assert isinstance(declared, Categorical)
-    law = dict(zip(device.levels, map(float, device.law), strict=True))
-    return replace(device.channel, law=tuple(law[level] for level in declared.levels))
+    channel = device.channel
+    law = dict(zip(device.levels, channel.law, strict=True))
+    return replace(channel, law=tuple(law[level] for level in declared.levels))
 
 
 def channels_of(

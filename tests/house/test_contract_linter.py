@@ -22,6 +22,9 @@ FAULTS = {
     "Mechanisms of one family do not know each other": {
         "mechanisms/covariance/planted.py": "from dpmodels.mechanisms.covariance import gauss\n"
     },
+    "Answers are read without mechanisms, ledgers or private rows": {
+        "surveys/planted.py": "import dpmodels.statistics\n"
+    },
     "The floor knows nothing above it": {"noise/planted.py": "import dpmodels.released\n"},
     "Tables and pictures know no model": {"plots/planted.py": "import dpmodels.released\n"},
     "No room goes back through the front door": {"inference/planted.py": "import dpmodels as dp\n"},

@@ -179,7 +179,7 @@ def test_what_the_answers_do_not_tell_is_said():
         ("drug ~ often", {}, FormulaError, "towards 0"),
         ("I((often != 'never') * (drug == 'yes')) ~ age", {}, FormulaError, "by itself"),
         ("drug ~ age", {"strata": {"region": {"n": 1, "s": 1}}}, FormulaError, "strata='region'"),
-        ("((drug == 'yes') >= 0) ~ age", {}, FormulaError, "same for all"),
+        ("(I(1 * (drug == 'yes')) >= 0) ~ age", {}, FormulaError, "same for all"),
         ("I(1 * (drug == 'yes')) ~ age", {}, FormulaError, "two levels"),
         ("~ drug + income", {}, FormulaError, "income"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpmodels.noise import seeded
-from dpmodels.noise.response import coins, rational, responses, throws, truthful
+from dpmodels.noise.response import coins, lying, rational, responses, throws, truthful
 
 SIXTHS = (Fraction(1, 6), Fraction(1, 2), Fraction(1, 3))
 
@@ -38,6 +38,9 @@ def test_the_enclosure_holds_the_probability_and_closes_in(eps, levels):
         for bits in (64, 128, 400):
             low, high = truthful(Fraction(eps), levels, bits)
             assert low <= exact * 2**bits <= high
+            assert high - low <= 2
+            low, high = lying(Fraction(eps), bits)
+            assert low <= 2**bits / (odds + 1) <= high
             assert high - low <= 2
 
 

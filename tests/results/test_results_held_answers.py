@@ -21,6 +21,12 @@ def channel(**changed):
     return (replace(first, **changed), *others)
 
 
+def stored(fit, path):
+    """Write and read a result."""
+    fit.save(path)
+    return dp.load(path)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -32,15 +38,14 @@ def channel(**changed):
         ({"values": -TABLE.release.values}, "sums of weights"),
         ({"shares": (1.0,)}, "one a stratum"),
         ({"incomplete": -1}, "number of respondents"),
-        ({"channels": TABLE.release.channels[:1]}, "shape|one a question"),
+        ({"channels": TABLE.release.channels[:1]}, r"shape|one a question"),
         ({"values": np.zeros((1, 6))}, "shape"),
     ],
 )
 def test_a_table_of_no_answers_is_refused(changes, said, tmp_path):
     path = tmp_path / "fit.nc"
     with pytest.raises(FrameError, match=said):
-        replace(TABLE, release=replace(TABLE.release, **changes)).save(path)
-        dp.load(path)
+        stored(replace(TABLE, release=replace(TABLE.release, **changes)), path)
 
 
 @pytest.mark.parametrize(
@@ -49,5 +54,4 @@ def test_a_table_of_no_answers_is_refused(changes, said, tmp_path):
 def test_a_fit_of_another_formula_is_refused(changes, tmp_path):
     path = tmp_path / "fit.nc"
     with pytest.raises(FrameError, match="not that of the formula"):
-        replace(FIT, call=replace(FIT.call, **changes)).save(path)
-        dp.load(path)
+        stored(replace(FIT, call=replace(FIT.call, **changes)), path)

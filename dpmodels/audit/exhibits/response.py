@@ -57,7 +57,7 @@ _TWICE = Exhibit(
     fault="the whole eps for each of two questions",
     source="a slip with several randomised questions",
     recipe=Batched(partial(_answered, lie=lie_of(EPS))),
-    pair=Pair(np.array([1.0, 1.0]), np.array([0.0, 0.0]), name="one respondent's two answers"),
+    pair=Pair(np.array([[1.0, 1.0]]), np.array([[0.0, 0.0]]), name="one respondent's two answers"),
     loss=2 * EPS,
     eps=EPS,
 )
