@@ -124,7 +124,7 @@ class ReadAnswers:
     @cached_property
     def likeliest(self) -> Floats:
         """The likeliest shares of truths, not negative."""
-        return likeliest(self.answers, self.given)
+        return likeliest(self.answers, self.release.channels)
 
     def shares(self, of: Floats, within: Floats) -> Shares:
         """Return shares of sets of truths within others, each of shape (shares, truths).
@@ -140,7 +140,7 @@ class ReadAnswers:
             away = (of - values[:, None] * within) / whole[:, None]
             plain = np.where(
                 (values > 0) & (values < 1),
-                values * (1 - values) / (whole * self.complete / self.effect),
+                values * (1 - values) / (whole * self.complete),
                 np.nan,
             )
         lines = away @ self.turned

@@ -75,7 +75,8 @@ def dp_survey(
         Public bounds and levels of the other variables; of randomised ones the
         device knows the levels.
     weights : str, optional
-        A number of the codebook: the weight of each respondent.
+        A number of the codebook: the weight of each respondent. Who has none
+        above 0 is left out.
     strata : str or mapping, optional
         A category of the codebook within which respondents were drawn. With the
         population's shares or sizes, ``{"region": {"n": 0.4, "s": 0.6}}``,

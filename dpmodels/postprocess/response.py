@@ -63,25 +63,47 @@ def _inverse(channel: Channel) -> Floats:
     return np.asarray((np.eye(len(spoken)) - spoken[:, None]) / channel.truth)
 
 
-def likeliest(answers: Floats, given: Floats) -> Floats:
+def likeliest(answers: Floats, channels: Sequence[Channel]) -> Floats:
     """Return the shares of truths under which shares of answers are likeliest, shape (truths,).
 
-    Not negative, with the sum 1; nan of no answers. `given` is the matrix of answers given truths.
-    They are ``inverse @ answers`` where that is not negative. Steps of expectation and
-    maximisation, which never make the answers less likely [1]_.
+    Not negative, with the sum 1; nan of no answers. They are ``inverse @ answers`` where that is
+    not negative. Steps of expectation and maximisation, which never make the answers less likely
+    [1]_.
 
     .. [1] Dempster, A., Laird, N. and Rubin, D. (1977). "Maximum likelihood from incomplete data
        via the EM algorithm." JRSS B 39(1), 1-38.
     """
+    sizes = [len(own.law) for own in channels]
+    seen = answers.reshape(sizes)
     if not answers.sum() > 0:
-        return np.full(given.shape[1], np.nan)
-    shares = np.full(given.shape[1], 1 / given.shape[1])
+        return np.full(answers.size, np.nan)
+    shares = np.full(sizes, 1 / answers.size)
     for _ in range(STEPS):
-        expected = given @ shares
-        step = shares * (
-            given.T @ np.divide(answers, expected, where=expected > 0, out=0 * answers)
-        )
+        expected = _answered(shares, channels)
+        ratio = np.divide(seen, expected, where=expected > 0, out=np.zeros(sizes))
+        step = shares * _asked(ratio, channels)
         if np.abs(step - shares).max() < NEAR:
-            return np.asarray(step / step.sum())
+            break
         shares = step
-    return np.asarray(shares / shares.sum())
+    return np.asarray(step / step.sum()).ravel()
+
+
+def _spoken(channel: Channel, axis: int, axes: int) -> Floats:
+    """Return what is said whatever the truth, along one axis of several."""
+    return (1 - channel.truth) * np.array(channel.law).reshape([-1] + [1] * (axes - axis - 1))
+
+
+def _answered(table: Floats, channels: Sequence[Channel]) -> Floats:
+    """Multiply by the matrix, one axis after the other."""
+    for axis, own in enumerate(channels):
+        spoken = _spoken(own, axis, len(channels))
+        table = own.truth * table + spoken * table.sum(axis, keepdims=True)
+    return table
+
+
+def _asked(table: Floats, channels: Sequence[Channel]) -> Floats:
+    """Multiply by the transpose of the matrix, one axis after the other."""
+    for axis, own in enumerate(channels):
+        spoken = _spoken(own, axis, len(channels))
+        table = own.truth * table + (spoken * table).sum(axis, keepdims=True)
+    return table

@@ -164,11 +164,12 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
             "Estimates are unbiased, and may lie outside 0 and 100% for their noise: likeliest "
             "has the shares under which the answers are likeliest, which do not."
         )
+    whose = "rows" if fit.rowwise else "respondents"
     ends = "Wilson's, turned by the device" if _wilson(fit) else "estimate ± 1.96 std err"
     notes.append(
         "coins: the part of the variance that randomising adds; deff: how many times the "
-        "variance of a simple random sample of truths. Intervals of 95%: noise int. is of "
-        f"these respondents' truths, conf. int. of the population, {ends}; cut to 0 and 100%."
+        "variance of a simple random sample of truths. Intervals of 95%: noise int. is of the "
+        f"truth of these {whose}, conf. int. of the population, {ends}; cut to 0 and 100%."
     )
     return tuple(notes)
 

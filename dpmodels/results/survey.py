@@ -107,12 +107,8 @@ class SurveyResult(Result):
     def counts(self) -> xr.DataArray:
         """Estimated numbers of respondents: whole, not negative, adding up."""
         read = self._read
-        truths = read.turned @ read.answers * self._total
-        return self._labelled(whole(truths, self._total)[: self._facts.cells], "count")
-
-    @property
-    def _total(self) -> float:
-        return self._read.complete / self._read.effect if self.rowwise else self._read.complete
+        truths = read.turned @ read.answers * read.complete
+        return self._labelled(whole(truths, read.complete)[: self._facts.cells], "count")
 
     @property
     def ncomplete(self) -> float:
@@ -122,7 +118,9 @@ class SurveyResult(Result):
     @property
     def nincomplete(self) -> float:
         """Number of respondents, or rows, with an answer missing."""
-        return self._total - self.ncomplete if self.rowwise else float(self.release.incomplete)
+        if self.rowwise:
+            return self._read.complete - self.ncomplete
+        return float(self.release.incomplete)
 
     @property
     def eps(self) -> float:
@@ -199,7 +197,9 @@ class SurveyResult(Result):
         within: Floats | None = None,
     ) -> pd.DataFrame:
         """Return shares of sets of cells among all, or within others, with their errors."""
-        own, answers = self._shares(of, within), self._read.answers[: of.shape[1]]
+        cells = within is None and kept == self._facts.factors
+        own = self._cells if cells else self._shares(of, within)
+        answers = self._read.answers[: of.shape[1]]
         base = np.ones_like(of) if within is None else within
         with np.errstate(invalid="ignore", divide="ignore"):
             answered = (of @ answers) / (base @ answers)
@@ -240,9 +240,13 @@ class SurveyResult(Result):
         NotAvailable
             Of one question.
         """
-        facts, read = self._facts, self._read
-        if len(facts.shape) < 2:
+        if len(self._facts.shape) < 2:
             raise NotAvailable("independence is about two questions or more; the table has one")
+        return self._independence
+
+    @cached_property
+    def _independence(self) -> AnswersTest:
+        facts, read = self._facts, self._read
         if self.rowwise or not read.simple:
             channels = self.release.channels
             truths = [read.likeliest] if self.rowwise else self._likely

@@ -30,15 +30,22 @@ def test_eps_and_truth_are_each_others_inverse():
 
 def test_the_likeliest_shares_are_the_estimates_where_those_are_shares():
     shares = np.array([0.2, 0.5, 0.3])
-    found = likeliest(matrix([FORCED]) @ shares, matrix([FORCED]))
+    found = likeliest(matrix([FORCED]) @ shares, [FORCED])
     np.testing.assert_allclose(found, shares, atol=1e-7)
+
+
+def test_the_likeliest_shares_of_several_questions_are_those_of_their_product():
+    shares = np.array([0.05, 0.2, 0.15, 0.1, 0.3, 0.2])
+    for channels in ([FORCED, WARNER], [WARNER, FORCED], [exact(2), FORCED]):
+        found = likeliest(matrix(channels) @ shares, channels)
+        np.testing.assert_allclose(found, shares, atol=1e-6)
 
 
 def test_the_likeliest_shares_elsewhere_are_on_the_edge_and_likelier_than_any():
     given = matrix([FORCED])
     answers = np.array([0.55, 0.04, 0.41])
     assert (np.linalg.solve(given, answers) < 0).any()
-    found = likeliest(answers, given)
+    found = likeliest(answers, [FORCED])
     assert found.sum() == pytest.approx(1.0)
     assert found[1] == pytest.approx(0.0, abs=1e-6)
     grid = [np.array([a, b, 100 - a - b]) / 100 for a in range(101) for b in range(101 - a)]
