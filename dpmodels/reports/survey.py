@@ -220,9 +220,10 @@ def fit_report(fit: SurveyFitResult) -> Report:
     )
     notes = (
         *more(SHOWN, len(call.names), "coefficients", "params and tidy()"),
-        "std err: sampling and randomising, robust (sandwich); noise: what randomising adds, "
-        "about the coefficients that the truth of these respondents would give. The likelihood "
-        "is that of the answers.",
+        "std err: sampling and randomising, robust (sandwich). noise: what randomising adds, about "
+        "the coefficients that the truth of these respondents would give, if the model holds: if "
+        "not, a fit of answers weighs respondents otherwise than one of truths. The likelihood is "
+        "that of the answers.",
     )
     if not fit.identified:
         notes = (

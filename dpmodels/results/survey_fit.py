@@ -31,8 +31,10 @@ class SurveyFitResult(Result):
     -----
     Coefficients are those under which the answers are likeliest; errors are
     robust (sandwich), within strata where there are some. :meth:`noise_int` is
-    about what the same regression of these respondents' truths would give,
-    :meth:`conf_int` about the population's. nan where not identified.
+    about what the same regression of these respondents' truths would give, where
+    the model holds: where it does not, the likeliest coefficients of answers
+    weigh respondents otherwise than those of truths. :meth:`conf_int` is about
+    the population's. nan where not identified.
     """
 
     call: CoefficientsCall
