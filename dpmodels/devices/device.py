@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.answers import Channel
 from dpmodels.levels import Level
 from dpmodels.noise import source
 from dpmodels.noise.response import rational, responses, truthful
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
+from dpmodels.released.answers import Channel
 from dpmodels.report import Report, Row, Section, Summary, signif
 from dpmodels.typing import Integers
 

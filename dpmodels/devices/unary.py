@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.answers import Channel
 from dpmodels.devices.device import Device, places_of
 from dpmodels.devices.randomized_response import checked_eps, checked_levels
 from dpmodels.levels import Level
 from dpmodels.noise import source
 from dpmodels.noise.response import coins, lying, rational
+from dpmodels.released.answers import Channel
 
 HALF = Fraction(1, 2)
 

@@ -24,10 +24,10 @@ from functools import cached_property, reduce
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from dpmodels.answers import AnswersRelease, Channel
 from dpmodels.inference.independence import degrees
 from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.response import inverse, likeliest, matrix
+from dpmodels.released.answers import AnswersRelease, Channel
 from dpmodels.typing import Floats
 
 

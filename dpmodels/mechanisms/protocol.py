@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from dpmodels.answers import AnswersRelease
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.levels import PrivateLevels
@@ -29,6 +28,7 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
+from dpmodels.released.answers import AnswersRelease
 from dpmodels.statistics import Statistic
 
 # Of parts of the moments that are not released with noise of their own.

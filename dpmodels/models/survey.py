@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dpmodels.answers import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
@@ -23,6 +22,7 @@ from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.released import Card
+from dpmodels.released.answers import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult

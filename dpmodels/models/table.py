@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dpmodels.answers import AnswersRelease
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
@@ -15,6 +14,7 @@ from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
+from dpmodels.released.answers import AnswersRelease
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import TableResult

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from dpmodels.answers import AnswersRelease
 from dpmodels.released import (
     AnyRelease,
     BoughtCurvature,
@@ -32,6 +31,7 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
+from dpmodels.released.answers import AnswersRelease
 
 
 def in_persons(release: AnyRelease, places: int) -> AnyRelease:

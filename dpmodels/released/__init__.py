@@ -1,5 +1,8 @@
 """What has crossed: a released value, the law of its noise, and what it cost."""
 
+from dpmodels.released.answers import AnswersFitRelease as AnswersFitRelease
+from dpmodels.released.answers import AnswersRelease as AnswersRelease
+from dpmodels.released.answers import Channel as Channel
 from dpmodels.released.coefficients import BoughtCurvature as BoughtCurvature
 from dpmodels.released.coefficients import CoefficientsRelease as CoefficientsRelease
 from dpmodels.released.counts import CellsRelease as CellsRelease

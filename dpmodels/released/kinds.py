@@ -1,5 +1,6 @@
 """What may have been released."""
 
+from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
 from dpmodels.released.coefficients import CoefficientsRelease
 from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
@@ -15,4 +16,6 @@ AnyRelease = (
     | QuantilesRelease
     | CellsRelease
     | LevelsRelease
+    | AnswersRelease
+    | AnswersFitRelease
 )

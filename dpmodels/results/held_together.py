@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpmodels.answers import AnswersRelease
 from dpmodels.errors import FrameError
 from dpmodels.outside import LONGEST
 from dpmodels.released import (
@@ -20,6 +19,7 @@ from dpmodels.released import (
     QuantilesRelease,
     SubspaceRelease,
 )
+from dpmodels.released.answers import AnswersRelease
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall
 
 

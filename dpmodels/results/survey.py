@@ -13,7 +13,6 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.answers import AnswersRelease
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.response import (
@@ -28,6 +27,7 @@ from dpmodels.inference.response import (
     wald,
 )
 from dpmodels.postprocess.totals import whole
+from dpmodels.released.answers import AnswersRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.legend import labelled

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dpmodels.answers import Channel, exact
 from dpmodels.codebook import Codebook
 from dpmodels.devices.device import Device
 from dpmodels.devices.unary import Bit
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category
+from dpmodels.released.answers import Channel, exact
 from dpmodels.variables import Categorical
 
 Devices = Mapping[str, Device | Bit]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpmodels.answers import AnswersRelease, Channel, exact
 from dpmodels.inference.response import (
     ReadAnswers,
     fit_of_answers,
@@ -19,6 +18,7 @@ from dpmodels.inference.response import (
 from dpmodels.models.survey import CARD
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
 from dpmodels.privacy import PureDP, adjacency
+from dpmodels.released.answers import AnswersRelease, Channel, exact
 
 WARNER = Channel(truth_of(1.0, 2), (0.5, 0.5), 1.0, "Warner")
 FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")

@@ -12,8 +12,8 @@ from dpmodels.mechanisms.counts.tree import Tree as Tree
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
-from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
+from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 
 COUNTS: dict[str, type[CountMechanism]] = {
     "geometric": Geometric,

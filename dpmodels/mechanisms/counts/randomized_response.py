@@ -33,7 +33,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpmodels.answers import AnswersRelease, Channel
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.count_plan import CountFacts
@@ -43,6 +42,7 @@ from dpmodels.noise.response import responses, truthful
 from dpmodels.postprocess.response import truth_of
 from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
 from dpmodels.released import Card
+from dpmodels.released.answers import AnswersRelease, Channel
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 

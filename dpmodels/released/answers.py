@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from dpmodels.outside import Amount, Bounded, Quantity
-from dpmodels.released import Released
+from dpmodels.released.terms import Released
 
 
 @dataclass(frozen=True)
