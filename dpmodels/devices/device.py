@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dpmodels.errors import ArgumentError
 from dpmodels.levels import Level
 from dpmodels.noise import source
 from dpmodels.noise.response import rational, responses, truthful
@@ -95,6 +96,11 @@ class Device:
         level, Series or ndarray
             An answer for each, of the same kind; a Series for a Series.
 
+        Raises
+        ------
+        ArgumentError
+            For a table: each question has a device of its own.
+
         Notes
         -----
         Whoever asks for the same truth twice pays twice: keep the first answer.
@@ -155,7 +161,15 @@ class Device:
 
 
 def places_of(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Integers, pd.Index | None]:
-    """Return the places of values among levels, -1 of what is none, and their index."""
+    """Return the places of values among levels, -1 of what is none, and their index.
+
+    ArgumentError for a table, which is no sequence of values.
+    """
+    if isinstance(values, pd.DataFrame | Mapping) or not isinstance(values, Iterable):
+        raise ArgumentError(
+            f"values of type {type(values).__name__}: expected one column of true values, such as "
+            "rows['drug']"
+        )
     places = {level: place for place, level in enumerate(levels)}
     found = np.array([_place(places, one) for one in values], dtype=np.int64)
     return found, values.index if isinstance(values, pd.Series) else None

@@ -37,7 +37,8 @@ class Shares:
 
     `variance` is that for the population, `noise` what coins have in it, `plain` what a simple
     random sample of as many would have without coins; nan where the share is not within (0, 1).
-    `lines` are the linearised shares, shape (shares, answers).
+    `lines` are the linearised shares, shape (shares, answers); `answers` are the shares that
+    answers have, and `rows` how many respondents they are shares of.
     """
 
     values: Floats
@@ -45,6 +46,8 @@ class Shares:
     noise: Floats
     plain: Floats
     lines: Floats
+    answers: Floats
+    rows: Floats
 
     @property
     def design_effect(self) -> Floats:
@@ -64,6 +67,13 @@ class Shares:
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return normal intervals for the shares of the population, cut to [0, 1]."""
         return _cut(self.values, float(ndtri((1 + level) / 2)) * np.sqrt(self.variance))
+
+    def score_interval(self, level: float, truth: float) -> tuple[Floats, Floats]:
+        """Return Wilson's for answers, turned by a device that asks for the truth so often."""
+        ends = score_interval(self.answers, truth**2 * self.variance, self.rows, level)
+        moved = ((end - self.answers) / truth + self.values for end in ends)
+        low, high = (np.clip(end, 0.0, 1.0) for end in moved)
+        return low, high
 
 
 def _cut(middle: Floats, half: Floats) -> tuple[Floats, Floats]:
@@ -146,7 +156,10 @@ class ReadAnswers:
         lines = away @ self.turned
         noise = self._coins(lines, away)
         sampled = np.maximum(self._variances(lines) - noise, 0.0)
-        return Shares(values, noise + self.effect * sampled, noise, plain, lines)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            answers = (of @ self.answers) / (within @ self.answers)
+        rows = within @ self.release.values.sum(axis=0)
+        return Shares(values, noise + self.effect * sampled, noise, plain, lines, answers, rows)
 
     def covariance(self, lines: Floats) -> Floats:
         """Return the covariance of linearised shares for the population."""
@@ -183,7 +196,7 @@ class ReadAnswers:
 
 
 def score_interval(
-    answers: Floats, variance: Floats, rows: int, level: float
+    answers: Floats, variance: Floats, rows: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Return Wilson's interval for shares of answers, of as many as have their variance [2]_.
 
@@ -192,7 +205,7 @@ def score_interval(
     z2 = float(ndtri((1 + level) / 2)) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         size = answers * (1 - answers) / variance
-    size = np.where(np.isfinite(size) & (size > 0), size, max(rows, 1))
+    size = np.where(np.isfinite(size) & (size > 0), size, np.maximum(rows, 1))
     middle = (answers + z2 / (2 * size)) / (1 + z2 / size)
     half = np.sqrt(z2 * answers * (1 - answers) / size + (z2 / (2 * size)) ** 2)
     half /= 1 + z2 / size

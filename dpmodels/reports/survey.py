@@ -165,17 +165,13 @@ def _notes(fit: SurveyResult) -> tuple[str, ...]:
             "has the shares under which the answers are likeliest, which do not."
         )
     whose = "rows" if fit.rowwise else "respondents"
-    ends = "Wilson's, turned by the device" if _wilson(fit) else "estimate ± 1.96 std err"
+    ends = "estimate ± 1.96 std err" if fit.rowwise else "by Wilson for one randomised question"
     notes.append(
         "coins: the part of the variance that randomising adds; deff: how many times the "
         "variance of a simple random sample of truths. Intervals of 95%: noise int. is of the "
         f"truth of these {whose}, conf. int. of the population, {ends}; cut to 0 and 100%."
     )
     return tuple(notes)
-
-
-def _wilson(fit: SurveyResult) -> bool:
-    return not fit.rowwise and len(fit.release.channels) == 1
 
 
 def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:

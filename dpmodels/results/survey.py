@@ -23,7 +23,6 @@ from dpmodels.inference.response import (
     independence_of_answers,
     independence_of_shares,
     kept_information,
-    score_interval,
     wald,
 )
 from dpmodels.postprocess.totals import whole
@@ -49,9 +48,10 @@ class SurveyResult(Result):
     `estimate` is unbiased and may lie outside 0 and 1 where noise is large; `likeliest` does not.
     Errors are those of a survey: respondents are drawn with their weights within their strata.
     :meth:`noise_int` is of the shares that these respondents' truths have, :meth:`conf_int` of the
-    population's; both are of shares among complete answers, cut to 0 and 1. Of one question they
-    are Wilson's intervals for the answers, turned by the device; of several, and of rows that were
-    randomised whole, estimate ± 1.96 standard errors.
+    population's; both are of shares among complete answers, cut to 0 and 1. The population's of one
+    question are Wilson's intervals for the answers, turned by the device, also within levels that
+    came as they were; of several, and of rows that were randomised whole, estimate ± 1.96 standard
+    errors. Noise intervals are normal ones.
     """
 
     call: DescribedCall
@@ -149,14 +149,16 @@ class SurveyResult(Result):
         if len(kept) == len(self._facts.factors):
             raise ArgumentError("within=: all questions are named; leave one out, to be shared")
         base = self._summed(kept)
-        return self._table(np.eye(len(base.T)), self._facts.index, within=base.T @ base)
+        own = self._shares(np.eye(len(base.T)), base.T @ base)
+        free = tuple(name for name in self._facts.factors if name not in kept)
+        return self._table(own, self._facts.index, free, kept)
 
     def margin(self, factors: str | Iterable[str]) -> pd.DataFrame:
         """Return the shares of some questions alone, as :meth:`tidy`; arguments of `within`."""
         kept = self._known(factors)
         every = zip(self._facts.factors, self._facts.levels, strict=True)
         facts = TableCall(kept, tuple(levels for name, levels in every if name in kept))
-        return self._table(self._summed(kept), facts.index, kept)
+        return self._table(self._shares(self._summed(kept)), facts.index, kept)
 
     def _known(self, factors: str | Iterable[str]) -> tuple[str, ...]:
         named = (factors,) if isinstance(factors, str) else tuple(factors)
@@ -177,35 +179,24 @@ class SurveyResult(Result):
         ]
         return reduce(lambda left, right: np.asarray(np.kron(left, right)), each)
 
-    def _interval(self, own: Shares, level: float, kept: tuple[str, ...]) -> tuple[Floats, Floats]:
-        """Return intervals of shares among all, by Wilson where they are of one question."""
+    def _interval(
+        self, own: Shares, level: float, kept: tuple[str, ...], given: tuple[str, ...] = ()
+    ) -> tuple[Floats, Floats]:
+        """Return intervals: by Wilson of one question, among all or given what came as it was."""
         if self.rowwise or len(kept) != 1:
             return own.interval(level)
-        channel = self.release.channels[self._facts.factors.index(kept[0])]
-        spoken = (1 - channel.truth) * np.array(channel.law)
-        answers = spoken + channel.truth * own.values
-        rows = self._read.complete
-        ends = score_interval(answers, channel.truth**2 * own.variance, rows, level)
-        low, high = (np.clip((end - spoken) / channel.truth, 0.0, 1.0) for end in ends)
-        return low, high
+        channels = dict(zip(self._facts.factors, self.release.channels, strict=True))
+        if any(channels[name].how for name in given):
+            return own.interval(level)
+        return own.score_interval(level, channels[kept[0]].truth)
 
     def _table(
-        self,
-        of: Floats,
-        index: pd.Index,
-        kept: tuple[str, ...] = (),
-        within: Floats | None = None,
+        self, own: Shares, index: pd.Index, kept: tuple[str, ...], given: tuple[str, ...] = ()
     ) -> pd.DataFrame:
-        """Return shares of sets of cells among all, or within others, with their errors."""
-        cells = within is None and kept == self._facts.factors
-        own = self._cells if cells else self._shares(of, within)
-        answers = self._read.answers[: of.shape[1]]
-        base = np.ones_like(of) if within is None else within
-        with np.errstate(invalid="ignore", divide="ignore"):
-            answered = (of @ answers) / (base @ answers)
-        noise, ends = own.noise_interval(0.95), self._interval(own, 0.95, kept)
+        """Lay out shares with their errors."""
+        noise, ends = own.noise_interval(0.95), self._interval(own, 0.95, kept, given)
         values = {
-            "answers": answered,
+            "answers": own.answers,
             "estimate": own.values,
             "std_error": np.sqrt(own.variance),
             "noise_sd": np.sqrt(own.noise),
@@ -295,7 +286,7 @@ class SurveyResult(Result):
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: answers, estimates, errors, 95 % intervals, design effects."""
         facts = self._facts
-        table = self._table(np.eye(facts.cells), facts.index, facts.factors)
+        table = self._table(self._cells, facts.index, facts.factors)
         likeliest = self.likeliest.to_numpy().ravel()
         table.insert(list(table).index("estimate"), "likeliest", likeliest)
         return labelled(table, self.call.codebook, label=[facts.variable] * len(table))

@@ -10,6 +10,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.audit.pair import Pair
+from dpmodels.errors import ArgumentError
 
 mpl.use("Agg")
 YES_NO = ["no", "yes"]
@@ -85,6 +86,13 @@ def test_answers_come_back_as_what_was_given():
     assert device.randomize(("no", "yes", "no")).shape == (3,)
     truth = dp.randomized_response([False, True], lie=0.25)
     assert truth.randomize(True) in (False, True)
+
+
+def test_a_table_is_no_column_of_truths():
+    device = DEVICES["Warner"][0]
+    for table in (pd.DataFrame({"drug": ["no"]}), {"drug": ["no"]}):
+        with pytest.raises(ArgumentError, match="one column"):
+            device.randomize(table)
 
 
 def test_no_answer_comes_twice():

@@ -143,10 +143,10 @@ def test_no_answers_give_no_shares():
 
 
 def test_the_score_interval_is_wilsons():
-    low, high = score_interval(np.array([0.2]), np.array([0.2 * 0.8 / 50]), 50, 0.95)
+    low, high = score_interval(np.array([0.2]), np.array([0.2 * 0.8 / 50]), np.array([50.0]), 0.95)
     expected = stats.binomtest(10, 50).proportion_ci(0.95, method="wilson")
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
-    low, high = score_interval(np.array([0.0]), np.array([0.0]), 50, 0.95)
+    low, high = score_interval(np.array([0.0]), np.array([0.0]), np.array([50.0]), 0.95)
     expected = stats.binomtest(0, 50).proportion_ci(0.95, method="wilson")
     assert (low[0], high[0]) == pytest.approx((0.0, expected.high), abs=1e-12)
 

@@ -58,8 +58,14 @@ def test_exact_columns_stay_as_they_are():
         fit.estimate.sum("drug"), pd.Series(SEX).value_counts(normalize=True).loc[["F", "M"]]
     )
     alone = asked("~ drug", ANSWERS[ANSWERS.sex == "M"]).estimate
-    within = fit.within("sex").set_index(["drug", "sex"]).estimate
-    assert within["yes", "M"] == pytest.approx(alone.sel(drug="yes").item())
+    within = fit.within("sex").set_index(["drug", "sex"])
+    assert within.estimate["yes", "M"] == pytest.approx(alone.sel(drug="yes").item())
+    ends = asked("~ drug", ANSWERS[ANSWERS.sex == "M"]).conf_int().loc["yes"]
+    np.testing.assert_allclose(within.loc[("yes", "M"), ["conf_low", "conf_high"]], ends, rtol=1e-3)
+    own = asked("~ often + drug").within("drug")
+    np.testing.assert_allclose(
+        own.conf_high, np.clip(own.estimate + 1.959964 * own.std_error, 0, 1), rtol=1e-5
+    )
     np.testing.assert_allclose(fit.margin("drug").estimate, asked("~ drug").estimate)
     assert fit.margin("sex").private_share.tolist() == pytest.approx([0.0, 0.0], abs=1e-9)
 
