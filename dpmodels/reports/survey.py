@@ -190,7 +190,8 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     if len(asked) > 1:
         parts = " + ".join(signif(own.eps, 3) for own in asked)
         told.append(f"The answers of one respondent add up: eps = {parts}.")
-    if isinstance(fit, SurveyFitResult) or len(asked) < len(channels):
+    drawn = release.weighted is not None or release.stratified is not None
+    if drawn or isinstance(fit, SurveyFitResult) or len(asked) < len(channels):
         told.append(
             "Variables that were not randomised came as they are; the guarantee does not cover "
             "them, and nothing was added to them."
