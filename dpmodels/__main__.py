@@ -11,6 +11,9 @@ import dpmodels as dp
 from dpmodels.drafting import EXAMPLE as CODEBOOK_EXAMPLE
 from dpmodels.drafting import WHAT, add_codebook, run_codebook
 from dpmodels.errors import ArgumentError, DPModelsError
+from dpmodels.evaluating import EXAMPLE as EVALUATE_EXAMPLE
+from dpmodels.evaluating import WHAT as EVALUATE
+from dpmodels.evaluating import add_evaluate, run_evaluate
 from dpmodels.outputs import add_outputs, require_outputs, write_outputs
 from dpmodels.writing import require_target
 
@@ -76,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "codebook": run_codebook,
         "ledger": _ledger,
         "audit": _audit,
+        "evaluate": run_evaluate,
         "site-key": _site_key,
         "site": _site,
         "combine": _combine,
@@ -96,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     _add_audit(commands.add_parser("audit", help=AUDIT, description=AUDIT))
+    add_evaluate(_command(commands, "evaluate", EVALUATE, EVALUATE_EXAMPLE))
     pca = _command(
         commands, "pca", "private principal components of a Parquet or CSV file", EXAMPLE
     )

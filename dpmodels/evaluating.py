@@ -1,0 +1,101 @@
+"""The command that compares algorithms on public tables, and writes the study as one page."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import zipfile
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.outputs import add_outputs, require_outputs, write_outputs
+from dpmodels.outside import read_bytes
+from dpmodels.writing import require_target
+
+WHAT = "compare algorithms for counts on public or simulated tables, before any budget is spent"
+
+EXAMPLE = """\
+example:
+  python -m dpmodels evaluate study.html
+  python -m dpmodels evaluate study.html --tables public.npz --algorithms geometric greedyh mwem \\
+      --scale 1e3 1e5 --domain 256 4096 --eps 0.1 --error ranges --repeats 20
+
+The page is one file, with pictures to choose cells in, and needs no network. Tables are public
+histograms, written by numpy.savez("public.npz", name=counts); by default simulated ones. Algorithms
+are mechanisms of dp_hist and published ones of dpmodels.evaluation.algorithms.
+"""
+
+# Mechanisms of dp_hist that are compared where nothing else is asked.
+_USUAL: Final = ("geometric",)
+_CELLS: Final = 1024
+_MOST_BYTES: Final = 2**30
+
+
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
+    """Add the words of the command; those that are not given are left to the verb."""
+    left = argparse.SUPPRESS
+    parser.add_argument("page", metavar="FILE", help="the page, as .html")
+    parser.add_argument("--tables", metavar="FILE", help="public histograms, as .npz")
+    parser.add_argument("--algorithms", nargs="+", metavar="NAME", help="by default all usual ones")
+    parser.add_argument("--scale", nargs="+", type=float, default=left, help="numbers of rows")
+    parser.add_argument("--domain", nargs="+", type=int, default=left, help="numbers of cells")
+    parser.add_argument("--eps", nargs="+", type=float, default=left, help="budgets (default: 0.1)")
+    parser.add_argument("--delta", type=float, default=0.0, help="for mechanisms of dp_hist alone")
+    parser.add_argument("--error", default=left, help="prefix (default), ranges, random, identity")
+    parser.add_argument("--repeats", type=int, default=left, help="in each cell (default: 20)")
+    parser.add_argument("--seed", type=int, default=left, help="of the simulation (default: 0)")
+    add_outputs(parser, "table")
+
+
+def run_evaluate(words: argparse.Namespace) -> int:
+    """Compare, print the table, write the page and return the exit status."""
+    from dpmodels.evaluation.shapes import standard
+    from dpmodels.evaluation.verb import evaluate
+
+    read = [] if words.tables is None else [words.tables]
+    require_outputs(words, *read)
+    require_target(words.page, overwrite=words.force, never=read)
+    tables = standard(_CELLS) if words.tables is None else _tables(words.tables)
+    axes = max((table.ndim for table in tables.values()), default=1)
+    names = ("scale", "domain", "eps", "error", "repeats", "seed")
+    given = {name: getattr(words, name) for name in names if hasattr(words, name)}
+    made = evaluate(_recipes(words.algorithms, axes, words.delta), tables, **given)
+    print(made.summary())
+    made.page(words.page, overwrite=words.force)
+    write_outputs(words, made.summary())
+    return 0
+
+
+def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]:
+    """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
+    from dpmodels.evaluation.algorithms import LINE, PLANE
+    from dpmodels.mechanisms import COUNTS, ORDERED
+    from dpmodels.models.hist import dp_hist
+
+    own = LINE if axes == 1 else PLANE
+    house = dict.fromkeys((*COUNTS, *ORDERED)) if axes == 1 else {}
+    chosen = [*(name for name in _USUAL if name in house), *own] if names is None else names
+    for name in chosen:
+        if name not in own and name not in house:
+            known = ", ".join((*house, *own))
+            raise ArgumentError(
+                f"--algorithms {name} is not known for tables of {axes} axes: write some of {known}"
+            )
+    asked = partial(dp_hist, "~ v", delta=delta)
+    return {name: own.get(name) or partial(asked, mechanism=name) for name in chosen}
+
+
+def _tables(path: str) -> Mapping[str, Any]:
+    """Read public histograms from a file of numpy arrays."""
+    import numpy as np
+
+    try:
+        with np.load(io.BytesIO(read_bytes(path, _MOST_BYTES)), allow_pickle=False) as held:
+            return {name: np.asarray(held[name]) for name in held.files}
+    except (FrameError, OSError, ValueError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise FrameError(
+            f"--tables {path!r} is no file of numpy arrays: write public histograms with "
+            "numpy.savez(path, name=counts)"
+        ) from None

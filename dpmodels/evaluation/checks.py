@@ -1,0 +1,154 @@
+"""Checks of algorithms: bias, consistency, and whether rows and budget can stand for each other.
+
+*Bias.* Signed errors e_1, ..., e_R of independent runs, vectors of one workload, have the squared
+bias ``|E e|²`` as the mean of ``<e_i, e_j>`` over pairs of different runs. If errors are symmetric
+about 0, as noise of the house is, their signs may be turned at will: the p-value is the share of
+turned samples with a mean as large, exact for the turns that are drawn.
+
+*Consistency.* As eps grows without end the error has to vanish. It is measured at 10³ and at 10⁶
+times eps: an error in proportion to 1/eps is then 1,000 times smaller, one that does not fall is
+that of a table the algorithm cannot give. It has to fall by five.
+
+*Exchangeability.* Where every row stands ten times and eps is a tenth, the scaled error of an
+algorithm that knows only signal and noise is the same. The two are run on the same tables, and the
+mean of the logarithm of their ratio has an interval, of each table and of all together. Rounding to
+whole numbers is not exchangeable, and shows in intervals close to 1; what is flagged lies beyond 10
+percent. What is not flagged is not proved: the interval says what could have been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dpmodels.errors import ArgumentError
+from dpmodels.evaluation.protocol import Cell, Task
+from dpmodels.evaluation.recipe import Recipe
+from dpmodels.evaluation.runs import asked, seed_of
+from dpmodels.options import options
+from dpmodels.typing import Floats
+
+TURNS: Final = 9_999
+LARGE: Final = 1_000.0
+FALL: Final = 5.0
+TIMES: Final = 10
+TOLERANCE: Final = 1.1
+# Runs of the check of consistency: what has to be told apart differs by orders of magnitude.
+FEW: Final = 3
+ALARM: Final = 0.01
+# Scaled errors below are rounding.
+_NOTHING: Final = 1e-9
+
+
+def bias(signed: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the squared bias as a share of the squared error, and the p-value of none.
+
+    Errors have the shape (runs, numbers). The share is an unbiased estimate, which may be negative;
+    both are nan of fewer than two runs, or of no numbers.
+    """
+    runs = len(signed)
+    products = signed @ signed.T
+    whole = float(np.trace(products)) / runs
+    if runs < 2 or signed.shape[1] == 0:
+        return math.nan, math.nan
+    if whole == 0:
+        return 0.0, 1.0
+    np.fill_diagonal(products, 0.0)
+    found = float(products.sum())
+    signs = rng.choice([-1.0, 1.0], size=(TURNS, runs))
+    turned = ((signs @ products) * signs).sum(axis=1)
+    # Sums in another order differ in their last digits.
+    larger = int((turned >= found - 1e-9 * abs(found)).sum())
+    return found / (runs * (runs - 1)) / whole, (1 + larger) / (1 + TURNS)
+
+
+def least_p(runs: int) -> float:
+    """Return the smallest p-value that so many runs can give: turning all signs changes nothing."""
+    return max(2.0 ** (1 - runs), 1 / (1 + TURNS))
+
+
+def checked(
+    task: Task, recipes: Sequence[Recipe], cells: Sequence[Cell], repeats: int, seed: int
+) -> pd.DataFrame:
+    """Try consistency and exchangeability at the smallest scale of every table.
+
+    One row a recipe and table, and of ratios one for all tables, named by an empty text: ratios of
+    errors with intervals, and True, False, or None where a recipe cannot be asked at such a budget.
+    """
+    # The last of a table and domain stays: of the smallest scale, the largest eps.
+    tried = {(one.table, one.domain): one for one in sorted(cells, key=lambda c: (-c.scale, c.eps))}
+    level = 1 - ALARM / max(len(recipes) * (len(tried) + 1), 1)
+    made = []
+    with options(codebook=None, adjacency=None, ledger=None):
+        for recipe in recipes:
+            logs = []
+            for cell in tried.values():
+                logs.append(_log_ratios(task, recipe, cell, repeats, seed))
+                where = {"algorithm": recipe.name, "table": cell.table, "domain": cell.size}
+                consistent = _consistent(task, recipe, cell, seed)
+                made.append(where | consistent | _interval(logs[-1], level))
+            where = {"algorithm": recipe.name, "table": "", "domain": ""}
+            blank = {"falls_to": math.nan, "consistent": None}
+            made.append(where | blank | _interval(np.concatenate(logs), level))
+    return pd.DataFrame(made)
+
+
+def _errors(
+    task: Task, recipe: Recipe, cell: Cell, drawn: Sequence[Any], seed: int
+) -> Floats | None:
+    """Return errors on tables that were drawn before; None where the recipe cannot be asked."""
+    try:
+        scores = [
+            asked(task, recipe, own, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))
+            for repeat, own in enumerate(drawn)
+        ]
+    except ArgumentError:
+        return None
+    return np.array([score.error for score in scores])
+
+
+def _drawn(task: Task, cell: Cell, many: int, seed: int) -> list[Any]:
+    return [
+        task.draw(cell, np.random.default_rng(seed_of(seed, "rows", cell, repeat)))
+        for repeat in range(many)
+    ]
+
+
+def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, Any]:
+    drawn = _drawn(task, cell, FEW, seed)
+    steps = [cell._replace(eps=cell.eps * more) for more in (LARGE, LARGE**2)]
+    near, far = (_errors(task, recipe, step, drawn, seed) for step in steps)
+    if near is None or far is None:
+        return {"falls_to": math.nan, "consistent": None}
+    first, last = float(near.mean()), float(far.mean())
+    left = last / first if first > 0 else 0.0
+    return {"falls_to": left, "consistent": last <= max(first / FALL, _NOTHING)}
+
+
+def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int) -> Floats:
+    """Return how errors change where rows are ten times as many, eps a tenth; none if not asked."""
+    drawn = _drawn(task, cell, repeats, seed)
+    more = [task.times(own, TIMES) for own in drawn]
+    one = _errors(task, recipe, cell, drawn, seed)
+    ten = _errors(task, recipe, cell._replace(eps=cell.eps / TIMES), more, seed)
+    if one is None or ten is None:
+        return np.empty(0)
+    return np.asarray(np.log(np.maximum(ten, _NOTHING**2) / np.maximum(one, _NOTHING**2)))
+
+
+def _interval(logs: Floats, level: float) -> dict[str, Any]:
+    """Return the ratio of errors with its interval, and whether that allows for about 1."""
+    if len(logs) < 2:
+        none = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan}
+        return none | {"exchangeable": None}
+    middle, se = float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    reach = float(stats.t.ppf((1 + level) / 2, len(logs) - 1)) * se
+    with np.errstate(over="ignore"):
+        ratio, low, high = np.exp([middle, middle - reach, middle + reach]).tolist()
+    beyond = low > TOLERANCE or high < 1 / TOLERANCE
+    return {"ratio": ratio, "ratio_low": low, "ratio_high": high, "exchangeable": not beyond}

@@ -1,0 +1,184 @@
+"""Tables of counts that keep the shape of a public one, and queries on their cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from dpmodels.arguments import word
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, said
+from dpmodels.evaluation.algorithms.identity import identity
+from dpmodels.evaluation.algorithms.uniform import uniform
+from dpmodels.evaluation.protocol import Cell, Score
+from dpmodels.evaluation.recipe import Recipe, recipes
+from dpmodels.evaluation.workload import WORKLOADS, Domain, margins
+from dpmodels.typing import Floats, Integers
+from dpmodels.variables import Categorical, Integer
+
+READ: Final = ("released", "counts")
+MOST_CELLS: Final = 2**24
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Histograms:
+    """Shapes by name, drawn anew at every scale and domain."""
+
+    shapes: Mapping[str, Floats]
+    scales: tuple[int, ...]
+    domains: tuple[object, ...]  # None: that of the table
+    error: str
+
+    @property
+    def about(self) -> str:
+        """What is asked, in words."""
+        return f"{WORKLOADS[self.error]((2, 2)).about}; error |Wx - y| / (queries x scale)"
+
+    @property
+    def baselines(self) -> tuple[Recipe, ...]:
+        """Noise on every cell, and the total spread evenly."""
+        return recipes({"identity": identity, "uniform": uniform})
+
+    def settings(self) -> list[Cell]:
+        """Return tables, scales and domains; refuse a domain that does not divide a table's."""
+        return [
+            Cell(name, scale, domain_of(name, self.shapes[name].shape, domain), math.nan)
+            for name, domain, scale in product(self.shapes, self.domains, self.scales)
+        ]
+
+    def draw(self, cell: Cell, rng: np.random.Generator) -> Integers:
+        """Draw rows independently by the table's shares of cells."""
+        shares = coarsened(self.shapes[cell.table], cell.domain).ravel()
+        drawn = rng.multinomial(cell.scale, shares / shares.sum())
+        return drawn.astype(np.int64).reshape(cell.domain)
+
+    def times(self, drawn: Integers, many: int) -> Integers:
+        """Return counts that are so many times as large."""
+        return drawn * many
+
+    def truth(self, drawn: Integers) -> Floats:
+        """Return the counts themselves."""
+        return drawn.astype(np.float64)
+
+    def score(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> Score:
+        """Measure the error of the workload's answers that follow from released cells."""
+        answer = self._asked(recipe, drawn, eps, seed)
+        if self.error == "marginals" and recipe.read is None and _has_margins(answer):
+            return _of_margins(answer, drawn)
+        cells = recipe.array(answer, READ)
+        if cells.size != drawn.size:
+            raise ArgumentError(
+                f"its answer has the shape {cells.shape}: expected a number for each of the cells "
+                f"of {drawn.shape}"
+            )
+        cells = cells.reshape(drawn.shape)
+        workload = WORKLOADS[self.error](drawn.shape)
+        scale = float(drawn.sum())
+        signed = workload.image(cells - drawn)
+        return Score(workload.error(signed, scale), signed / scale, cells)
+
+    def _asked(self, recipe: Recipe, drawn: Integers, eps: float, seed: int) -> Any:
+        if not recipe.is_verb:
+            return recipe.of_counts(drawn, eps, seed)
+        names = variables(drawn.ndim)
+        places = np.unravel_index(np.repeat(np.arange(drawn.size), drawn.ravel()), drawn.shape)
+        kind = Categorical if self.error == "marginals" else Integer
+        declared = {
+            name: Categorical(tuple(range(cells))) if kind is Categorical else Integer(0, cells - 1)
+            for name, cells in zip(names, drawn.shape, strict=True)
+        }
+        breaks = drawn.shape[0] if drawn.ndim == 1 else drawn.shape
+        rows = dict(zip(names, places, strict=True))
+        book = Codebook(declared)
+        return recipe.of_rows(rows, book, eps, seed, adjacency="add-remove", breaks=breaks)
+
+
+def variables(axes: int) -> list[str]:
+    """Return the names of the variables of rows: ``v`` of one axis, ``v1, v2, ...`` of more."""
+    return ["v"] if axes == 1 else [f"v{axis + 1}" for axis in range(axes)]
+
+
+def _has_margins(answer: Any) -> bool:
+    """Tell a result that gives margins by names of variables, and no table of all cells."""
+    return not hasattr(answer, READ[0]) and callable(getattr(answer, "table", None))
+
+
+def _of_margins(answer: Any, drawn: Integers) -> Score:
+    """Measure the margins that a result has by the names of variables."""
+    names, parts = variables(drawn.ndim), []
+    for axes in margins(drawn.ndim):
+        over = tuple(axis for axis in range(drawn.ndim) if axis not in axes)
+        own = answer.table(*(names[axis] for axis in axes)).released
+        parts.append(np.ravel(np.asarray(own, dtype=np.float64) - drawn.sum(axis=over)))
+    signed, scale = np.concatenate(parts), float(drawn.sum())
+    return Score(WORKLOADS["marginals"](drawn.shape).error(signed, scale), signed / scale)
+
+
+def histograms(
+    tables: object, scales: tuple[int, ...], domains: tuple[object, ...], error: object
+) -> Histograms:
+    """Return the task, or say what is wrong with a table."""
+    if not isinstance(tables, Mapping) or not tables:
+        raise ArgumentError(
+            f"tables={said(tables)}: expected names with public histograms, such as "
+            "dp.shapes.standard(4096), one or more"
+        )
+    shapes = {str(name): _shape(str(name), table) for name, table in tables.items()}
+    made = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
+    for cell in made.settings():
+        WORKLOADS[made.error](cell.domain)
+    return made
+
+
+def _shape(name: str, table: object) -> Floats:
+    """Return a public histogram as floats."""
+    try:
+        shape = np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        shape = np.empty(0)
+    fits = shape.ndim >= 1 and all(cells >= 2 for cells in shape.shape)
+    if not fits or not shape.size <= MOST_CELLS:
+        raise ArgumentError(
+            f"tables[{name!r}] has the shape {shape.shape}: expected counts by cell, two cells or "
+            f"more along each axis and {MOST_CELLS:,} at most"
+        )
+    if not np.isfinite(shape).all() or shape.min() < 0 or not 0 < shape.sum() < np.inf:
+        raise ArgumentError(
+            f"tables[{name!r}] is no histogram: expected counts or shares of a public or simulated "
+            "table that are finite, none negative and not all 0"
+        )
+    return shape
+
+
+def domain_of(name: str, own: Domain, domain: Any) -> Domain:
+    """Return the cells along each axis that a domain is of a table."""
+    if domain is None:
+        return own
+    wanted = domain if isinstance(domain, tuple) else (domain,) * len(own)
+    divides = len(wanted) == len(own) and all(
+        isinstance(into, int) and into >= 2 and cells % into == 0
+        for cells, into in zip(own, wanted, strict=True)
+    )
+    if not divides:
+        raise ArgumentError(
+            f"domain={domain}: cells of tables[{name!r}] are put together evenly; expected "
+            f"divisors of {' x '.join(map(str, own))}, 2 or more"
+        )
+    return wanted
+
+
+def coarsened(shape: Floats, domain: Domain) -> Floats:
+    """Put neighbouring cells together.
+
+    >>> coarsened(np.arange(6.0), (3,))
+    array([1., 5., 9.])
+    """
+    for axis, into in enumerate(domain):
+        parts = (*shape.shape[:axis], into, -1, *shape.shape[axis + 1 :])
+        shape = shape.reshape(parts).sum(axis=axis + 1)
+    return shape

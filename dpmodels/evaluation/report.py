@@ -1,0 +1,150 @@
+"""The printed report of a study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from typing import Any, Final
+
+from dpmodels.evaluation.checks import least_p
+from dpmodels.evaluation.study import Study
+from dpmodels.evaluation.workload import WORKLOADS
+from dpmodels.report import Fact, Report, Row, Section, count, interval, signif
+from dpmodels.results.base import report_of
+
+# Cells of which the errors of every algorithm are printed.
+_MOST_CELLS: Final = 24
+
+
+@report_of.register
+def study_report(made: Study) -> Report:
+    """Lay out a study as tables of strings."""
+    sections = (_overall(made), *_by_cell(made))
+    return Report(
+        title="Algorithms compared on public or simulated tables",
+        facts=_facts(made),
+        sections=sections,
+        notes=_notes(made),
+        stamp=made.stamp,
+    )
+
+
+def _facts(made: Study) -> tuple[Fact, ...]:
+    data = made.data
+    counted = made.asked.error in WORKLOADS
+    return (
+        ("Error", f"{made.asked.error}: {made.asked.about}"),
+        ("Tables", ", ".join(dict.fromkeys(data["table"].to_numpy()))),
+        ("Scales", ", ".join(count(one) for one in dict.fromkeys(data["scale"].to_numpy()))),
+        ("Domains", ", ".join(dict.fromkeys(data["domain"].to_numpy())) or "rows"),
+        ("eps", ", ".join(f"{one:g}" for one in dict.fromkeys(data["eps"].to_numpy()))),
+        ("Repeats", f"{made.asked.repeats} in each of {data.sizes['cell']} cells"),
+        ("Neighbours", "add or remove one row" if counted else "as each recipe says"),
+    )
+
+
+def _overall(made: Study) -> Section:
+    covers = made.asked.error == "coverage"
+    heads = ["regret", "worst", "competitive", "p95/mean"]
+    heads += ["coverage"] if covers else ["bias share", "biased in"]
+    heads += ["consistent", "same eps x scale"]
+    rows = [_row(line, covers=covers) for line in made.table.to_dict("records")]
+    marked = [
+        Row(row.label + (" *" if row.label in made.asked.baselines else ""), row.cells)
+        for row in rows
+    ]
+    return Section("Algorithm", tuple(heads), tuple(marked))
+
+
+def _row(line: dict[Hashable, Any], *, covers: bool) -> Row:
+    middle = (
+        (signif(line["coverage"], 3),)
+        if covers
+        else (_percent(line["bias"]), f"{line['biased']} of {line['cells']}")
+    )
+    cells = (
+        signif(line["regret"], 3),
+        signif(line["regret_worst"], 3),
+        f"{line['competitive']} of {line['cells']}",
+        f"{line['p95']:.2f}",
+        *middle,
+        _verdict(line["consistent"]),
+        interval(line["ratio_low"], line["ratio_high"])
+        + (" NO" if line["exchangeable"] is False else ""),
+    )
+    return Row(str(line["algorithm"]), cells)
+
+
+def _percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{max(share, 0.0):.0%}"
+
+
+def _verdict(found: bool | None) -> str:
+    return "-" if found is None else ("yes" if found else "NO")
+
+
+def _by_cell(made: Study) -> tuple[Section, ...]:
+    """Lay out mean errors, a row a cell, the competitive ones marked."""
+    lines = made.tidy()
+    cells = made.data.sizes["cell"]
+    if cells > _MOST_CELLS:
+        return ()
+    names = made.table["algorithm"].tolist()
+    by = {name: lines[lines["algorithm"] == name].to_dict("records") for name in names}
+    rows = tuple(
+        Row(label, tuple(_error(by[name][cell]) for name in names))
+        for cell, label in enumerate(_labels(made))
+    )
+    return (Section("Mean error in each cell", tuple(names), rows),)
+
+
+def _labels(made: Study) -> list[str]:
+    """Name cells by what differs between them."""
+    texts: dict[str, Callable[[Any], str]] = {
+        "table": str,
+        "domain": str,
+        "scale": lambda one: f"{one:,}",
+        "eps": lambda one: f"eps {one:g}",
+    }
+    told = {name: [text(one) for one in made.data[name].to_numpy()] for name, text in texts.items()}
+    shown = [own for name, own in told.items() if name == "table" or len(set(own)) > 1]
+    return [", ".join(filter(None, parts)) for parts in zip(*shown, strict=True)]
+
+
+def _error(line: dict[Hashable, Any]) -> str:
+    return signif(line["mean"], 2) + (" +" if line["competitive"] else "")
+
+
+def _notes(made: Study) -> tuple[str, ...]:
+    notes = [
+        "regret: mean error over the least of any algorithm in the cell, geometric mean over "
+        "cells; competitive: not above the best by a paired t-test at 5% over the number of the "
+        "others; "
+        "p95: 95th percentile over repeats.",
+    ]
+    if made.asked.error != "coverage":
+        few = least_p(made.asked.repeats) > 0.05 / made.data["bias_p"].size
+        notes.append(
+            "bias share: of the squared error, what would stay in the mean of many releases; "
+            "biased: told from 0 at 5% over the number of tests"
+            + (", for which the repeats are too few." if few else ".")
+        )
+    else:
+        notes.append(
+            "Errors are widths. An algorithm whose intervals hold less than 95% of the values is "
+            "competitive nowhere that this can be told."
+        )
+    notes += [
+        "consistent: the error vanishes as eps grows without end. same eps x scale: interval of "
+        "the ratio of errors where rows are ten times as many and eps is a tenth; NO: not "
+        "exchangeable, beyond 10% on a table or on all.",
+        "Rows were drawn by the shapes of public or simulated tables; nothing was charged. That a "
+        "recipe keeps its eps is not tried here: dp.audit does.",
+    ]
+    if made.data.sizes["cell"] > _MOST_CELLS:
+        notes.append("Errors by cell: tidy().")
+    else:
+        notes.append("+ competitive in the cell.")
+    if made.asked.baselines:
+        notes.append("* baseline. What does no better is of no use.")
+    return tuple(notes)

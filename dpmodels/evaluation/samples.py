@@ -1,0 +1,184 @@
+"""Rows drawn from public tables, and errors of moments, directions, coefficients, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.arguments import word
+from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, said
+from dpmodels.evaluation.protocol import Cell, Score
+from dpmodels.evaluation.recipe import Recipe, recipes
+from dpmodels.typing import Floats
+
+LEVEL: Final = 0.95
+Truth = Callable[[pd.DataFrame], Any]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Samples:
+    """Public rows by name, from which tables are drawn with replacement at every scale."""
+
+    frames: Mapping[str, pd.DataFrame]
+    scales: tuple[int, ...]
+    codebook: Codebook
+    exact: Truth
+    error: str
+
+    @property
+    def about(self) -> str:
+        """What is asked, in words."""
+        return MEASURES[self.error].about
+
+    @property
+    def baselines(self) -> tuple[Recipe, ...]:
+        """An answer that looks at no row, where there is one of the kind."""
+        return recipes(blind) if (blind := MEASURES[self.error].blind) else ()
+
+    def settings(self) -> list[Cell]:
+        """Return tables and scales."""
+        return [
+            Cell(name, scale, (), math.nan) for name, scale in product(self.frames, self.scales)
+        ]
+
+    def draw(self, cell: Cell, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw rows with replacement, which keeps their joint shape."""
+        own = self.frames[cell.table]
+        return own.iloc[rng.integers(0, len(own), size=cell.scale)].reset_index(drop=True)
+
+    def times(self, drawn: pd.DataFrame, many: int) -> pd.DataFrame:
+        """Return every row so many times."""
+        return drawn.iloc[np.tile(np.arange(len(drawn)), many)].reset_index(drop=True)
+
+    def truth(self, drawn: pd.DataFrame) -> Floats:
+        """Return the exact answer of the rows."""
+        return np.asarray(self.exact(drawn), dtype=np.float64)
+
+    def score(self, recipe: Recipe, drawn: pd.DataFrame, eps: float, seed: int) -> Score:
+        """Measure the error of an answer against the exact one of the same rows."""
+        measure, truth = MEASURES[self.error], self.truth(drawn)
+        if recipe.is_verb:
+            answer = recipe.of_rows(drawn, self.codebook, eps, seed)
+        else:
+            answer = recipe.of_counts(truth, eps, seed)
+        if self.error == "coverage" and hasattr(answer, "noise_int"):
+            answer = answer.noise_int(LEVEL)
+        return measure.score(recipe.array(answer, measure.read), truth)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How an answer is read, and how far it is from the truth."""
+
+    about: str
+    read: tuple[str, ...]
+    score: Callable[[Floats, Floats], Score]
+    blind: Mapping[str, Callable[..., Any]]
+
+
+def _alike(answer: Floats, truth: Floats) -> None:
+    if answer.shape != truth.shape:
+        raise ArgumentError(
+            f"its answer has the shape {answer.shape} and the truth {truth.shape}: make truth= of "
+            "the same numbers in the same order"
+        )
+
+
+def _frobenius(answer: Floats, truth: Floats) -> Score:
+    _alike(answer, truth)
+    signed = np.ravel(answer - truth)
+    return Score(float(np.linalg.norm(signed)), signed, answer)
+
+
+def _coefficients(answer: Floats, truth: Floats) -> Score:
+    _alike(answer, truth)
+    signed = np.ravel(answer - truth) / math.sqrt(truth.size)
+    return Score(float(np.linalg.norm(signed)), signed, answer)
+
+
+def _energy(answer: Floats, truth: Floats) -> Score:
+    """Measure directions, columns of `answer`, by the second moment `truth` of the same columns."""
+    if answer.ndim != 2 or truth.shape != (len(answer), len(answer)):
+        raise ArgumentError(
+            f"its answer has the shape {answer.shape} and the truth {truth.shape}: expected "
+            "loadings, variables by components, and truth= the covariance of the variables"
+        )
+    basis, _ = np.linalg.qr(answer)
+    best = np.linalg.eigvalsh(truth)[::-1][: basis.shape[1]].sum()
+    return Score(1 - float(np.trace(basis.T @ truth @ basis) / best), answer=answer)
+
+
+def _coverage(answer: Floats, truth: Floats) -> Score:
+    """Measure intervals, lines of `answer`, by their mean width and by what they hold."""
+    _alike(answer, np.stack([truth.ravel()] * 2, axis=1))
+    low, high = answer.T
+    held = float(((low <= truth.ravel()) & (truth.ravel() <= high)).mean())
+    return Score(float((high - low).mean()), answer=answer.mean(axis=1), coverage=held)
+
+
+def _zero(truth: Floats, eps: float) -> Floats:
+    return np.zeros_like(truth)
+
+
+def _random(truth: Floats, eps: float, rng: np.random.Generator) -> Floats:
+    return np.linalg.qr(rng.normal(size=(len(truth), 1)))[0]
+
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    "frobenius": Measure(
+        "error: Frobenius norm of a matrix less the exact one",
+        ("cov",),
+        _frobenius,
+        {"zero": _zero},
+    ),
+    "energy": Measure(
+        "error: 1 - energy that directions capture over the most so many can",
+        ("loadings",),
+        _energy,
+        {"random": _random},
+    ),
+    "coefficients": Measure(
+        "error: root mean square of coefficients less the non-private ones",
+        ("params",),
+        _coefficients,
+        {"zero": _zero},
+    ),
+    "coverage": Measure(
+        "error: mean width of 95% noise intervals, that have to hold the non-private values",
+        ("values",),
+        _coverage,
+        {},
+    ),
+}
+
+
+def samples(
+    tables: object, scales: tuple[int, ...], codebook: object, truth: object, error: object
+) -> Samples:
+    """Return the task, or say what is wrong with a table."""
+    if not isinstance(tables, Mapping) or not tables:
+        raise ArgumentError(
+            f"tables={said(tables)}: expected names with public or simulated data frames"
+        )
+    for name, table in tables.items():
+        if not isinstance(table, pd.DataFrame) or table.empty:
+            raise ArgumentError(
+                f"tables[{name!r}] is of type {type(table).__name__}: error={error!r} asks for "
+                "rows, in a pandas DataFrame that is not empty"
+            )
+    if not isinstance(codebook, Mapping):
+        raise ArgumentError(f"codebook={said(codebook)}: expected the dp.codebook of the rows")
+    if not callable(truth):
+        raise ArgumentError(
+            f"truth={said(truth)}: expected a function of a data frame that gives the exact "
+            "answer, such as lambda rows: numpy.cov(rows.T)"
+        )
+    book = codebook if isinstance(codebook, Codebook) else Codebook(codebook)
+    return Samples(dict(tables), scales, book, truth, word("error", error, MEASURES))

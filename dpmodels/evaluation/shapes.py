@@ -1,0 +1,90 @@
+"""Shapes of simulated tables: shares by cell that sum to one, on domains of any size.
+
+``standard(4096)`` gives six that pull algorithms different ways; ``standard((64, 64))`` the same of
+two axes. They are made here, depend on no data and are the same at every call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.arguments import whole
+from dpmodels.errors import ArgumentError, said
+from dpmodels.typing import Floats
+
+LEAST, MOST = 2, 2**24
+_SEED: Final = 11
+# Cells of a sparse table that hold rows, one in so many; and of a spiky one that are spikes.
+_SPARSE: Final = 50
+
+
+def standard(cells: int | Sequence[int] = 4096) -> dict[str, Floats]:
+    """Return six simulated shapes by name.
+
+    Parameters
+    ----------
+    cells : int or sequence of int
+        Number of cells, or of cells along each axis; 2 or more.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``sparse``: one cell in fifty holds rows, in unequal parts; ``smooth``:
+        a wave; ``spiky``: half of the rows in one cell in fifty, the others
+        anywhere; ``uniform``; ``bimodal``: two normal hills; ``heavy-tailed``:
+        a power law from the first cell on. Each sums to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If a number of cells is none.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> {name: shares.shape for name, shares in dp.shapes.standard(256).items()}["smooth"]
+    (256,)
+    """
+    domain = _domain(cells)
+    places = _places(domain)
+    made = {
+        "sparse": _few(domain),
+        "smooth": np.prod([1.2 + np.sin(5 * place) for place in places], axis=0),
+        "spiky": _few(domain) + 1 / math.prod(domain),
+        "uniform": np.ones(domain),
+        "bimodal": _hill(places, 0.3, 0.06) + 0.6 * _hill(places, 0.7, 0.1),
+        "heavy-tailed": (1 + 200 * np.linalg.norm(places, axis=0)) ** -1.5,
+    }
+    return {name: shares / shares.sum() for name, shares in made.items()}
+
+
+def _domain(cells: object) -> tuple[int, ...]:
+    sizes = cells if isinstance(cells, tuple | list) else (cells,)
+    if not sizes:
+        raise ArgumentError(f"cells={said(cells)}: expected a number of cells, such as 4096")
+    return tuple(whole("cells", size, LEAST, MOST) for size in sizes)
+
+
+def _places(domain: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the middles of cells as shares of each axis, of shape (axes, *domain)."""
+    axes = [(np.arange(cells) + 0.5) / cells for cells in domain]
+    return np.array(np.meshgrid(*axes, indexing="ij"))
+
+
+def _hill(places: NDArray[np.float64], centre: float, width: float) -> Floats:
+    return np.asarray(np.exp(-(((places - centre) / width) ** 2).sum(axis=0) / 2))
+
+
+def _few(domain: tuple[int, ...]) -> Floats:
+    """Return shares in one cell of fifty, unequal as those of a Pareto law, that sum to 1."""
+    rng = np.random.default_rng(_SEED)
+    cells = math.prod(domain)
+    taken = rng.choice(cells, size=max(cells // _SPARSE, 1), replace=False)
+    shares = np.zeros(cells)
+    shares[taken] = rng.pareto(1.2, size=len(taken)) + 0.1
+    return np.asarray(shares / shares.sum()).reshape(domain)

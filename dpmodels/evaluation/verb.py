@@ -1,0 +1,210 @@
+"""``evaluate``: algorithms side by side on public tables, before any budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import xarray as xr
+
+from dpmodels.arguments import real, whole, word
+from dpmodels.errors import ArgumentError, said
+from dpmodels.evaluation.asked import Asked
+from dpmodels.evaluation.checks import bias, checked
+from dpmodels.evaluation.histograms import histograms
+from dpmodels.evaluation.judge import judged
+from dpmodels.evaluation.protocol import Cell, Task
+from dpmodels.evaluation.recipe import Recipe
+from dpmodels.evaluation.recipe import recipes as named
+from dpmodels.evaluation.runs import Outcomes, run, seed_of
+from dpmodels.evaluation.samples import LEVEL, MEASURES, samples
+from dpmodels.evaluation.shapes import standard
+from dpmodels.evaluation.study import Study
+from dpmodels.evaluation.workload import WORKLOADS
+
+_MOST_ROWS: Final = 2**31
+
+
+def evaluate(
+    recipes: Mapping[str, Any],
+    tables: Mapping[str, Any] | None = None,
+    *,
+    scale: float | Iterable[float] = (1e3, 1e5),
+    domain: int | tuple[int, ...] | Iterable[int | tuple[int, ...]] | None = None,
+    eps: float | Iterable[float] = 0.1,
+    error: str = "prefix",
+    repeats: int = 20,
+    codebook: Mapping[str, Any] | None = None,
+    truth: Callable[[Any], Any] | None = None,
+    seed: int = 0,
+) -> Study:
+    """Compare algorithms on public or simulated tables; nothing is private, nothing is spent.
+
+    Every algorithm answers the same tables, drawn anew in every repeat, in every cell: a table's
+    shape, a scale, a domain and an eps. Baselines that learn next to nothing are always among them.
+
+    Parameters
+    ----------
+    recipes : mapping of str to recipe
+        What is compared. A recipe that takes ``data`` and ``codebook`` is
+        asked as a verb, ``functools.partial(dp.dp_hist, "~ v")``, with rows of
+        a variable ``v`` (``v1, v2, ...`` of several), ``eps``,
+        ``breaks`` and ``adjacency="add-remove"`` where it takes these and does not say
+        them. Any other is called with the counts by cell, an array of whole
+        numbers, and eps, with ``rng=`` if it takes that. Of an answer
+        ``released`` is read, else ``counts``, else the array that it is; a
+        pair, ``(recipe, "counts")``, names what is read.
+    tables : mapping of str to array_like, optional
+        Public or simulated histograms, of which the shape is kept: counts or
+        shares by cell, along one axis or several. By default
+        ``dp.shapes.standard()``. Of the last four errors, data frames of rows.
+    scale : number or iterable of numbers
+        Rows that are drawn, whole numbers from 1.
+    domain : int, tuple of int or iterable of these, optional
+        Cells along each axis, which have to divide those of the tables; by
+        default theirs.
+    eps : float or iterable of float
+        Budgets, above 0. Noise of another kind is a recipe's own matter:
+        ``functools.partial(dp.dp_hist, "~ v", delta=1e-6)``.
+    error : str
+        Of counts, the queries: ``"prefix"``, all ranges from the first cell
+        on; ``"ranges"``, all ranges; ``"random"``, 2,000 of them;
+        ``"identity"``, every cell; ``"marginals"`` of one and two variables.
+        Of rows: ``"frobenius"`` of ``cov``, ``"energy"`` of ``loadings``,
+        ``"coefficients"``, of ``params``, ``"coverage"``, the width of
+        ``noise_int()`` with the share that holds.
+    repeats : int
+        Tables drawn in each cell, from 2.
+    codebook : Codebook
+        Of rows, for verbs; counts need none.
+    truth : callable
+        Of rows: a function of a data frame that gives the exact answer.
+    seed : int
+        Of the simulation, from 0: the same seed gives the same study.
+
+    Returns
+    -------
+    Study
+        ``summary() table tidy() plot() page()``, and ``data``, an xarray Dataset.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no recipe, one of them has rows, a budget or a ledger of its own, a table is no
+        public histogram, a scale or an eps is none, a domain does not divide, or the error is not
+        known; and if a recipe raises or gives numbers that are not finite, with its name and the
+        cell.
+
+    Notes
+    -----
+    The error of queries W is ``|Wx - y| / (queries * scale)``. Ten principles of Hay et al. (2016)
+    are kept where a program can: several scales, shapes and domains (1 to 3); recipes see counts
+    and eps and nothing else, so what they need besides they have to buy (4 to 6), but a recipe that
+    was tuned on these tables cannot be told; variability and bias are reported (7, 8); baselines
+    are always among the recipes (9, 10).
+
+    Nothing here checks that a recipe keeps its eps: ``dp.audit`` tries that.
+
+    References
+    ----------
+    Hay, M., Machanavajjhala, A., Miklau, G., Chen, Y. and Zhang, D. (2016). "Principled evaluation
+    of differentially private algorithms using DPBench." SIGMOD.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from functools import partial
+    >>> flat = {"flat": partial(dp.dp_hist, "~ v")}
+    >>> study = dp.evaluate(flat, dp.shapes.standard(16), scale=100, repeats=2, eps=1.0)
+    >>> study.algorithms, dict(study.data["error"].sizes)
+    (('flat', 'identity', 'uniform'), {'algorithm': 3, 'cell': 6, 'repeat': 2})
+    """
+    kind = word("error", error, (*WORKLOADS, *MEASURES))
+    numbers = map(_integral, _several("scale", scale))
+    scales = tuple(whole("scale", one, 1, _MOST_ROWS) for one in numbers)
+    budgets = tuple(map(_budget, _several("eps", eps)))
+    times = whole("repeats", repeats, 2, 100_000)
+    start = whole("seed", seed, 0, 2**63)
+    task: Task
+    if kind in WORKLOADS:
+        shapes = standard() if tables is None else tables
+        task = histograms(shapes, scales, _several("domain", domain), kind)
+    else:
+        task = samples(tables, scales, codebook, truth, kind)
+    own = named(recipes)
+    taken = {one.name for one in own}
+    baselines = tuple(one for one in task.baselines if one.name not in taken)
+    entered = (*own, *baselines)
+    cells = [cell._replace(eps=budget) for cell in task.settings() for budget in budgets]
+    outcomes = run(task, entered, cells, times, start)
+    asked = Asked(kind, task.about, times, start, tuple(one.name for one in baselines))
+    names = [one.name for one in entered]
+    return Study(
+        asked,
+        _dataset(entered, cells, outcomes, start),
+        checked(task, entered, cells, times, start),
+        {place: one.truth for place, one in enumerate(outcomes)},
+        {
+            (name, place): answer
+            for place, one in enumerate(outcomes)
+            for name, answer in zip(names, one.answers, strict=True)
+        },
+    )
+
+
+def _several(name: str, given: Any) -> tuple[Any, ...]:
+    """Return one thing or many as a tuple; a tuple of a domain is one thing."""
+    single = given is None or not isinstance(given, Iterable) or isinstance(given, str)
+    if single or (name == "domain" and isinstance(given, tuple)):
+        return (given,)
+    many = tuple(given)
+    if not many:
+        raise ArgumentError(f"{name} is empty: expected one value or more")
+    return many
+
+
+def _integral(given: object) -> object:
+    """Return a whole number that is written as a float, as 1e5 is."""
+    number = real(given)
+    return int(number) if number == number // 1 else given
+
+
+def _budget(given: object) -> float:
+    number = real(given)
+    if not number > 0:
+        raise ArgumentError(f"eps={said(given)}: expected a number above 0, such as 0.1")
+    return number
+
+
+def _dataset(
+    entered: Sequence[Recipe], cells: Sequence[Cell], outcomes: Sequence[Outcomes], seed: int
+) -> xr.Dataset:
+    """Lay out errors, and what is told of them, by algorithm and cell."""
+    verdicts = [judged(one.error, one.coverage, LEVEL) for one in outcomes]
+    tests = [
+        [
+            bias(own, np.random.default_rng(seed_of(seed, f"turns {recipe.name}", cell, 0)))
+            for recipe, own in zip(entered, one.signed, strict=True)
+        ]
+        for cell, one in zip(cells, outcomes, strict=True)
+    ]
+    by = ("algorithm", "cell")
+    told = {name: (by, np.array([getattr(v, name) for v in verdicts]).T) for name in _TOLD}
+    runs = {
+        name: ((*by, "repeat"), np.stack([getattr(one, name) for one in outcomes], axis=1))
+        for name in ("error", "coverage")
+    }
+    shares = np.array(tests).transpose(2, 1, 0)
+    biases = {"bias": (by, shares[0]), "bias_p": (by, shares[1])}
+    coordinates = {
+        "algorithm": [recipe.name for recipe in entered],
+        "table": ("cell", [cell.table for cell in cells]),
+        "scale": ("cell", [cell.scale for cell in cells]),
+        "domain": ("cell", [cell.size for cell in cells]),
+        "eps": ("cell", [cell.eps for cell in cells]),
+    }
+    return xr.Dataset({**runs, **told, **biases}, coordinates)
+
+
+_TOLD: Final = ("mean", "se", "p95", "regret", "competitive")

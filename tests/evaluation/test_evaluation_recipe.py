@@ -1,0 +1,149 @@
+"""Recipes are asked by the words they take, and none that spends anything is asked at all."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.evaluation.recipe import recipes
+
+SHAPE = {"bimodal": dp.shapes.standard(8)["bimodal"]}
+FLAT = partial(dp.dp_hist, "~ v")
+
+
+def evaluated(given, **words):
+    words = {"scale": 100, "repeats": 2, "eps": 1.0} | words
+    return dp.evaluate(given, SHAPE, **words)
+
+
+def test_a_verb_gets_rows_of_the_drawn_counts():
+    seen = {}
+
+    def verb(data, *, codebook, eps, breaks, adjacency):
+        seen.update(eps=eps, breaks=breaks, adjacency=adjacency, book=codebook)
+        return np.bincount(data["v"], minlength=breaks)
+
+    found = evaluated({"exact": verb})
+    assert (found.data["error"].sel(algorithm="exact") == 0).all()
+    assert seen["breaks"] == 8
+    assert seen["adjacency"] == "add-remove"
+    assert seen["book"]["v"].describe() == dp.Integer(0, 7).describe()
+
+
+def test_words_that_a_recipe_says_stay_its_own():
+    seen = set()
+
+    def verb(data, *, codebook, eps, adjacency="replace", breaks=None):
+        seen.add(adjacency)
+        return np.bincount(data["v"], minlength=8)
+
+    evaluated({"own": partial(verb, adjacency="replace")})
+    assert seen == {"replace"}
+
+
+def test_a_function_of_counts_cannot_change_them_and_may_ask_for_noise():
+    def planted(counts, eps, rng):
+        noisy = counts + rng.normal(size=counts.shape)
+        counts[:] = 0
+        return noisy
+
+    first, again = (evaluated({"planted": planted}).data["error"] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert (first.sel(algorithm="identity") > 0).any()
+
+
+def test_a_pair_reads_the_attribute_it_names():
+    study = evaluated({"released": FLAT, "counts": (FLAT, "counts")})
+    printed = study.answers["counts", 0]
+    assert (printed >= 0).all()
+    assert (printed % 1 == 0).all()
+    assert study.answers["released", 0].shape == printed.shape
+
+
+def test_the_same_recipe_under_other_names_has_other_noise():
+    study = evaluated({"one": FLAT, "other": FLAT})
+    assert not np.array_equal(study.answers["one", 0], study.answers["other", 0])
+
+
+def test_what_else_is_compared_changes_no_error():
+    alone = evaluated({"flat": FLAT}).data["error"].sel(algorithm="flat")
+    beside = evaluated({"zero": lambda counts, eps: 0 * counts, "flat": FLAT}, eps=[0.5, 1.0])
+    np.testing.assert_array_equal(alone[0], beside.data["error"].sel(algorithm="flat")[1])
+
+
+def test_nothing_is_charged_to_a_ledger_chosen_for_all_calls():
+    ledger = dp.Ledger(eps=1.0, adjacency="add-remove")
+    with dp.options(ledger=ledger, adjacency="replace", codebook={"v": (0, 3)}):
+        evaluated({"flat": FLAT})
+    assert not ledger.entries
+
+
+def test_margins_are_read_by_the_names_of_their_variables():
+    class Margins:
+        def __init__(self, table):
+            self.cells = table
+
+        def table(self, *names):
+            over = tuple(axis for axis, name in enumerate(("v1", "v2")) if name not in names)
+            return type("Margin", (), {"released": self.cells.sum(axis=over) + 1})
+
+    def verb(data, *, codebook, eps):
+        assert codebook["v2"].levels == (0, 1, 2)
+        table = np.zeros((4, 3))
+        np.add.at(table, (data["v1"], data["v2"]), 1)
+        return Margins(table)
+
+    tables = {"two": np.ones((4, 3))}
+    study = dp.evaluate({"margins": verb}, tables, scale=60, repeats=2, error="marginals")
+    found = study.data["error"].sel(algorithm="margins")
+    # 4 + 3 + 12 answers are wrong by 1.
+    np.testing.assert_allclose(found, np.sqrt(19) / (19 * 60))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "one or more"),
+        (None, "one or more"),
+        ({"": FLAT}, "no text"),
+        ({"x": 3}, "expected a verb"),
+        ({"x": (FLAT, 3)}, "expected a verb"),
+        ({"x": partial(FLAT, eps=1)}, "says eps="),
+        ({"x": partial(FLAT, budget=dp.PureDP(1))}, "says budget="),
+        ({"x": partial(FLAT, ledger=dp.Ledger(eps=1.0))}, "says ledger="),
+        ({"x": partial(FLAT, data={"v": [1]})}, "says data="),
+        ({"x": partial(dp.dp_hist, "~ v", {"v": [1]})}, "has its rows"),
+    ],
+)
+def test_recipes_with_rows_or_budgets_of_their_own_are_refused(given, told):
+    with pytest.raises(ArgumentError, match=told):
+        recipes(given)
+
+
+def test_a_session_is_refused():
+    own = dp.session({"v": [1, 2]}, codebook={"v": (0, 3)}, eps=1.0)
+    with pytest.raises(ArgumentError, match="asks a session"):
+        recipes({"x": own.hist})
+
+
+def broken(counts, eps):
+    raise ZeroDivisionError("planted")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        (broken, "raised ZeroDivisionError at table 'bimodal', scale 100, 8 cells, eps 1: planted"),
+        (lambda counts, eps: counts * np.nan, "not finite at table 'bimodal'"),
+        (lambda counts, eps: counts[:3], r"shape \(3,\): expected a number for each"),
+        (lambda counts, eps: "word", "expected an array"),
+        ((FLAT, "nothing"), "without the attribute 'nothing'"),
+        (partial(dp.dp_hist, "~ w"), "raised UnknownVariable at table 'bimodal'"),
+    ],
+)
+def test_a_recipe_that_fails_is_named_with_the_cell(recipe, told):
+    with pytest.raises(ArgumentError, match=told) as raised:
+        evaluated({"x": recipe})
+    assert "recipes['x']" in str(raised.value)

@@ -1,0 +1,72 @@
+"""Workloads answer for all cells at once what their queries answer one by one."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from dpmodels.errors import ArgumentError
+from dpmodels.evaluation.workload import WORKLOADS, margins
+
+
+def boxes(domain, last=None):
+    """The matrix of all boxes of cells, or of those that begin up to a last cell on each axis."""
+    ends = [
+        [(low, high) for low, high in combinations(range(n + 1), 2) if last is None or low <= last]
+        for n in domain
+    ]
+    rows = np.zeros((math.prod(map(len, ends)), *domain))
+    for row, corner in zip(rows, product(*ends), strict=True):
+        row[tuple(slice(*pair) for pair in corner)] = 1.0
+    return rows.reshape(len(rows), -1)
+
+
+MATRICES = {
+    "prefix": lambda domain: boxes(domain, last=0),
+    "ranges": boxes,
+    "identity": lambda domain: np.eye(math.prod(domain)),
+}
+
+
+@pytest.mark.parametrize("domain", [(7,), (3, 4), (2, 3, 2)])
+@pytest.mark.parametrize("name", MATRICES)
+def test_lengths_are_those_of_the_matrix(name, domain):
+    matrix, made = MATRICES[name](domain), WORKLOADS[name](domain)
+    one, other = np.random.default_rng(1).normal(size=(2, *domain))
+    assert made.queries == len(matrix)
+    images = made.image(one), made.image(other)
+    answers = matrix @ one.ravel(), matrix @ other.ravel()
+    for left, right in product(range(2), repeat=2):
+        assert images[left] @ images[right] == pytest.approx(answers[left] @ answers[right])
+    assert made.error(images[0], 50) == pytest.approx(
+        np.linalg.norm(answers[0]) / (len(matrix) * 50)
+    )
+
+
+@pytest.mark.parametrize("domain", [(9,), (5, 6)])
+def test_random_ranges_are_sums_of_boxes_of_one_cell_or_more(domain):
+    made = WORKLOADS["random"](domain)
+    ones = made.image(np.ones(domain))
+    assert ones.shape == (made.queries,) == (2_000,)
+    assert ones.min() >= 1
+    assert ones.max() <= math.prod(domain)
+    matrix = boxes(domain)
+    values = np.random.default_rng(2).normal(size=domain)
+    known = matrix @ values.ravel()
+    assert all(np.abs(known - answer).min() < 1e-9 for answer in made.image(values)[:50])
+    np.testing.assert_array_equal(made.image(values), WORKLOADS["random"](domain).image(values))
+
+
+def test_marginals_are_sums_over_the_other_axes():
+    made = WORKLOADS["marginals"]((2, 3, 4))
+    table = np.arange(24.0).reshape(2, 3, 4)
+    assert made.queries == 2 + 3 + 4 + 6 + 8 + 12 == made.image(table).size
+    np.testing.assert_allclose(made.image(table)[:2], table.sum(axis=(1, 2)))
+    np.testing.assert_allclose(made.image(table)[9:15], table.sum(axis=2).ravel())
+    assert margins(3)[3:] == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_one_variable_has_no_marginals():
+    with pytest.raises(ArgumentError, match='write error="identity"'):
+        WORKLOADS["marginals"]((8,))

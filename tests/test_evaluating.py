@@ -1,0 +1,52 @@
+"""The command compares algorithms, prints the table and writes one page."""
+
+import numpy as np
+import pytest
+
+from dpmodels.__main__ import main
+
+QUICK = ("--repeats", "2", "--scale", "100", "--eps", "1")
+
+
+def test_the_page_and_the_table_are_written(tmp_path, capsys):
+    np.savez(tmp_path / "public.npz", first=np.arange(1, 17), second=np.ones(16))
+    words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
+    words += ["--algorithms", "geometric", "mwem", "--domain", "4", "16", "--error", "ranges"]
+    assert main([*words, "--markdown", str(tmp_path / "a.md")]) == 0
+    printed = capsys.readouterr().out
+    assert "first" in printed
+    assert "identity *" in printed
+    assert "ranges: all ranges of cells" in " ".join(printed.split())
+    assert "const study = {" in (tmp_path / "a.html").read_text("utf-8")
+    assert "mwem" in (tmp_path / "a.md").read_text("utf-8")
+
+
+def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
+    np.savez(tmp_path / "public.npz", map=np.ones((4, 4)))
+    words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
+    assert main(words) == 0
+    assert "quadtree" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--algorithms", "best"], "--algorithms best is not known"),
+        (["--tables", "nowhere.npz"], "no file of numpy arrays"),
+        (["--tables", __file__], "no file of numpy arrays"),
+        (["--error", "rmse"], "error='rmse'"),
+        (["--scale", "0"], "scale=0"),
+        (["--delta", "2", "--algorithms", "gaussian"], "delta"),
+    ],
+)
+def test_what_is_wrong_is_said_and_no_page_written(tmp_path, capsys, more, told):
+    assert main(["evaluate", str(tmp_path / "a.html"), "--repeats", "2", *more]) == 2
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_page_is_written_over_another(tmp_path, capsys):
+    (tmp_path / "a.html").write_text("kept")
+    assert main(["evaluate", str(tmp_path / "a.html"), *QUICK]) == 2
+    assert "already" in capsys.readouterr().err
+    assert (tmp_path / "a.html").read_text() == "kept"
