@@ -9,7 +9,7 @@ from typing import Any, Final
 from dpmodels.evaluation.checks import least_p
 from dpmodels.evaluation.study import Study
 from dpmodels.evaluation.workload import WORKLOADS
-from dpmodels.report import Fact, Report, Row, Section, count, interval, signif
+from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
 
 # Cells of which the errors of every algorithm are printed.
@@ -69,7 +69,7 @@ def _row(line: dict[Hashable, Any], *, covers: bool) -> Row:
         f"{line['p95']:.2f}",
         *middle,
         _verdict(line["consistent"]),
-        interval(line["ratio_low"], line["ratio_high"])
+        _ends(line["ratio_low"], line["ratio_high"])
         + (" NO" if line["exchangeable"] is False else ""),
     )
     return Row(str(line["algorithm"]), cells)
@@ -77,6 +77,14 @@ def _row(line: dict[Hashable, Any], *, covers: bool) -> Row:
 
 def _percent(share: float) -> str:
     return "-" if math.isnan(share) else f"{max(share, 0.0):.0%}"
+
+
+def _ends(low: float, high: float) -> str:
+    """Print an interval of a ratio, of which hundredths are enough."""
+    if math.isnan(low):
+        return "-"
+    texts = [f"{end:.2f}" if 0.01 <= end < 100 else signif(end, 2) for end in (low, high)]
+    return f"[{', '.join(texts)}]"
 
 
 def _verdict(found: bool | None) -> str:

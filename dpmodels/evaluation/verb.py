@@ -52,7 +52,8 @@ def evaluate(
         a variable ``v`` (``v1, v2, ...`` of several), ``eps``,
         ``breaks`` and ``adjacency="add-remove"`` where it takes these and does not say
         them. Any other is called with the counts by cell, an array of whole
-        numbers, and eps, with ``rng=`` if it takes that. Of an answer
+        numbers, and eps, with ``rng=`` if it takes that; of rows, with the
+        exact answer instead of counts. Of an answer
         ``released`` is read, else ``counts``, else the array that it is; a
         pair, ``(recipe, "counts")``, names what is read.
     tables : mapping of str to array_like, optional
@@ -98,11 +99,11 @@ def evaluate(
 
     Notes
     -----
-    The error of queries W is ``|Wx - y| / (queries * scale)``. Ten principles of Hay et al. (2016)
-    are kept where a program can: several scales, shapes and domains (1 to 3); recipes see counts
-    and eps and nothing else, so what they need besides they have to buy (4 to 6), but a recipe that
-    was tuned on these tables cannot be told; variability and bias are reported (7, 8); baselines
-    are always among the recipes (9, 10).
+    The error of queries W is ``|Wx - y| / (queries * scale)``. The principles of Hay et al. (2016)
+    are kept where a program can: scales, shapes and domains are several; recipes see counts and eps
+    and nothing else, so that what they need besides they have to buy, though a recipe that was
+    tuned on these very tables cannot be told; variability and bias are reported; baselines that
+    show whether anything was gained are always there.
 
     Nothing here checks that a recipe keeps its eps: ``dp.audit`` tries that.
 

@@ -27,6 +27,7 @@ def test_there_are_vignettes():
         "12-persons-and-subsets",
         "13-codebooks-and-bounds",
         "15-asking-sensitive-questions",
+        "16-which-mechanism",
     ]
 
 

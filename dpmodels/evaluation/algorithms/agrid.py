@@ -9,7 +9,7 @@ Sensitivity
 Noise
     Discrete Laplace. ``max(10, √(N ε/10)/4)`` coarse blocks along each axis, and in one of N' rows
     ``√(N' ε/10)`` fine ones, ε being what is left after the total. The fine counts of a coarse
-    block and its own are made to agree, by least squares where fine blocks are of one size.
+    block and its own are made to agree by least squares.
 Numerics
     exact: integers; what follows the release is in floats.
 Source
@@ -25,25 +25,34 @@ from itertools import pairwise, product
 import numpy as np
 
 from dpmodels.evaluation.algorithms.laplace import noisy
-from dpmodels.evaluation.algorithms.ugrid import TOTAL, blocks, edges_of
+from dpmodels.evaluation.algorithms.ugrid import TOTAL, edges_of, spread_evenly, sums_of
 from dpmodels.typing import Floats, Integers
 
 
 def agrid(counts: Integers, eps: float) -> Floats:
     """Return for every cell a part of its fine block that agrees with the coarse one."""
     total = float(noisy(counts.sum(keepdims=True).ravel(), 1 / (TOTAL * eps))[0])
-    left = (1 - TOTAL) * eps
-    coarse = max(10.0, math.sqrt(max(total, 0.0) * left / 10) / 4)
+    half = (1 - TOTAL) * eps / 2
+    coarse = max(10.0, math.sqrt(max(total, 0.0) * half / 5) / 4)
     edges = [edges_of(cells, coarse) for cells in counts.shape]
+    wholes = noisy(sums_of(counts, edges), 1 / half).ravel()
+    places = [
+        tuple(slice(*pair) for pair in ends)
+        for ends in product(*(pairwise(one.tolist()) for one in edges))
+    ]
+    finer = np.sqrt(np.maximum(wholes, 0.0) * half / 5)
+    within = [
+        [edges_of(cells, wanted) for cells in counts[place].shape]
+        for place, wanted in zip(places, finer, strict=True)
+    ]
+    exact = [sums_of(counts[place], own) for place, own in zip(places, within, strict=True)]
+    told = noisy(np.concatenate([own.ravel() for own in exact]), 1 / half)
+    ends = np.cumsum([own.size for own in exact])[:-1]
     made = np.empty(counts.shape)
-    for ends in product(*(pairwise(one.tolist()) for one in edges)):
-        block = tuple(slice(*pair) for pair in ends)
-        own = counts[block]
-        whole = float(noisy(own.sum(keepdims=True).ravel(), 2 / left)[0])
-        wanted = math.sqrt(max(whole, 0.0) * left / 10)
-        fine = blocks(own, wanted, left / 2)
-        parts = math.prod(edges_of(cells, wanted).size - 1 for cells in own.shape)
-        # Means by precision: the sum of the parts has so many times the variance of the whole.
-        fine += (whole - fine.sum()) * parts / (parts + 1) / own.size
-        made[block] = fine
+    for place, own, whole, part, table in zip(
+        places, within, wholes, np.split(told, ends), exact, strict=True
+    ):
+        # The sum of the parts has so many times the variance of the whole.
+        part += (whole - part.sum()) / (part.size + 1)
+        made[place] = spread_evenly(part.reshape(table.shape), own)
     return made

@@ -14,7 +14,7 @@ Numerics
     exact: integer noise. Clusters are made of released counts in floats.
 Source
     Zhang, Chen, Xu, Meng, Xie (2014), "Towards accurate histogram publication under differential
-    privacy", SDM; the two constants are those of Hay et al. (2016), found there on other tables.
+    privacy", SDM; the two constants are those of the code of Hay et al. (2016), DPBench.
 """
 
 from __future__ import annotations

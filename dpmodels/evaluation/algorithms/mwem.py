@@ -20,6 +20,7 @@ Source
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Final
 
@@ -62,6 +63,6 @@ def _moved(table: Floats, answers: dict[int, float], total: float) -> Floats:
     for _ in range(_PASSES):
         for last, answer in answers.items():
             lacking = (answer - table[: last + 1].sum()) / (2 * total)
-            table[: last + 1] *= np.exp(np.clip(lacking, -1.0, 1.0))
+            table[: last + 1] *= math.exp(min(max(lacking, -1.0), 1.0))
             table *= total / table.sum()
     return table

@@ -17,6 +17,7 @@ Source
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -31,25 +32,28 @@ def ugrid(counts: Integers, eps: float) -> Floats:
     """Return for every cell an equal part of the noisy count of its block."""
     total = float(noisy(counts.sum(keepdims=True).ravel(), 1 / (TOTAL * eps))[0])
     left = (1 - TOTAL) * eps
-    return blocks(counts, math.sqrt(max(total, 0.0) * left / 10), left)
-
-
-def blocks(counts: Integers, wanted: float, eps: float) -> Floats:
-    """Return a table told by blocks, about `wanted` of them along each axis, at a cost of eps."""
+    wanted = math.sqrt(max(total, 0.0) * left / 10)
     edges = [edges_of(cells, wanted) for cells in counts.shape]
-    table, told = counts, np.ones(1)
-    for axis, ends in enumerate(edges):
-        table = np.add.reduceat(table, ends[:-1], axis=axis)
-    told = noisy(table, 1 / eps)
-    for axis, ends in enumerate(edges):
-        sizes = np.diff(ends)
-        wide = [1] * counts.ndim
-        wide[axis] = sizes.size
-        told = (told / sizes.reshape(wide)).repeat(sizes, axis=axis)
-    return told
+    return spread_evenly(noisy(sums_of(counts, edges), 1 / left), edges)
 
 
 def edges_of(cells: int, wanted: float) -> Integers:
     """Return the ends of nearly equal blocks of cells, one block at least."""
     many = min(max(math.ceil(wanted), 1), cells)
-    return np.linspace(0, cells, many + 1).astype(np.int64)
+    return np.arange(many + 1) * cells // many
+
+
+def sums_of(counts: Integers, edges: Sequence[Integers]) -> Integers:
+    """Return the counts of the blocks between the ends on each axis."""
+    for axis, ends in enumerate(edges):
+        counts = np.add.reduceat(counts, ends[:-1], axis=axis)
+    return counts
+
+
+def spread_evenly(told: Floats, edges: Sequence[Integers]) -> Floats:
+    """Return for every cell an equal part of what its block has."""
+    for axis, ends in enumerate(edges):
+        sizes = np.diff(ends)
+        wide = np.expand_dims(sizes, tuple(other for other in range(told.ndim) if other != axis))
+        told = (told / wide).repeat(sizes, axis=axis)
+    return told
