@@ -19,7 +19,7 @@ percent. What is not flagged is not proved: the interval says what could have be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,7 @@ from scipy import stats
 from dpmodels.errors import ArgumentError
 from dpmodels.evaluation.protocol import Cell, Task
 from dpmodels.evaluation.recipe import Recipe
-from dpmodels.evaluation.runs import asked, seed_of
+from dpmodels.evaluation.runs import asked, drawn, seed_of
 from dpmodels.options import options
 from dpmodels.typing import Floats
 
@@ -45,23 +45,22 @@ ALARM: Final = 0.01
 _NOTHING: Final = 1e-9
 
 
-def bias(signed: Floats, rng: np.random.Generator) -> tuple[float, float]:
+def bias(products: Floats, rng: np.random.Generator) -> tuple[float, float]:
     """Return the squared bias as a share of the squared error, and the p-value of none.
 
-    Errors have the shape (runs, numbers). The share is an unbiased estimate, which may be negative;
-    both are nan of fewer than two runs, or of no numbers.
+    Inner products of signed errors have the shape (runs, runs). The share is an unbiased estimate,
+    which may be negative; both are nan of fewer than two runs.
     """
-    runs = len(signed)
-    products = signed @ signed.T
-    whole = float(np.trace(products)) / runs
-    if runs < 2 or signed.shape[1] == 0:
+    runs = len(products)
+    if runs < 2:
         return math.nan, math.nan
+    whole = float(np.trace(products)) / runs
     if whole == 0:
         return 0.0, 1.0
-    np.fill_diagonal(products, 0.0)
-    found = float(products.sum())
+    pairs = products - np.diag(np.diag(products))
+    found = float(pairs.sum())
     signs = rng.choice([-1.0, 1.0], size=(TURNS, runs))
-    turned = ((signs @ products) * signs).sum(axis=1)
+    turned = ((signs @ pairs) * signs).sum(axis=1)
     # Sums in another order differ in their last digits.
     larger = int((turned >= found - 1e-9 * abs(found)).sum())
     return found / (runs * (runs - 1)) / whole, (1 + larger) / (1 + TURNS)
@@ -99,30 +98,24 @@ def checked(
 
 
 def _errors(
-    task: Task, recipe: Recipe, cell: Cell, drawn: Sequence[Any], seed: int
+    task: Task, recipe: Recipe, cell: Cell, tables: Iterable[Any], seed: int
 ) -> Floats | None:
     """Return errors on tables that were drawn before; None where the recipe cannot be asked."""
     try:
         scores = [
             asked(task, recipe, own, cell, seed_of(seed, f"check {recipe.name}", cell, repeat))
-            for repeat, own in enumerate(drawn)
+            for repeat, own in enumerate(tables)
         ]
     except ArgumentError:
         return None
     return np.array([score.error for score in scores])
 
 
-def _drawn(task: Task, cell: Cell, many: int, seed: int) -> list[Any]:
-    return [
-        task.draw(cell, np.random.default_rng(seed_of(seed, "rows", cell, repeat)))
-        for repeat in range(many)
-    ]
-
-
 def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, Any]:
-    drawn = _drawn(task, cell, FEW, seed)
-    steps = [cell._replace(eps=cell.eps * more) for more in (LARGE, LARGE**2)]
-    near, far = (_errors(task, recipe, step, drawn, seed) for step in steps)
+    near, far = (
+        _errors(task, recipe, step, drawn(task, cell, FEW, seed), seed)
+        for step in (cell._replace(eps=cell.eps * more) for more in (LARGE, LARGE**2))
+    )
     if near is None or far is None:
         return {"falls_to": math.nan, "consistent": None}
     first, last = float(near.mean()), float(far.mean())
@@ -132,9 +125,8 @@ def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, 
 
 def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int) -> Floats:
     """Return how errors change where rows are ten times as many, eps a tenth; none if not asked."""
-    drawn = _drawn(task, cell, repeats, seed)
-    more = [task.times(own, TIMES) for own in drawn]
-    one = _errors(task, recipe, cell, drawn, seed)
+    more = (task.times(own, TIMES) for own in drawn(task, cell, repeats, seed))
+    one = _errors(task, recipe, cell, drawn(task, cell, repeats, seed), seed)
     ten = _errors(task, recipe, cell._replace(eps=cell.eps / TIMES), more, seed)
     if one is None or ten is None:
         return np.empty(0)

@@ -96,7 +96,7 @@ def signal(
     ax.set_xlabel("eps x scale")
     ax.set_ylabel("mean error")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    ax.legend(frameon=False, fontsize=FONT - 1)
+    _named(ax)
     return stamp_across(ax, stamp)
 
 
@@ -119,8 +119,13 @@ def beside(
         ax.plot(truth.ravel(), color=INK, linewidth=1.4, drawstyle="steps-mid", label="true")
         drawn = answer.ravel()
         ax.plot(drawn, color=VERMILION, linewidth=0.9, drawstyle="steps-mid", label=name, alpha=0.8)
-        ax.legend(frameon=False, fontsize=FONT)
+        _named(ax)
         ax.set_xlabel("cell")
         quiet(ax)
     ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
     return stamp_across(ax, stamp)
+
+
+def _named(ax: Axes) -> None:
+    for text in ax.legend(frameon=False, fontsize=FONT - 1).get_texts():
+        text.set_parse_math(False)

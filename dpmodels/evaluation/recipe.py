@@ -28,6 +28,7 @@ Callee = Callable[..., Any]
 # What the evaluation says, and no recipe may.
 _SAID: Final = ("data", "sites", "codebook", "eps", "budget", "ledger")
 _FILLED: Final = ("adjacency", "breaks")
+_VERB: Final = ("data", "codebook", "eps", *_FILLED)
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,13 @@ def _recipe(name: object, given: object) -> Recipe:
 
 
 def _words(ask: Callee) -> frozenset[str]:
-    """Return the words that a recipe takes; of one that cannot tell, none by name."""
+    """Return the words that a recipe takes; of one that takes any, those of a verb."""
     try:
-        return frozenset(inspect.signature(ask).parameters)
+        taken = inspect.signature(ask).parameters
     except (TypeError, ValueError):
         return frozenset()
+    kinds = {one.kind for one in taken.values()}
+    return frozenset(_VERB) if kinds == {inspect.Parameter.VAR_KEYWORD} else frozenset(taken)
 
 
 def _refuse_charged(name: str, ask: Callee) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ class Outcomes:
 
     error: Floats
     coverage: Floats
-    signed: tuple[Floats, ...]  # a recipe's signed errors, of shape (repeats, numbers)
+    # A recipe's inner products of signed errors, of shape (repeats, repeats); none of no errors.
+    products: tuple[Floats, ...]
     truth: Floats  # of the first repeat, as the answers below
     answers: tuple[Floats, ...]
 
@@ -40,20 +41,27 @@ def run(
 def _setting(
     task: Task, recipes: Sequence[Recipe], cell: Cell, repeats: int, seed: int
 ) -> Outcomes:
-    scores: list[list[Score]] = [[] for _ in recipes]
-    truth = np.empty(0)
-    for repeat in range(repeats):
-        drawn = task.draw(cell, np.random.default_rng(seed_of(seed, "rows", cell, repeat)))
-        truth = truth if repeat else task.truth(drawn)
-        for recipe, own in zip(recipes, scores, strict=True):
-            own.append(asked(task, recipe, drawn, cell, seed_of(seed, recipe.name, cell, repeat)))
-    return Outcomes(
-        np.array([[one.error for one in own] for own in scores]),
-        np.array([[one.coverage for one in own] for own in scores]),
-        tuple(np.stack([one.signed for one in own]) for own in scores),
-        truth,
-        tuple(own[0].answer for own in scores),
-    )
+    """Ask one recipe after the other; tables are drawn anew for each, and are the same."""
+    errors, coverages, products, answers = [], [], [], []
+    for recipe in recipes:
+        scores = [
+            asked(task, recipe, own, cell, seed_of(seed, f"ask {recipe.name}", cell, repeat))
+            for repeat, own in enumerate(drawn(task, cell, repeats, seed))
+        ]
+        errors.append([score.error for score in scores])
+        coverages.append([score.coverage for score in scores])
+        signed = np.stack([score.signed for score in scores])
+        products.append(signed @ signed.T if signed.size else np.empty((0, 0)))
+        answers.append(scores[0].answer)
+    truth = task.truth(next(drawn(task, cell, 1, seed)))
+    return Outcomes(np.array(errors), np.array(coverages), tuple(products), truth, tuple(answers))
+
+
+def drawn(task: Task, cell: Cell, many: int, seed: int) -> Iterator[Any]:
+    """Draw the tables of a setting, which are the same at every eps."""
+    setting = cell._replace(eps=0.0)
+    for repeat in range(many):
+        yield task.draw(cell, np.random.default_rng(seed_of(seed, "rows", setting, repeat)))
 
 
 def asked(task: Task, recipe: Recipe, drawn: Any, cell: Cell, seed: int) -> Score:
@@ -73,11 +81,7 @@ def asked(task: Task, recipe: Recipe, drawn: Any, cell: Cell, seed: int) -> Scor
 
 
 def seed_of(seed: int, name: str, cell: Cell, repeat: int) -> int:
-    """Return a seed of one run, that does not depend on which others there are.
-
-    Rows drawn for a table, scale and domain are the same at every eps.
-    """
-    setting = cell._replace(eps=0.0) if name == "rows" else cell
-    words = zlib.crc32(f"{name} at {setting}".encode())
+    """Return a seed of one run, that does not depend on which others there are."""
+    words = zlib.crc32(f"{name} at {cell}".encode())
     made = np.random.SeedSequence([seed, words, repeat]).generate_state(2, np.uint64)
     return int(made[0])

@@ -186,7 +186,7 @@ def _dataset(
     tests = [
         [
             bias(own, np.random.default_rng(seed_of(seed, f"turns {recipe.name}", cell, 0)))
-            for recipe, own in zip(entered, one.signed, strict=True)
+            for recipe, own in zip(entered, one.products, strict=True)
         ]
         for cell, one in zip(cells, outcomes, strict=True)
     ]

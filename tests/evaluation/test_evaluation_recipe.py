@@ -32,6 +32,23 @@ def test_a_verb_gets_rows_of_the_drawn_counts():
     assert seen["book"]["v"].describe() == dp.Integer(0, 7).describe()
 
 
+def test_a_function_of_any_words_is_asked_as_a_verb():
+    found = evaluated({"any": lambda **words: dp.dp_hist("~ v", **words)})
+    assert found.answers["any", 0].shape == (8,)
+
+
+def test_a_recipe_of_any_name_has_noise_of_its_own():
+    """Noise from the seed of the rows would follow them."""
+    seen = []
+
+    def spying(counts, eps, rng):
+        seen.append(rng.multinomial(100, np.full(8, 1 / 8)))
+        return counts
+
+    study = dp.evaluate({"rows": spying}, {"even": np.ones(8)}, scale=100, repeats=2)
+    assert not np.array_equal(seen[0], study.truths[0])
+
+
 def test_words_that_a_recipe_says_stay_its_own():
     seen = set()
 

