@@ -12,8 +12,10 @@ that of a table the algorithm cannot give. It has to fall by five.
 *Exchangeability.* Where every row stands ten times and eps is a tenth, the scaled error of an
 algorithm that knows only signal and noise is the same. The two are run on the same tables, and the
 mean of the logarithm of their ratio has an interval, of each table and of all together. Rounding to
-whole numbers is not exchangeable, and shows in intervals close to 1; what is flagged lies beyond 10
-percent. What is not flagged is not proved: the interval says what could have been.
+whole numbers is not exchangeable, so eps is one half at most here, where it is worth one percent;
+what is flagged lies beyond ten. Noise of an (eps, delta) guarantee is not in proportion to 1/eps,
+and may be flagged for that. What is not flagged is not proved: the interval says what could have
+been. Where an error is 0 there is none.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ TURNS: Final = 9_999
 LARGE: Final = 1_000.0
 FALL: Final = 5.0
 TIMES: Final = 10
+LARGEST: Final = 0.5
 TOLERANCE: Final = 1.1
 # Runs of the check of consistency: what has to be told apart differs by orders of magnitude.
 FEW: Final = 3
@@ -79,8 +82,9 @@ def checked(
     One row a recipe and table, and of ratios one for all tables, named by an empty text: ratios of
     errors with intervals, and True, False, or None where a recipe cannot be asked at such a budget.
     """
-    # The last of a table and domain stays: of the smallest scale, the largest eps.
-    tried = {(one.table, one.domain): one for one in sorted(cells, key=lambda c: (-c.scale, c.eps))}
+    # The last of a table and domain stays: of the smallest scale, the smallest eps.
+    order = sorted(cells, key=lambda cell: (-cell.scale, -cell.eps))
+    tried = {(one.table, one.domain): one for one in order}
     level = 1 - ALARM / max(len(recipes) * (len(tried) + 1), 1)
     made = []
     with options(codebook=None, adjacency=None, ledger=None):
@@ -125,12 +129,13 @@ def _consistent(task: Task, recipe: Recipe, cell: Cell, seed: int) -> dict[str, 
 
 def _log_ratios(task: Task, recipe: Recipe, cell: Cell, repeats: int, seed: int) -> Floats:
     """Return how errors change where rows are ten times as many, eps a tenth; none if not asked."""
+    small = cell._replace(eps=min(cell.eps, LARGEST))
     more = (task.times(own, TIMES) for own in drawn(task, cell, repeats, seed))
-    one = _errors(task, recipe, cell, drawn(task, cell, repeats, seed), seed)
-    ten = _errors(task, recipe, cell._replace(eps=cell.eps / TIMES), more, seed)
-    if one is None or ten is None:
+    one = _errors(task, recipe, small, drawn(task, cell, repeats, seed), seed)
+    ten = _errors(task, recipe, small._replace(eps=small.eps / TIMES), more, seed)
+    if one is None or ten is None or min(one.min(), ten.min()) <= 0:
         return np.empty(0)
-    return np.asarray(np.log(np.maximum(ten, _NOTHING**2) / np.maximum(one, _NOTHING**2)))
+    return np.asarray(np.log(ten / one))
 
 
 def _interval(logs: Floats, level: float) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _notes(made: Study) -> tuple[str, ...]:
     notes += [
         "consistent: the error vanishes as eps grows without end. same eps x scale: interval of "
         "the ratio of errors where rows are ten times as many and eps is a tenth; NO: not "
-        "exchangeable, beyond 10% on a table or on all.",
+        "exchangeable, beyond 10% on a table or on all, as what has a delta may be.",
         "Rows were drawn by the shapes of public or simulated tables; nothing was charged. That a "
         "recipe keeps its eps is not tried here: dp.audit does.",
     ]

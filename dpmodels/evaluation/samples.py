@@ -133,25 +133,25 @@ def _random(truth: Floats, eps: float, rng: np.random.Generator) -> Floats:
 
 MEASURES: Final[Mapping[str, Measure]] = {
     "frobenius": Measure(
-        "error: Frobenius norm of a matrix less the exact one",
+        "Frobenius norm of a matrix less the exact one",
         ("cov",),
         _frobenius,
         {"zero": _zero},
     ),
     "energy": Measure(
-        "error: 1 - energy that directions capture over the most so many can",
+        "1 - energy that directions capture over the most so many can",
         ("loadings",),
         _energy,
         {"random": _random},
     ),
     "coefficients": Measure(
-        "error: root mean square of coefficients less the non-private ones",
+        "root mean square of coefficients less the non-private ones",
         ("params",),
         _coefficients,
         {"zero": _zero},
     ),
     "coverage": Measure(
-        "error: mean width of 95% noise intervals, that have to hold the non-private values",
+        "mean width of 95% noise intervals, that have to hold the non-private values",
         ("values",),
         _coverage,
         {},

@@ -80,6 +80,20 @@ def test_what_cannot_be_asked_at_such_a_budget_is_left_open():
     assert verdicts(made, "exchangeable")["small"] is True
 
 
+def test_noise_of_whole_numbers_is_not_flagged_at_a_large_budget():
+    """Half of the errors are 0 there, and others those of rounding."""
+    made = dp.evaluate({"honest": honest}, SHAPES, scale=100, eps=20, error="identity", repeats=9)
+    assert verdicts(made, "exchangeable")["identity"] is True
+
+
+def test_what_is_never_wrong_has_no_ratio():
+    exact = {"exact": lambda counts, eps: counts}
+    made = dp.evaluate(exact, SHAPES, scale=100, repeats=2)
+    assert verdicts(made, "exchangeable")["exact"] is None
+    assert verdicts(made, "consistent")["exact"] is True
+    assert made.table["algorithm"][0] == "exact"
+
+
 def test_bias_is_estimated_without_bias():
     rng = np.random.default_rng(6)
     found = np.array([bias(products(rng.normal(0.5, 1, size=(8, 5))), rng)[0] for _ in range(400)])
