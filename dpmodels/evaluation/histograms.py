@@ -128,11 +128,19 @@ def histograms(
             f"tables={said(tables)}: expected names with public histograms, such as "
             "dp.shapes.standard(4096), one or more"
         )
-    shapes = {str(name): _shape(str(name), table) for name, table in tables.items()}
+    require_names(tables)
+    shapes = {name: _shape(name, table) for name, table in tables.items()}
     made = Histograms(shapes, scales, domains, word("error", error, WORKLOADS))
     for cell in made.settings():
         WORKLOADS[made.error](cell.domain)
     return made
+
+
+def require_names(tables: Mapping[Any, Any]) -> None:
+    """Refuse tables without a name that can be printed."""
+    for name in tables:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"tables: the name {said(name)} is no text; write a short one")
 
 
 def _shape(name: str, table: object) -> Floats:

@@ -14,6 +14,7 @@ import pandas as pd
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, said
+from dpmodels.evaluation.histograms import require_names
 from dpmodels.evaluation.protocol import Cell, Score
 from dpmodels.evaluation.recipe import Recipe, recipes
 from dpmodels.typing import Floats
@@ -167,6 +168,7 @@ def samples(
         raise ArgumentError(
             f"tables={said(tables)}: expected names with public or simulated data frames"
         )
+    require_names(tables)
     for name, table in tables.items():
         if not isinstance(table, pd.DataFrame) or table.empty:
             raise ArgumentError(

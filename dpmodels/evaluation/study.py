@@ -75,7 +75,7 @@ class Study(Printed):
         """
         data, checks = self.data, self.checks
         level = 0.05 / data["bias_p"].size
-        whole = checks[checks["table"] == ""].set_index("algorithm").loc[list(self.algorithms)]
+        ratios = checks[checks["table"] == ""].set_index("algorithm").loc[list(self.algorithms)]
         columns = {
             "algorithm": list(self.algorithms),
             "regret": np.exp(np.log(data["regret"].to_numpy()).mean(axis=1)),
@@ -88,8 +88,8 @@ class Study(Printed):
             "coverage": data["coverage"].mean(("cell", "repeat")).to_numpy(),
             "consistent": [_all(checks, name, "consistent") for name in self.algorithms],
             "exchangeable": [_all(checks, name, "exchangeable") for name in self.algorithms],
-            "ratio_low": whole["ratio_low"].to_numpy(),
-            "ratio_high": whole["ratio_high"].to_numpy(),
+            "ratio_low": ratios["ratio_low"].to_numpy(),
+            "ratio_high": ratios["ratio_high"].to_numpy(),
         }
         made = pd.DataFrame(columns)
         order = made.sort_values(["competitive", "regret"], ascending=[False, True], kind="stable")

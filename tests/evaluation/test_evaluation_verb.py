@@ -117,6 +117,7 @@ def test_published_algorithms_do_what_was_found_of_them():
     ("words", "told"),
     [
         ({"tables": {}}, "one or more"),
+        ({"tables": {"": [1, 1]}}, "the name '' is no text"),
         ({"tables": {"x": [1, -1]}}, "none negative"),
         ({"tables": {"x": [1, np.nan]}}, "finite"),
         ({"tables": {"x": [0, 0]}}, "not all 0"),
