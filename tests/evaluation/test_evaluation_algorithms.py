@@ -130,14 +130,6 @@ def test_blocks_are_disjoint_and_hold_all_cells():
             assert (np.diff(ends) >= 1).all()
 
 
-def phases_kept(counts, eps, rng):
-    """The published code of the Fourier algorithm: no noise is added to phases."""
-    exact = np.fft.rfft(counts)
-    scale = math.sqrt(counts.size) / eps
-    noise = rng.laplace(scale=scale, size=exact.size)
-    return np.fft.irfft((np.abs(exact) + noise) * np.exp(1j * np.angle(exact)), counts.size)
-
-
 def worst_pair(domain):
     """A small table, and one row more in its first cell."""
     counts = np.zeros(domain, dtype=np.int64)
@@ -145,13 +137,6 @@ def worst_pair(domain):
     neighbour = counts.copy()
     neighbour.flat[0] += 1
     return dp.audit.Pair(counts, neighbour, "add-remove")
-
-
-def test_an_audit_finds_phases_without_noise():
-    rng = np.random.default_rng(1)
-    pair = worst_pair((8,))
-    found = dp.audit(lambda x: phases_kept(x, 1.0, rng), pair, eps=1.0, runs=400, confidence=0.99)
-    assert found.verdict == "VIOLATION"
 
 
 @pytest.mark.audit_full

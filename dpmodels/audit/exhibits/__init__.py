@@ -8,6 +8,7 @@ stand among the mechanisms.
 
 from dpmodels.audit.exhibits import (
     exponential,
+    fourier,
     gaussian,
     levels,
     persons,
@@ -31,6 +32,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **persons.EXHIBITS,
     **levels.EXHIBITS,
     **response.EXHIBITS,
+    **fourier.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -43,4 +45,5 @@ CORRECT: dict[str, Exhibit] = {
     **persons.CORRECT,
     **levels.CORRECT,
     **response.CORRECT,
+    **fourier.CORRECT,
 }

@@ -19,7 +19,7 @@ Source
     Ács, Castelluccia, Chen (2012), "Differentially private histogram publishing through lossy
     compression", ICDM, with a complex transform; the real one moves by less in L1. Code that adds
     noise to the lengths of complex coefficients and keeps their phases, as DPBench's does, keeps
-    no ε: phases tell of rows.
+    no ε: see the exhibit ``kept_phases`` of the audit.
 """
 
 from __future__ import annotations
