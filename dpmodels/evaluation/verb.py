@@ -48,14 +48,16 @@ def evaluate(
     ----------
     recipes : mapping of str to recipe
         What is compared. A recipe that takes ``data`` and ``codebook`` is
-        asked as a verb, ``functools.partial(dp.dp_hist, "~ v")``, with rows of
-        a variable ``v`` (``v1, v2, ...`` of several), ``eps``,
-        ``breaks`` and ``adjacency="add-remove"`` where it takes these and does not say
-        them. Any other is called with the counts by cell, an array of whole
-        numbers, and eps, with ``rng=`` if it takes that; of rows, with the
-        exact answer instead of counts. Of an answer
-        ``released`` is read, else ``counts``, else the array that it is; a
-        pair, ``(recipe, "counts")``, names what is read.
+        asked as a verb, such as ``functools.partial(dp.dp_hist, "~ v")``: with
+        rows of a whole number ``v`` from 0 on, the cell of a row (``v1, v2,
+        ...`` along several axes; categories where marginals are asked for),
+        with ``eps``, and with ``breaks``, the cells, and
+        ``adjacency="add-remove"``, where it takes these and does not say them.
+        Any other is called with the counts by cell, an array of whole numbers,
+        and eps, with ``rng=`` if it takes that; of rows, with the exact answer
+        instead of counts. Of an answer ``released`` is read, unbiased counts
+        by cell, else ``counts``, else the array that it is; a pair,
+        ``(recipe, "counts")``, names what is read.
     tables : mapping of str to array_like, optional
         Public or simulated histograms, of which the shape is kept: counts or
         shares by cell, along one axis or several. By default
@@ -80,7 +82,8 @@ def evaluate(
     codebook : Codebook
         Of rows, for verbs; counts need none.
     truth : callable
-        Of rows: a function of a data frame that gives the exact answer.
+        Of rows: a function of a data frame that gives the exact answer, as
+        the recipes define it; another definition is an error at any eps.
     seed : int
         Of the simulation, from 0: the same seed gives the same study.
 
