@@ -68,7 +68,8 @@ def evaluate(
         Cells along each axis, which have to divide those of the tables; by
         default theirs.
     eps : float or iterable of float
-        Budgets, above 0. Noise of another kind is a recipe's own matter:
+        Budgets, above 0, for neighbours that differ by one row more or fewer
+        where counts are asked for. Noise of another kind is a recipe's own matter:
         ``functools.partial(dp.dp_hist, "~ v", delta=1e-6)``.
     error : str
         Of counts, the queries: ``"prefix"``, all ranges from the first cell
