@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.errors import ArgumentError, DPModelsError, FrameError
 from dpmodels.outputs import add_outputs, require_outputs, write_outputs
 from dpmodels.outside import read_bytes
 from dpmodels.writing import require_target
@@ -27,8 +27,6 @@ histograms, written by numpy.savez("public.npz", name=counts); by default simula
 are mechanisms of dp_hist and published ones of dpmodels.evaluation.algorithms.
 """
 
-# Mechanisms of dp_hist that are compared where nothing else is asked.
-_USUAL: Final = ("geometric",)
 _CELLS: Final = 1024
 _MOST_BYTES: Final = 2**30
 
@@ -38,7 +36,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     left = argparse.SUPPRESS
     parser.add_argument("page", metavar="FILE", help="the page, as .html")
     parser.add_argument("--tables", metavar="FILE", help="public histograms, as .npz")
-    parser.add_argument("--algorithms", nargs="+", metavar="NAME", help="by default all usual ones")
+    parser.add_argument("--algorithms", nargs="+", metavar="NAME", help="by default all that fit")
     parser.add_argument("--scale", nargs="+", type=float, default=left, help="numbers of rows")
     parser.add_argument("--domain", nargs="+", type=int, default=left, help="numbers of cells")
     parser.add_argument("--eps", nargs="+", type=float, default=left, help="budgets (default: 0.1)")
@@ -75,16 +73,35 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]
     from dpmodels.models.hist import dp_hist
 
     own = LINE if axes == 1 else PLANE
-    house = dict.fromkeys((*COUNTS, *ORDERED)) if axes == 1 else {}
-    chosen = [*(name for name in _USUAL if name in house), *own] if names is None else names
-    for name in chosen:
+    formula = "~ v" if axes == 1 else f"~ {' + '.join(f'v{axis + 1}' for axis in range(axes))}"
+    asked = partial(dp_hist, formula, delta=delta)
+    house = {name: partial(asked, mechanism=name) for name in (*COUNTS, *ORDERED)}
+    if names is None:
+        return {name: one for name, one in house.items() if _takes(one, axes)} | dict(own)
+    for name in names:
         if name not in own and name not in house:
             known = ", ".join((*house, *own))
             raise ArgumentError(
                 f"--algorithms {name} is not known for tables of {axes} axes: write some of {known}"
             )
-    asked = partial(dp_hist, "~ v", delta=delta)
-    return {name: own.get(name) or partial(asked, mechanism=name) for name in chosen}
+    return {name: own.get(name) or house[name] for name in names}
+
+
+def _takes(asked: Callable[..., object], axes: int) -> bool:
+    """Tell whether a mechanism of dp_hist takes such tables and budgets, by a table of one row."""
+    from dpmodels.codebook import Codebook
+    from dpmodels.noise import simulation
+    from dpmodels.variables import Integer
+
+    names = ["v"] if axes == 1 else [f"v{axis + 1}" for axis in range(axes)]
+    book = Codebook({name: Integer(0, 1) for name in names})
+    breaks = 2 if axes == 1 else (2,) * axes
+    try:
+        with simulation(seed=0):
+            asked({name: [0] for name in names}, codebook=book, eps=1.0, breaks=breaks)
+    except DPModelsError:
+        return False
+    return True
 
 
 def _tables(path: str) -> Mapping[str, Any]:

@@ -24,8 +24,21 @@ def test_the_page_and_the_table_are_written(tmp_path, capsys):
 def test_two_axes_have_algorithms_of_their_own(tmp_path, capsys):
     np.savez(tmp_path / "public.npz", map=np.ones((4, 4)))
     words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
-    assert main(words) == 0
+    assert main([*words, "--error", "random"]) == 0
     assert "quadtree" in capsys.readouterr().out
+
+
+def test_all_that_fit_are_compared_where_none_are_named(tmp_path, capsys):
+    np.savez(tmp_path / "public.npz", line=np.ones(4))
+    words = ["evaluate", str(tmp_path / "a.html"), "--tables", str(tmp_path / "public.npz"), *QUICK]
+    assert main(words) == 0
+    pure = capsys.readouterr().out
+    assert main([*words, "--delta", "1e-6", "--force"]) == 0
+    more = capsys.readouterr().out
+    assert "geometric" in pure
+    assert "mwem" in pure
+    assert "gaussian" not in pure
+    assert "gaussian" in more
 
 
 @pytest.mark.parametrize(
