@@ -9,14 +9,12 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.fft import dct
 
 from dpmodels import mechanisms
 from dpmodels.audit.exhibits import (
     CORRECT,
     EXHIBITS,
     exponential,
-    fourier,
     gaussian,
     persons,
     steps_from_spectrum,
@@ -384,20 +382,3 @@ def test_without_the_noise_that_is_told_the_sum_has_the_stated_loss(book):
     assert gaussian_eps(one.delta, scale) == pytest.approx(one.loss, rel=1e-6)
     # What everybody else sees has the noise that is claimed, or more.
     assert sides[0][:, 0].std() > 0.98 * gaussian.MULTIPLIER
-
-
-# --- coefficients of a histogram
-
-
-def test_phases_are_those_of_the_counts_in_every_release():
-    one = EXHIBITS["kept_phases"]
-    counts = np.bincount(one.pair.rows.astype(int), minlength=fourier.CELLS)
-    released = np.fft.rfft(draws(one, 50)[0], axis=1)[:, 1:4]
-    phases = np.exp(1j * np.angle(np.fft.rfft(counts)[1:4]))
-    np.testing.assert_allclose((released / phases).imag, 0, atol=1e-5)
-
-
-def test_no_row_moves_cosine_coefficients_farther_than_is_paid_for():
-    moved = np.abs(dct(np.eye(fourier.CELLS), norm="ortho", axis=1)).sum(axis=1)
-    assert moved[0] == pytest.approx(fourier.MOVED)
-    assert moved.max() <= math.sqrt(fourier.CELLS)
