@@ -25,6 +25,13 @@ def test_a_fit_tells_no_cell(case: Case, tmp_path):
     law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case])
 
 
+@pytest.mark.product
+@pytest.mark.parametrize("more", [1, 2])
+@pytest.mark.parametrize("case", MOST)
+def test_a_fit_tells_no_cell_however_rows_are_given(case: Case, more: int, tmp_path):
+    law_canary.a_fit_tells_no_cell(case, tmp_path, TURNS[case] + more)
+
+
 @pytest.mark.parametrize("case", once(one for one in FEWER if one.mechanism.family == "covariance"))
 def test_a_covariance_tells_no_cell(case: Case, tmp_path):
     law_canary.a_covariance_tells_no_cell(case, tmp_path)
