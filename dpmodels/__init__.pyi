@@ -19,6 +19,7 @@ from .models.hist import dp_hist as dp_hist
 from .models.levels import dp_levels as dp_levels
 from .models.lm import dp_lm as dp_lm
 from .models.load import load as load
+from .models.margins import dp_margins as dp_margins
 from .models.mean import dp_mean as dp_mean
 from .models.moments import dp_moments as dp_moments
 from .models.overview import dp_summary as dp_summary

@@ -27,12 +27,14 @@ class Sides:
 
     Numbers, comparisons and categories in order of first mention. What is described may be named on
     the right alone, or on the left of ``~`` or of ``|``, with what rows are grouped by behind it.
+    `terms` are those of each side as they are written, products as such.
     """
 
     text: str
     codebook: Codebook
     described: tuple[Varying, ...]
     groups: tuple[Category, ...]
+    terms: tuple[tuple[Term, ...], ...] = ()
 
 
 def sides(formula: str, codebook: Codebook | None) -> Sides:
@@ -48,7 +50,8 @@ def sides(formula: str, codebook: Codebook | None) -> Sides:
     ['age', 'income'] ['sex']
     """
     book = checked_codebook(codebook)
-    left, right = _parts(formula, book)
+    terms = _parts(formula, book)
+    left, right = map(_codes, terms)
     used = {name for code in (*left, *right) for name in variables_in(code)}
     described = tuple(compile_factor(code, book) for code in left)
     groups = tuple(compile_factor(code, book) for code in right)
@@ -59,11 +62,12 @@ def sides(formula: str, codebook: Codebook | None) -> Sides:
         book.select(name for name in book if name in used),
         described,
         tuple(map(grouping, groups)),
+        terms,
     )
 
 
-def _parts(formula: str, book: Codebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the factors that are described, and those that rows are grouped by."""
+def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """Return the terms that are described, and those that rows are grouped by."""
     check_size(formula)
     marks = _marks(formula)
     start = marks.pop(0) + 1 if marks and not formula[: marks[0]].strip() else 0
@@ -83,7 +87,7 @@ def _parts(formula: str, book: Codebook) -> tuple[tuple[str, ...], tuple[str, ..
         )
     parsed = parse(f"{behind} ~ {before}" if turned else formula, book)
     check_removed(parsed, book)
-    left, right = _codes(parsed.response), _codes(parsed.predictors)
+    left, right = parsed.response, parsed.predictors
     return (right, left) if turned or not left else (left, right)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import chdtrc
 
 from dpmodels.inference.ratios import TOLD, Noise
@@ -14,6 +16,7 @@ from dpmodels.typing import Floats
 
 # The test solves a system of this many equations.
 MOST_CELLS = 2_000
+MANY = "the table has too many cells."
 # Rows that a level has to have, however small the noise.
 FEWEST = 1.0
 # Fourth cumulant of the noise, in units of its squared variance.
@@ -57,17 +60,43 @@ def independence(table: Floats, noise: Noise) -> Independence:
        components." Biometrics Bulletin 2(6), 110-114.
     """
     if table.size > MOST_CELLS:
-        df = degrees(table.shape)
-        return Independence(math.nan, math.nan, df, math.nan, "the table has too many cells.")
+        return _untold(degrees(table.shape), MANY)
     drawn = noise.sd * noise.weights(np.eye(table.size))
-    pooled, makers = zip(*(_pooled(table, drawn, axis) for axis in range(table.ndim)), strict=True)
-    if min(map(len, makers)) < 2:
+    return independence_within(table[None], drawn, EXCESS[noise.law])
+
+
+def independence_within(strata: Floats, drawn: Floats, heavier: float | Floats) -> Independence:
+    """Test independence in each of several tables, shape (tables, levels, levels, ...), at once.
+
+    `drawn`, shape (cells, variables), is what the noise is made of, times independent variables of
+    variance 1; `heavier` their fourth cumulants. Tables of which a level cannot be told from 0,
+    pooled or not, are left out, and so are their degrees of freedom; of one table, `pooled` says
+    which levels were taken as one. The counts of different tables are independent given how many
+    rows each has, but for the noise.
+    """
+    shape = strata.shape[1:]
+    if strata.size > MOST_CELLS:
+        return _untold(len(strata) * degrees(shape), MANY)
+    own = drawn.reshape(len(strata), -1, drawn.shape[-1])
+    kept, pooled = [], ()
+    for table, noise in zip(strata, own, strict=True):
+        places, makers = zip(
+            *(_pooled(table, noise, axis) for axis in range(table.ndim)), strict=True
+        )
+        if min(map(len, makers)) > 1:
+            maker = reduce(np.kron, makers)
+            made = (maker @ table.ravel()).reshape([len(one) for one in makers])
+            kept.append((made, maker @ noise))
+            pooled = places
+    if not kept:
         reason = "the total of a level cannot be told from 0 at this budget, pooled or not."
-        return Independence(math.nan, math.nan, degrees(table.shape), math.nan, reason)
-    maker = reduce(np.kron, makers)
-    made = (maker @ table.ravel()).reshape([len(own) for own in makers])
-    found = _tested(made, maker @ drawn, EXCESS[noise.law])
-    return replace(found, pooled=pooled)
+        return _untold(len(strata) * degrees(shape), reason)
+    found = _tested(kept, heavier)
+    return replace(found, pooled=pooled if len(strata) == 1 else ())
+
+
+def _untold(df: int, reason: str) -> Independence:
+    return Independence(math.nan, math.nan, df, math.nan, reason)
 
 
 def degrees(shape: tuple[int, ...]) -> int:
@@ -75,21 +104,32 @@ def degrees(shape: tuple[int, ...]) -> int:
     return math.prod(shape) - 1 - sum(size - 1 for size in shape)
 
 
-def _tested(table: Floats, drawn: Floats, heavier: float) -> Independence:
-    """Test a table whose noise is `drawn`, shape (cells, variables), times independent ones."""
-    df, total = degrees(table.shape), float(table.sum())
+def _tested(tables: Sequence[tuple[Floats, Floats]], heavier: float | Floats) -> Independence:
+    """Test tables, each with what its noise is made of, shape (cells, variables)."""
+    df = sum(degrees(table.shape) for table, _ in tables)
+    excesses, spreads, noises, least = zip(*(_excess(*own) for own in tables), strict=True)
+    drawn = np.concatenate(noises)
+    metric = whitening(block_diag(*spreads) + drawn @ drawn.T, df)
+    statistic = float(((metric @ np.concatenate(excesses)) ** 2).sum())
+    fourth = float((heavier * ((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
+    larger = 1 + fourth / (2 * df)
+    pvalue = float(chdtrc(df / larger, statistic / larger))
+    return Independence(statistic, pvalue, df, min(least))
+
+
+def _excess(table: Floats, drawn: Floats) -> tuple[Floats, Floats, Floats, float]:
+    """Return what a table exceeds the product of its margins by, the sampling covariance of that.
+
+    What its noise is made of, and the least expected count, follow.
+    """
+    total = float(table.sum())
     margins = [_margin(table, axis) for axis in range(table.ndim)]
     shares = reduce(np.multiply.outer, [margin / total for margin in margins]).ravel()
     expected = total * shares
     jacobian = np.eye(table.size) - _slope(table.shape, margins, expected, total)
     sampled = total * (np.diag(shares) - np.outer(shares, shares))
-    drawn = jacobian @ drawn
-    metric = _metric(jacobian @ sampled @ jacobian.T + drawn @ drawn.T, df)
-    statistic = float(((metric @ (table.ravel() - expected)) ** 2).sum())
-    excess = heavier * float((((metric @ drawn) ** 2).sum(axis=0) ** 2).sum())
-    larger = 1 + excess / (2 * df)
-    pvalue = float(chdtrc(df / larger, statistic / larger))
-    return Independence(statistic, pvalue, df, float(expected.min()))
+    spread = jacobian @ sampled @ jacobian.T
+    return table.ravel() - expected, spread, jacobian @ drawn, float(expected.min())
 
 
 def _margin(table: Floats, axis: int) -> Floats:
@@ -133,7 +173,7 @@ def _slope(shape: tuple[int, ...], margins: list[Floats], expected: Floats, tota
     return np.asarray(expected[:, None] * slope)
 
 
-def _metric(spread: Floats, df: int) -> Floats:
+def whitening(spread: Floats, df: int) -> Floats:
     """Return what makes a covariance of rank df the identity, shape (df, cells)."""
     values, vectors = np.linalg.eigh(spread)
     return np.asarray((vectors[:, -df:] / np.sqrt(np.maximum(values[-df:], 1e-300))).T)

@@ -21,7 +21,11 @@ def count_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
 
     A count below 0 is read as 0, which lengthens its interval: else some would hold nothing but 0.
     """
-    width = _count_width(noise, level)
+    return within(counts, _count_width(noise, level))
+
+
+def within(counts: Floats, width: float) -> tuple[Floats, Floats]:
+    """Return intervals about counts, not below 0, that hold more than 0 where a count is less."""
     feasible = np.maximum(counts, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width
 
@@ -31,16 +35,20 @@ def _count_width(noise: Noise, level: float) -> float:
     weights = noise.weights(np.ones(1))
     if noise.law != "laplace" or noise.step < SMALL_NOISE * noise.sd:
         return half_width(noise.law, weights, noise.sd, 0.0, level)
-    law = _small_noise(noise)
-    others = max(abs(float(weights[1])) * noise.sd, LEAST)
+    return stepped_width(noise, float(weights[0]), abs(float(weights[1])) * noise.sd, level)
+
+
+def stepped_width(noise: Noise, weight: float, others: float, level: float) -> float:
+    """Return that number for one noise variable of few steps, weighed, and a normal one."""
+    law, spread = _small_noise(noise), max(others, LEAST)
 
     def missed(width: float) -> float:
-        own = weights[0] * noise.step * np.arange(-len(law) + 1, len(law))
-        inside = ndtr((width - own) / others) - ndtr((-width - own) / others)
+        own = weight * noise.step * np.arange(-len(law) + 1, len(law))
+        inside = ndtr((width - own) / spread) - ndtr((-width - own) / spread)
         return float(np.concatenate([law[:0:-1], law]) @ inside) - level
 
     # Beyond the stand-in for no noise: a number of steps at the end is within.
-    return float(brentq(missed, 0.0, noise.step * len(law) + 40 * others)) + 10 * LEAST
+    return float(brentq(missed, 0.0, noise.step * len(law) + 40 * spread)) + 10 * LEAST
 
 
 def _small_noise(noise: Noise) -> Floats:
@@ -61,18 +69,25 @@ def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
     .. [1] Wilson, E. B. (1927). "Probable inference, the law of succession, and statistical
        inference." Journal of the American Statistical Association 22(158), 209-212.
     """
-    total = float(counts.sum())
     cells = len(counts)
-    if not total > 0:
-        return np.zeros(cells), np.ones(cells)
-    feasible = np.maximum(counts, 0.0)
-    # Noise covariance of a count, of a count with the total, and of the total.
     one = float((noise.weights(np.ones(1)) ** 2).sum()) * noise.sd**2
     share = cells / noise.parts if noise.parts else 0.0
     both, all_cells = noise.sd**2 * (1 - share), noise.sd**2 * cells * (1 - share)
+    return wilson(counts, (one, both, all_cells), noise.law, level)
+
+
+def wilson(
+    counts: Floats, noise: tuple[float, float, float], law: str, level: float
+) -> tuple[Floats, Floats]:
+    """Return Wilson's intervals, of the noise covariance of a count, with the total, and of it."""
+    total = float(counts.sum())
+    if not total > 0:
+        return np.zeros(len(counts)), np.ones(len(counts))
+    feasible = np.maximum(counts, 0.0)
+    one, both, all_cells = noise
     estimate = np.minimum(feasible / total, 1.0)
     kappa = _factors(
-        estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, noise, level
+        estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, law, level
     )
     a = total**2 - kappa**2 * (all_cells - total)
     b = -2 * total * feasible - kappa**2 * (total - 2 * both)
@@ -86,13 +101,12 @@ def share_interval(counts: Floats, noise: Noise, level: float) -> tuple[Floats, 
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
-def _factors(shares: Floats, noisy: Floats, total: float, noise: Noise, level: float) -> Floats:
+def _factors(shares: Floats, noisy: Floats, total: float, law: str, level: float) -> Floats:
     """Return quantiles of sums of one noise variable and a normal one, in sds of the sum."""
     noisy = np.maximum(noisy, 1e-12)
     part = np.round(noisy / (noisy + total * shares * (1 - shares)), 4)
     parts, places = np.unique(part, return_inverse=True)
     widths = [
-        half_width(noise.law, np.ones(1), own**0.5, (1 - own) ** 0.5, level)
-        for own in parts.tolist()
+        half_width(law, np.ones(1), own**0.5, (1 - own) ** 0.5, level) for own in parts.tolist()
     ]
     return np.array(widths)[places]

@@ -1,8 +1,8 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
-``COUNTS``, ``ORDERED``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``, ``QUANTILES`` and
-``MEANS`` in their folders. Adding one adds a file and a line.
+``COUNTS``, ``ORDERED``, ``MARGINS``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``,
+``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice
@@ -35,11 +35,15 @@ from dpmodels.mechanisms.covariance.separate import Separate as Separate
 from dpmodels.mechanisms.covariance.separate_pure import SeparatePure as SeparatePure
 from dpmodels.mechanisms.covariance.shells import Shells as Shells
 from dpmodels.mechanisms.covariance.zero import Zero as Zero
+from dpmodels.mechanisms.margins import MARGINS as MARGINS
+from dpmodels.mechanisms.margins import Marginals as Marginals
+from dpmodels.mechanisms.margins import Residual as Residual
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechanism
 from dpmodels.mechanisms.protocol import Facts as Facts
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
+from dpmodels.mechanisms.protocol import MarginMechanism as MarginMechanism
 from dpmodels.mechanisms.protocol import Plan as Plan
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
 from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism

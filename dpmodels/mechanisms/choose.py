@@ -8,7 +8,7 @@ Nothing is assumed of the lengths of rows, which decide what serves best and are
 - There ``gauss`` or ``laplace``: of what reads the rows once their worst loss is the least. Of rows
   of the unit sphere ``ppca`` instead of ``laplace`` where that is predicted to capture 15 % more,
   with eigenvalues that fall as 1/i.
-- Counts: the one with less noise; for one mean of a public number of rows
+- Counts and margins: the one with less noise; for one mean of a public number of rows
   ``paired`` where it has less in the sum. Means and variances of a number that may lie anywhere
   within its bounds: ``rounds`` where the public number of rows tells of a range.
 
@@ -33,6 +33,8 @@ from dpmodels.mechanisms.counts import Gaussian, Geometric
 from dpmodels.mechanisms.counts.rounds import RANGE_SHARE, pays
 from dpmodels.mechanisms.covariance.rounds import Rounds
 from dpmodels.mechanisms.covariance.rounds_pure import RoundsPure
+from dpmodels.mechanisms.margin_plan import MarginFacts, all_cells
+from dpmodels.mechanisms.margins import MARGINS
 from dpmodels.mechanisms.protocol import (
     CountMechanism,
     CovarianceMechanism,
@@ -41,6 +43,7 @@ from dpmodels.mechanisms.protocol import (
 )
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
+from dpmodels.postprocess.residuals import fitted_variances
 from dpmodels.privacy import Adjacency, Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats
@@ -200,6 +203,27 @@ def auto_counts(
     return "paired", (
         f"its noise in the sum has an sd of {one * paired:.2g} ranges; that of {best.card.name} "
         f"would have {one * apart:.2g}."
+    )
+
+
+def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
+    """Return the name of a mechanism for margins, and the reason."""
+    if isinstance(guarantee, PureDP):
+        return "marginals", "it needs no delta."
+    one, sizes = _of_one(facts.adjacency), facts.sizes
+    spread = {}
+    for name, strategy in MARGINS.items():
+        plan = strategy().plan(facts, guarantee)
+        sds = dict(zip(plan.measured, plan.noise_sds, strict=True))
+        variances = {own: sd**2 for own, sd in sds.items()}
+        if name == "marginals":
+            variances = fitted_variances(sds, sizes)
+        cells = sum(math.prod(sizes[i] for i in term) for term in facts.terms)
+        spread[name] = one * math.sqrt(all_cells(facts, variances) / cells)
+    best, other = sorted(spread, key=lambda name: spread[name])
+    return best, (
+        f"its noise in a cell has an sd of {spread[best]:.2g} rows; that of {other} would have "
+        f"{spread[other]:.2g}."
     )
 
 

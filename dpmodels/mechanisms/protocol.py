@@ -10,8 +10,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.levels import PrivateLevels
+from dpmodels.design.margins import PrivateMargins
 from dpmodels.mechanisms.coefficients import RegressionFacts, RegressionPlan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.margin_plan import MarginFacts, MarginPlan
 from dpmodels.mechanisms.quantile_facts import QuantileFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
@@ -22,6 +24,7 @@ from dpmodels.released import (
     CoefficientsRelease,
     CountsRelease,
     LevelsRelease,
+    MarginsRelease,
     MomentNoise,
     MomentsRelease,
     QuantilesRelease,
@@ -95,6 +98,8 @@ CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
 SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease]
 # Of counts of cells that rows answer with.
 ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, AnswersRelease]
+# Of counts of rows in margins that agree.
+MarginMechanism = Strategy[MarginFacts, MarginPlan, PrivateMargins, MarginsRelease]
 # Of counts of rows by cell of several numbers.
 CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.

@@ -14,6 +14,7 @@ import numpy as np
 from dpmodels.design import row_coder
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.formula import Design, design
+from dpmodels.formula.margins import margins
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, named, one_measured, sides
 from dpmodels.formula.tally import Tally
@@ -21,10 +22,13 @@ from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import mean_tally, table_call
 from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
+from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
 from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.survey import fit_call
 from dpmodels.models.table import counted
+from dpmodels.outside import LONGEST
+from dpmodels.postprocess.residuals import components, largest
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
@@ -35,6 +39,7 @@ from dpmodels.results.held_answers import require_answers, require_channel
 from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
+from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.store import FORMAT, read_result
@@ -165,7 +170,14 @@ def _same(expected: TableCall, found: TableCall) -> bool:
 
 Means = MeanResult | VarResult | TTestResult
 Described = (
-    Means | QuantileResult | HistResult | TableResult | OverviewResult | BoundsResult | LevelsResult
+    Means
+    | QuantileResult
+    | HistResult
+    | TableResult
+    | OverviewResult
+    | BoundsResult
+    | LevelsResult
+    | MarginsResult
 )
 Surveyed = SurveyResult | SurveyFitResult
 Components = PCAResult | SubspaceResult
@@ -283,6 +295,18 @@ def _plain(call: CoefficientsCall) -> tuple[object, ...]:
     return call.names, call.response, call.levels, call.family, scaled
 
 
+def _margins(result: MarginsResult) -> MarginsResult:
+    own = margins(result.call.formula, result.call.codebook)
+    if result.call.tables != margins_call(own).tables:
+        raise FrameError("call.tables: not the margins of the formula")
+    release = result.release
+    noised = components(own.terms)[int(release.rows is not None) :]
+    expected = len(noised if release.law == "gaussian" else largest(own.terms))
+    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+    return result
+
+
 # What is held against the formula, and given back what code it needs, in each kind of result.
 RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     PCAResult: _columns,
@@ -303,4 +327,5 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     LevelsResult: _levelled,
     SurveyResult: _answered,
     SurveyFitResult: _surveyed,
+    MarginsResult: _margins,
 }

@@ -45,7 +45,9 @@ def dp_table(
     formula : str
         ``"~ sex + region"``: a count for each combination of declared levels.
         Numbers are cut at public breaks, ``"~ sex + cut(age, [0, 30, 60, 100])"``.
-        ``"region ~ sex"`` and ``"~ region | sex"`` are the table ``"~ sex + region"``.
+        ``"region ~ sex"`` and ``"~ region | sex"`` are the table ``"~ sex + region"``,
+        and so are ``"~ sex:region"`` and ``"~ sex*region"``. For margins, ``"~ a:b + b:c"``,
+        write :func:`dp_margins`.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
     codebook, eps, delta, budget
@@ -100,12 +102,27 @@ def dp_table(
 def table_way(question: Question) -> Way[TableResult | SurveyResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
+    _require_full_cross(both)
     return described_way(question, both, (counted(both),), _result, RESPONSES)
 
 
 def _result(call: DescribedCall, release: Any) -> TableResult | SurveyResult:
     kind = SurveyResult if isinstance(release, AnswersRelease) else TableResult
     return kind(call, release)
+
+
+def _require_full_cross(both: Sides) -> None:
+    """Refuse some products without that of all: they mean margins, and a table is of one cross."""
+    for terms in both.terms:
+        every = list(dict.fromkeys(code for term in terms for code in term))
+        longest = max(map(len, terms), default=0)
+        if 1 < longest < len(every):
+            text, cross = shorten(both.text), shorten("*".join(every))
+            raise FormulaError(
+                f"formula {text!r} asks for margins, and dp_table counts one table of all its "
+                f"variables; write dp_margins({text!r}, ...) for margins that agree, or "
+                f"'~ {cross}' for the full cross"
+            )
 
 
 def counted(both: Sides) -> Tally:

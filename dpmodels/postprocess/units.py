@@ -24,6 +24,7 @@ from dpmodels.released import (
     CoefficientsRelease,
     CountsRelease,
     LevelsRelease,
+    MarginsRelease,
     Meat,
     MomentNoise,
     MomentsRelease,
@@ -50,6 +51,8 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             more = {"curvature": _curvature(curvature, places)}
         case CellsRelease(noise_sds=(first, second)):
             more = {"noise_sds": (first / places, second / places)}
+        case MarginsRelease(noise_sds=sds):
+            more = {"noise_sds": tuple(sd / places for sd in sds)}
     rows = None if release.rows is None else release.rows // places
     own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
     return own
@@ -61,6 +64,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SubspaceRelease: ("count", "variances", "variance_sd", "expected_loss"),
     CoefficientsRelease: ("ridge", "gradient", "gradient_sd"),
     CountsRelease: ("values", "noise_sd", "step"),
+    MarginsRelease: ("values",),
     SumsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
     CellsRelease: ("values",),

@@ -11,6 +11,7 @@ from dpmodels.released.counts import HeldIn as HeldIn
 from dpmodels.released.counts import LevelsRelease as LevelsRelease
 from dpmodels.released.kinds import AnyRelease as AnyRelease
 from dpmodels.released.kinds import Release as Release
+from dpmodels.released.margins import MarginsRelease as MarginsRelease
 from dpmodels.released.moments import Ball as Ball
 from dpmodels.released.moments import Meat as Meat
 from dpmodels.released.moments import MomentNoise as MomentNoise

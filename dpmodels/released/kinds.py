@@ -3,6 +3,7 @@
 from dpmodels.released.answers import AnswersFitRelease, AnswersRelease
 from dpmodels.released.coefficients import CoefficientsRelease
 from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
+from dpmodels.released.margins import MarginsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
 from dpmodels.released.quantiles import QuantilesRelease
 from dpmodels.released.sums import SumsRelease
@@ -13,6 +14,7 @@ AnyRelease = (
     | CoefficientsRelease
     | CountsRelease
     | SumsRelease
+    | MarginsRelease
     | QuantilesRelease
     | CellsRelease
     | LevelsRelease

@@ -7,14 +7,13 @@ import numpy as np
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, closing, complete_text, described_header, pvalue
+from dpmodels.reports.tabulated import SHOWN_COLUMNS, SHOWN_ROWS, crossed
 from dpmodels.results.base import report_of
 from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
-# Lines and columns of a page, and characters of the longest bar: choices.
-SHOWN_ROWS = 40
-SHOWN_COLUMNS = 12
+# Characters of the longest bar: a choice.
 BAR = 20
 
 
@@ -26,7 +25,7 @@ def table_report(fit: TableResult) -> Report:
     lines = facts.cells // (facts.shape[-1] if across else 1)
     hidden = max(lines - SHOWN_ROWS, 0)
     notes = (f"{count(hidden)} more lines: see counts and tidy().",) if hidden else ()
-    sections = (_crossed(fit) if across else _listed(fit), *_test(fit))
+    sections = (crossed(facts, fit.counts.to_numpy()) if across else _listed(fit), *_test(fit))
     title = "Private table of counts" if len(facts.shape) > 1 else "Private counts"
     return _counts_report(fit, title, sections, (*_test_notes(fit), *notes))
 
@@ -71,30 +70,6 @@ def _reading(fit: TableResult) -> str:
         f"Counts are whole, not negative{agree}: made so from the unbiased ones in released. "
         "Noise and noise_int() are privacy noise only; shares of the population: conf_int()."
     )
-
-
-def _crossed(fit: TableResult, *, upright: bool = False) -> Section:
-    """Set the last factor across, or the others where `upright`, with totals."""
-    facts = fit.call.tables[0]
-    counts = fit.counts.to_numpy().reshape(-1, facts.shape[-1])
-    names = [" / ".join(facts.factors[:-1]), facts.factors[-1]]
-    labels = [_joined(facts.levels[:-1]), list(map(str, facts.levels[-1]))]
-    if upright:
-        counts, names, labels = counts.T, names[::-1], labels[::-1]
-    counts = np.vstack([counts, counts.sum(axis=0)])
-    counts = np.column_stack([counts, counts.sum(axis=1)])
-    lines = [*range(min(len(labels[0]), SHOWN_ROWS)), len(labels[0])]
-    heads = [*labels[0], "Total"]
-    rows = tuple(Row(heads[i], tuple(map(count, counts[i].tolist()))) for i in lines)
-    return Section(" by ".join(names), (*labels[1], "Total"), rows)
-
-
-def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
-    """Name the combinations of levels."""
-    names = [""]
-    for own in levels:
-        names = [f"{name} / {level}" if name else str(level) for name in names for level in own]
-    return names
 
 
 def _listed(fit: TableResult) -> Section:
@@ -163,7 +138,7 @@ def hist_report(fit: HistResult) -> Report:
     if groups == 1:
         section = _with_bars(fit)
     elif groups <= SHOWN_COLUMNS:
-        section = _crossed(fit.table, upright=True)
+        section = crossed(facts, fit.counts.to_numpy(), upright=True)
     else:
         section = _listed(fit.table)
     return _counts_report(fit.table, "Private histogram", (section,), tuple(_hist_notes(fit)))

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from dpmodels.errors import FrameError
+from dpmodels.formula.parse import MAX_ORDER, MAX_TERMS
 from dpmodels.outside import LONGEST
+from dpmodels.postprocess.residuals import cells, components
 from dpmodels.released import (
     AnyRelease,
     CellsRelease,
     CoefficientsRelease,
     CountsRelease,
     LevelsRelease,
+    MarginsRelease,
     MomentsRelease,
     QuantilesRelease,
     SubspaceRelease,
@@ -39,6 +42,7 @@ def sizes(result: Any) -> dict[str, int]:
             groups = {"group": first.cells, "prob": len(probs), "place": 3}
             groups["count"] = _counts(result.release)
             groups |= _answers(result.release)
+            groups["residual"] = _residuals(result)
             return {"part": sum(own.size for own in tables), "edge": sum(bins) + 1, **groups}
     raise FrameError("call.tables: expected one at least")
 
@@ -59,6 +63,18 @@ def _counts(release: AnyRelease) -> int:
         case LevelsRelease(levels=levels):
             return sum(map(len, levels))
     return 0
+
+
+def _residuals(result: Any) -> int:
+    """Return how many numbers the components of margins have; 0 where there are none."""
+    if not isinstance(result.release, MarginsRelease):
+        return 0
+    tables = result.call.tables
+    if len(tables) > MAX_TERMS or max(len(own.factors) for own in tables) > MAX_ORDER:
+        raise FrameError(
+            f"call.tables: expected {MAX_TERMS:,} margins of {MAX_ORDER} variables at most"
+        )
+    return sum(cells(part, result.held.sizes) for part in components(result.held.asked))
 
 
 def require_together(result: Any) -> None:

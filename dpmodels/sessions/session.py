@@ -20,6 +20,7 @@ from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
 from dpmodels.models.levels import dp_levels
 from dpmodels.models.lm import dp_lm
+from dpmodels.models.margins import dp_margins
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
@@ -143,6 +144,7 @@ class Session:
     hist = method(dp_hist)
     levels = method(dp_levels)
     lm = method(dp_lm)
+    margins = method(dp_margins)
     mean = method(dp_mean)
     moments = method(dp_moments)
     pca = method(dp_pca)

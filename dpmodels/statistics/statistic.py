@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
 from dpmodels.design.levels import PrivateLevels
+from dpmodels.design.margins import PrivateMargins
 from dpmodels.errors import ArgumentError, PrivacyError, shorten
 from dpmodels.frames import RowSource, no_rows
 from dpmodels.frames.dask_rows import Sums
@@ -137,7 +138,7 @@ class Statistic:
             )
 
 
-Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels)
+Rows = TypeVar("Rows", PrivateDesign, PrivateCells, PrivateLevels, PrivateMargins)
 Words = ParamSpec("Words")
 
 

@@ -1,0 +1,155 @@
+"""The noise of margins that are made of released components, and intervals that follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmodels.inference.independence import EXCESS
+from dpmodels.inference.ratios import Noise
+from dpmodels.inference.shares import SMALL_NOISE, stepped_width, wilson, within
+from dpmodels.noise.sums import SMALL, half_width
+from dpmodels.postprocess.residuals import (
+    Term,
+    cells,
+    crossed,
+    fitted_variances,
+    precisions,
+    subsets,
+)
+from dpmodels.typing import Floats, Integers
+
+
+@dataclass(frozen=True)
+class MarginNoise:
+    """The law of the noise in all margins of a release; no covariance matrix of them is made.
+
+    `sds` are of the cells of the tables that noise was added to: of Gaussian noise components, one
+    each; of Laplace noise margins, to which all components were fitted. `known` tells of a public
+    number of rows, which has none, and `step` what noise of few steps is a multiple of.
+    """
+
+    law: str
+    sizes: tuple[int, ...]
+    sds: Mapping[Term, float]
+    known: bool
+    step: float = 0.0
+
+    def divided(self, rows: int) -> MarginNoise:
+        """Return the noise of counts in units of so many rows."""
+        sds = {term: sd / rows for term, sd in self.sds.items()}
+        return MarginNoise(self.law, self.sizes, sds, self.known, self.step / rows)
+
+    @cached_property
+    def _weights(self) -> Mapping[Term, Mapping[Term, float]]:
+        """By component, the weights of the noised tables in it."""
+        if self.law == "gaussian":
+            return {term: {term: 1.0} for term in self.sds}
+        found = precisions(self.sds, self.sizes)
+        return {**found, (): {}} if self.known else found
+
+    @cached_property
+    def variances(self) -> Mapping[Term, float]:
+        """Of a cell of each component before it was centred; 0 for a known number of rows."""
+        if self.law == "gaussian":
+            return {(): 0.0, **{part: sd**2 for part, sd in self.sds.items()}}
+        found = fitted_variances(self.sds, self.sizes)
+        return {**found, (): 0.0} if self.known else found
+
+    def product(self, term: Term, left: Sequence[Floats], right: Sequence[Floats]) -> float:
+        """Return the covariance of two sums of a margin's cells, weighed by products.
+
+        `left` and `right` are the weights of the levels of each of its variables.
+        """
+        apart, alike = {}, {}
+        for i, one, two in zip(term, left, right, strict=True):
+            both = float(one.sum() * two.sum()) / self.sizes[i]
+            apart[i], alike[i] = float(one @ two) - both, both / self.sizes[i]
+        return math.fsum(
+            self.variances[part] * math.prod(apart[i] if i in part else alike[i] for i in term)
+            for part in subsets(term)
+        )
+
+    def cell_sd(self, term: Term) -> float:
+        """Return the standard deviation of the noise in each cell of a margin."""
+        one = [np.eye(1, self.sizes[i])[0] for i in term]
+        return math.sqrt(self.product(term, one, one))
+
+    def drawn(self, term: Term, kept: Sequence[Integers]) -> tuple[Floats, Floats]:
+        """Return what the noise of a margin's cells is made of, and the fourth cumulants of that.
+
+        Shape (cells, variables), the cells of all combinations of the levels that are kept, times
+        independent variables of variance 1.
+        """
+        found, heavier = [], []
+        for source, sd in self.sds.items():
+            shared = tuple(i for i in term if i in source)
+            if self.law == "gaussian" and shared != source:
+                continue
+            together = cells(source, self.sizes) / cells(shared, self.sizes)
+            block = self._spread(term, kept, source, shared)
+            found.append(sd * math.sqrt(together) * block)
+            heavier.append(np.full(block.shape[1], EXCESS[self.law] / together))
+        return np.hstack(found), np.concatenate(heavier)
+
+    def _spread(self, term: Term, kept: Sequence[Integers], source: Term, shared: Term) -> Floats:
+        """Return how a noised table, summed to the shared variables, reaches a margin."""
+        total = np.zeros((math.prod(map(len, kept)), cells(shared, self.sizes)))
+        for part in subsets(shared):
+            weight = self._weights.get(part, {}).get(source, 0.0)
+            if weight:
+                factors = [
+                    _factor(self.sizes[i], levels, shared=i in shared, apart=i in part)
+                    for i, levels in zip(term, kept, strict=True)
+                ]
+                total += weight * crossed(factors)
+        return total
+
+    def width(self, term: Term, level: float) -> float:
+        """Return the number that the noise of a cell stays below with a probability."""
+        sd = self.cell_sd(term)
+        if self.law == "gaussian" or sd == 0:
+            return half_width("gaussian", np.ones(1), sd, 0.0, level)
+        drawn, heavier = self.drawn(term, [np.zeros(1, dtype=np.int64)] * len(term))
+        weights, times = np.abs(drawn[0]), np.rint(EXCESS[self.law] / heavier)
+        most = int(np.argmax(weights * (times == 1)))
+        noised = max(self.sds.values())
+        if times[most] == 1 and self.step > SMALL_NOISE * noised:
+            others = math.sqrt(max(sd**2 - weights[most] ** 2, 0.0))
+            noise = Noise(self.law, noised, 0, self.step)
+            return stepped_width(noise, weights[most] / noised, others, level)
+        large = weights**2 / times > SMALL * sd**2
+        own = np.repeat((weights / np.sqrt(times))[large], times[large].astype(int))
+        rest = math.sqrt(max(sd**2 - float((own**2).sum()), 0.0))
+        return half_width(self.law, own, 1.0, rest, level)
+
+    def count_interval(self, term: Term, counts: Floats, level: float) -> tuple[Floats, Floats]:
+        """Return intervals of the counts of these rows in some cells of a margin, not below 0."""
+        return within(counts, self.width(term, level))
+
+    def share_interval(
+        self, term: Term, counts: Floats, declared: Sequence[Floats], level: float
+    ) -> tuple[Floats, Floats]:
+        """Return intervals of the population's shares of a margin's cells of declared levels.
+
+        `declared` has 1 for the levels of each variable that rows are complete with, else 0.
+        """
+        one = [np.eye(1, self.sizes[i])[0] for i in term]
+        noise = (
+            self.product(term, one, one),
+            self.product(term, one, declared),
+            self.product(term, declared, declared),
+        )
+        return wilson(counts, noise, self.law, level)
+
+
+def _factor(size: int, levels: Integers, *, shared: bool, apart: bool) -> Floats:
+    """Return how one variable's levels reach those that are kept of a margin's."""
+    if not shared:
+        return np.full((len(levels), 1), 1 / size)
+    even = np.full((size, size), 1 / size)
+    return np.asarray((np.eye(size) - even if apart else even)[levels])

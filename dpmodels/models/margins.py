@@ -1,0 +1,134 @@
+"""``dp_margins``: private margins by formula, which agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
+from dpmodels.design.margins import unbound_margins
+from dpmodels.formula.margins import Margins, margins
+from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
+from dpmodels.mechanisms.choose import auto_margins
+from dpmodels.mechanisms.margin_plan import MarginFacts
+from dpmodels.models.crossing import Way, cross
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import MarginsRelease
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.margins import MarginsResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+
+
+def dp_margins(
+    formula: str,
+    data: object = None,
+    *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Declared = None,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | MarginMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    ledger: Ledger | None = None,
+) -> MarginsResult:
+    """Release margins of one table, which agree, from one budget.
+
+    Parameters
+    ----------
+    formula : str
+        A margin a term: ``"~ sex*region + region:drug"`` are those of sex, of
+        region, of sex by region, and of region by drug;
+        ``"~ (a + b + c)**2"`` all of two variables, ``"~ .**2"`` those of the
+        codebook. Numbers are cut at public breaks, ``cut(age, [0, 30, 100])``.
+        A margin of a million cells at most, and all of them together.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+        Of the protocols ``"pooled"`` alone is known here.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
+    mechanism : {"auto", "residual", "marginals"} or instance
+        Discrete Gaussian noise on the components that margins are made of, or
+        discrete Laplace noise on those that are in no other and least squares;
+        the quieter by default.
+    adjacency, person, rows, subset, ledger
+        As for :func:`dp_pca`.
+
+    Returns
+    -------
+    MarginsResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    The budget is divided so that the noise variances of all cells asked for
+    have the least sum. Rows with a missing or unlisted level are counted as a
+    level of their own in each margin: so all margins agree, and under
+    ``"replace"`` add up to the public number of rows. The full table of all
+    variables is never made.
+
+    References
+    ----------
+    .. [1] Xiao, Y., He, G., Zhang, D. and Kifer, D. (2023). "An Optimal and
+       Scalable Matrix Mechanism for Noisy Marginals under Convex Loss
+       Functions." NeurIPS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(sex=["F", "M"], region=["n", "s", "w"], drug=["no", "yes"])
+    >>> rows = {"sex": ["F", "M"] * 300, "region": ["n", "s", "w"] * 200, "drug": ["no"] * 600}
+    >>> fit = dp_margins("~ sex*region + region:drug", rows, codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.terms
+    ('sex', 'region', 'sex:region', 'region:drug')
+    >>> fit.table("drug").counts.sizes
+    Frozen({'drug': 2})
+    """
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    question = asked("margins", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(margins_way(question), held, mechanism, ledger)
+
+
+def margins_way(question: Question) -> Way[MarginsResult]:
+    """Return the way of the verb's question."""
+    own = margins(question.formula, question.codebook)
+    facts = MarginFacts(own.sizes, own.terms, question.adjacency)
+
+    def made(release: MarginsRelease, ledger: str, reason: str) -> MarginsResult:
+        return MarginsResult(margins_call(own, ledger, reason), release)
+
+    return Way(
+        question,
+        unbound_margins(own),
+        facts,
+        lambda mechanism, private: choose(
+            mechanism, MARGINS, partial(auto_margins, facts, question.guarantee)
+        ),
+        made,
+    )
+
+
+def margins_call(own: Margins, ledger: str = "", reason: str = "") -> DescribedCall:
+    """Return the public facts of margins: a table each."""
+    tables = (
+        TableCall(
+            tuple(own.factors[i].code for i in term), tuple(own.factors[i].levels for i in term)
+        )
+        for term in own.terms
+    )
+    return DescribedCall(own.text, Codebook(own.codebook), tuple(tables), ledger, reason)

@@ -1,0 +1,150 @@
+"""Tables by their residual components, which say nothing of each other; arrays in and out.
+
+A table over the variables of a term S is a sum over all ``A ⊆ S`` of its components: the table
+over A less the mean along each of its axes, spread evenly over the cells of the other variables.
+A component sums to 0 along each of its axes, and those of different A are orthogonal. So tables
+that are made of the same components agree in all the margins they share, and noise in components
+that is independent makes a covariance in closed form.
+
+*Theorem.* Let each cell of a table over T have independent noise of variance ``v``. The component
+of ``A ⊆ T`` then has the covariance ``v Π_{j∈T∖A} n_j · ⊗_{i∈A} (I − J/n_i)``, n_i levels a
+variable, and those of different A are uncorrelated. So of several such tables, noised
+independently, the best linear unbiased estimate of every margin is made of the mean of each
+component, weighed by ``1/(v Π_{j∈T∖A} n_j)``: generalised least squares.
+
+*Proof.* With ``C = I − J/n`` and sums along the other axes, the component is ``⊗_A C ⊗_{T∖A} 1ᵀ``
+times the table, whose covariance with that of B has the factor ``C J = 0`` for each variable in
+one of A and B alone. The covariances of one component by several tables are multiples of one
+matrix, so that the weighing by precision is Gauss's and Markov's.
+
+Source: Xiao, Y., He, G., Zhang, D. and Kifer, D. (2023), "An Optimal and Scalable Matrix Mechanism
+for Noisy Marginals under Convex Loss Functions", NeurIPS, for the components.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.typing import Floats
+
+# Places of variables, rising: the variables of a margin, or of a component.
+Term = tuple[int, ...]
+Sizes = Sequence[int]
+
+
+def subsets(term: Term) -> list[Term]:
+    """Return all parts of a term, the smaller first: itself last, before all ()."""
+    return [part for size in range(len(term) + 1) for part in combinations(term, size)]
+
+
+def components(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the components that margins are made of, the smaller first.
+
+    >>> components([(0, 1), (1, 2)])
+    ((), (0,), (1,), (2,), (0, 1), (1, 2))
+    """
+    found = {part for term in terms for part in subsets(term)}
+    return tuple(sorted(found, key=lambda part: (len(part), part)))
+
+
+def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the terms that are in no other.
+
+    >>> largest([(0,), (0, 1), (2,)])
+    ((0, 1), (2,))
+    """
+    every = sorted(set(terms), key=lambda term: (len(term), term))
+    inside = {part for term in every for part in subsets(term)[:-1]}
+    return tuple(term for term in every if term not in inside)
+
+
+def cells(term: Term, sizes: Sizes) -> int:
+    """Return how many cells the table of a term has; 1 of ()."""
+    return math.prod(sizes[i] for i in term)
+
+
+def shape(term: Term, sizes: Sizes) -> tuple[int, ...]:
+    """Return the numbers of levels of a term's variables."""
+    return tuple(sizes[i] for i in term)
+
+
+def summed(table: NDArray[Any], term: Term, part: Term) -> NDArray[Any]:
+    """Return the margin of a part of a term's variables."""
+    return np.asarray(table.sum(axis=tuple(k for k, i in enumerate(term) if i not in part)))
+
+
+def centred(table: NDArray[Any]) -> NDArray[Any]:
+    """Return a table less its mean along each axis, times the number of cells.
+
+    Of integers an integer: nothing of what is taken off is left in any bit.
+
+    >>> centred(np.array([[3, 0], [1, 0]]))
+    array([[ 2, -2],
+           [-2,  2]])
+    """
+    table = np.asarray(table)  # What NumPy makes of a table of no axis is a number
+    for axis, size in enumerate(table.shape):
+        table = table * size - table.sum(axis=axis, keepdims=True)
+    return table
+
+
+def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
+    """Return the table of a term, made of its components."""
+    table = np.zeros(shape(term, sizes))
+    for part in subsets(term):
+        own = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
+        table += own / (cells(term, sizes) / cells(part, sizes))
+    return table
+
+
+def precisions(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, dict[Term, float]]:
+    """Return by component the weights that tables, noised with such sds a cell, have in it."""
+    raw: dict[Term, dict[Term, float]] = {part: {} for part in components(sds)}
+    for term, sd in sds.items():
+        for part in subsets(term):
+            raw[part][term] = cells(part, sizes) / (sd**2 * cells(term, sizes))
+    totals = {part: math.fsum(own.values()) for part, own in raw.items()}
+    return {
+        part: {term: weight / totals[part] for term, weight in own.items()}
+        for part, own in raw.items()
+    }
+
+
+def fitted_variances(sds: Mapping[Term, float], sizes: Sizes) -> dict[Term, float]:
+    """Return of each component, so weighed, the variance of a cell before it was centred."""
+    return {
+        part: math.fsum(
+            (weight * sds[term]) ** 2 * cells(term, sizes) / cells(part, sizes)
+            for term, weight in own.items()
+        )
+        for part, own in precisions(sds, sizes).items()
+    }
+
+
+def crossed(factors: Iterable[Floats]) -> Floats:
+    """Return the Kronecker product of matrices; of none the number 1."""
+    made: Floats = np.ones((1, 1))
+    for factor in factors:
+        made = np.asarray(np.kron(made, factor), dtype=np.float64)
+    return made
+
+
+def unlike(part: Term, sizes: Sizes) -> float:
+    """Return the squared length of what one row adds to a component."""
+    return math.prod(1 - 1 / sizes[i] for i in part)
+
+
+def split(values: Floats, parts: Iterable[Term], sizes: Sizes) -> dict[Term, Floats]:
+    """Return the components that stand in one vector, one after another."""
+    found, at = {}, 0
+    for part in parts:
+        size = cells(part, sizes)
+        found[part] = values[at : at + size].reshape(shape(part, sizes))
+        at += size
+    return found

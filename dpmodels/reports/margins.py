@@ -1,0 +1,214 @@
+"""The printed reports of private margins, of one of them, and of a log-linear model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dpmodels.inference.independence import Independence
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.counted import counted_as
+from dpmodels.reports.header import (
+    LOST,
+    SHOWN_GROUPS,
+    closing,
+    complete_text,
+    more,
+    opening,
+    pvalue,
+    shared_facts,
+)
+from dpmodels.reports.tabulated import SHOWN_COLUMNS, SHOWN_ROWS, crossed
+from dpmodels.results.base import report_of
+from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.loglin import LogLinear
+from dpmodels.results.margin import Margin
+from dpmodels.results.margins import MarginsResult
+
+# Lines of tables that are printed below the list of margins: a choice, about two pages.
+SHOWN_LINES = 60
+
+
+@report_of.register
+def margins_report(fit: MarginsResult) -> Report:
+    """List the margins with their noise and tests, then print tables as far as there is room."""
+    tables = [Margin(fit.held, term) for term in fit.held.asked]
+    shown = _printed(tables)
+    left = more(len(shown), len(tables), "tables", "table('a', 'b') and tidy()")
+    listed = more(SHOWN_GROUPS, len(tables), "margins", "tidy()")
+    return Report(
+        title="Private margins",
+        facts=(
+            *opening(fit.call, fit.release),
+            ("Margins", f"{count(len(tables))} of {len(fit.factors)} variables, in agreement"),
+            *shared_facts(fit.release),
+        ),
+        sections=(_list(tables[:SHOWN_GROUPS]), *(_table(own) for own in shown)),
+        notes=(*listed, *left, *_notes(fit.held), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
+    )
+
+
+@report_of.register
+def margin_report(own: Margin) -> Report:
+    """Lay out one margin, and the test of independence where there is one."""
+    fit = own.fit
+    what = counted_as(fit.release.adjacency)
+    test = (_test(own.chi2_test()),) if len(own.term) > 1 else ()
+    half = signif(fit.noise.width(own.term, 0.95), 2)
+    return Report(
+        title=f"Private margin of {own.name}",
+        facts=(
+            *opening(fit.call, fit.release),
+            ("Complete", complete_text(own.ncomplete, own.ncomplete_sd, what=what)),
+            ("Cell noise", f"sd {signif(own.noise_sd, 2)}, 95% within {half}"),
+            *shared_facts(fit.release),
+        ),
+        sections=(_table(own), *test),
+        notes=(*_notes(fit), *closing(fit.call, fit.release)),
+        stamp=fit.stamp,
+    )
+
+
+@report_of.register
+def loglin_report(fit: LogLinear) -> Report:
+    """Lay out a log-linear model as one of generalised linear models."""
+    result, ends = fit.margin.fit, fit.conf_int().to_numpy()
+    rows = tuple(
+        Row(
+            name,
+            (
+                signif_uncertain(estimate, error),
+                signif(error, 2),
+                signif(noise, 2),
+                f"{z:.2f}",
+                pvalue(p),
+                interval(*(float(end) for end in ends[at])),
+            ),
+        )
+        for at, (name, estimate, error, noise, z, p) in enumerate(
+            zip(
+                fit.names,
+                fit.params,
+                fit.bse,
+                fit.bse_noise,
+                fit.tvalues,
+                fit.pvalues,
+                strict=True,
+            )
+        )
+    )
+    heads = ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
+    model = fit.model
+    tested = (
+        ()
+        if not model.df
+        else (
+            Section(
+                "Fit of the model",
+                ("statistic", "df", "p-value"),
+                (
+                    Row(
+                        "chi-square, noise counted in",
+                        (signif(model.statistic), str(model.df), pvalue(model.pvalue)),
+                    ),
+                ),
+            ),
+        )
+    )
+    return Report(
+        title="Private log-linear model",
+        facts=(
+            ("Model", fit.formula),
+            *opening(result.call, result.release),
+            ("Table", f"{fit.margin.name}, {count(fit.margin.facts.cells)} cells"),
+            ("Deviance", f"{signif(model.deviance)} (noise included)"),
+            ("Df residuals", str(model.df)),
+        ),
+        sections=(Section("Coefficients", heads, rows), *tested),
+        notes=(
+            "Log link; treatment coding, the first level of each variable the base. Standard "
+            "errors count sampling and noise, of which the third column is the noise alone; "
+            "noise_int() is the distance to the coefficients of these rows.",
+            "Of the rows that are complete in the table.",
+            *closing(result.call, result.release),
+        ),
+        stamp=result.stamp,
+    )
+
+
+def _printed(tables: Sequence[Margin]) -> list[Margin]:
+    """Return the first tables, as many as there is room for; one at least."""
+    found: list[Margin] = []
+    lines = 0
+    for own in tables:
+        lines += _lines(own)
+        if found and lines > SHOWN_LINES:
+            break
+        found.append(own)
+    return found
+
+
+def _lines(own: Margin) -> int:
+    facts = own.facts
+    crossed_by = facts.shape[-1] if _wide(own) else 1
+    return min(facts.cells // crossed_by, SHOWN_ROWS)
+
+
+def _wide(own: Margin) -> bool:
+    """Whether the last variable stands across."""
+    return len(own.term) > 1 and own.facts.shape[-1] <= SHOWN_COLUMNS
+
+
+def _list(tables: Sequence[Margin]) -> Section:
+    heads = ("cells", "noise sd", "incomplete", "chi-square", "df", "p-value")
+    rows = []
+    for own in tables:
+        tested = own.chi2_test() if len(own.term) > 1 else None
+        cells = (LOST,) * 3 if tested is None else _told(tested)
+        told = (count(own.facts.cells), signif(own.noise_sd, 2), count(own.nincomplete))
+        rows.append(Row(own.name, (*told, *cells)))
+    return Section("Margins", heads, tuple(rows))
+
+
+def _told(test: Independence) -> tuple[str, str, str]:
+    if math.isnan(test.statistic):
+        return (LOST,) * 3
+    return signif(test.statistic), str(test.df), pvalue(test.pvalue)
+
+
+def _test(test: Independence) -> Section:
+    row = Row("chi-square, noise counted in", _told(test))
+    return Section("Mutual independence", ("statistic", "df", "p-value"), (row,))
+
+
+def _table(own: Margin) -> Section:
+    if _wide(own):
+        return crossed(own.facts, own.counts.to_numpy())
+    ends = zip(own.tidy().head(SHOWN_ROWS).to_dict("records"), own.labels, strict=False)
+    rows = tuple(
+        Row(
+            label,
+            (
+                count(row["count"]),
+                f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
+                f"{100 * row['proportion']:.1f}" if row["proportion"] >= 0 else LOST,
+                interval(100 * row["conf_low"], 100 * row["conf_high"]),
+            ),
+        )
+        for row, label in ends
+    )
+    heads = (counted_as(own.fit.release.adjacency).capitalize(), "95% noise int.", "%")
+    return Section(own.name, (*heads, "95% conf. int."), rows)
+
+
+def _notes(fit: HeldMargins) -> tuple[str, ...]:
+    public = "" if fit.release.rows is None else " the public"
+    return (
+        "Rows with a missing or unlisted level of a variable are counted as a level of their own, "
+        f"which is not printed: with it every table adds up to{public or ' one and the same'} "
+        "number, and a variable has the same counts in every table of at most 10,000 cells.",
+        "Counts are whole and not negative: made so from the unbiased ones in released, whose "
+        "sums agree in all margins. Noise and noise_int() are privacy noise only; shares of the "
+        "population: conf_int(). Tests count the noise in.",
+    )

@@ -1,0 +1,101 @@
+"""Released components of margins, and the tables that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmodels.inference.margins import MarginNoise
+from dpmodels.levels import Level
+from dpmodels.postprocess.agreeing import MOST_CELLS, agreeing
+from dpmodels.postprocess.residuals import Term, components, largest, rebuilt, split
+from dpmodels.postprocess.totals import whole
+from dpmodels.released import MarginsRelease
+from dpmodels.results.base import STAMP
+from dpmodels.results.call import DescribedCall
+from dpmodels.typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class HeldMargins:
+    """Margins of one release, by the places of their variables in `factors`."""
+
+    call: DescribedCall
+    release: MarginsRelease
+
+    @property
+    def stamp(self) -> str | None:
+        """What tables and pictures of a simulation are stamped with."""
+        return STAMP if self.release.simulated else None
+
+    @property
+    def effect(self) -> int:
+        """Rows that sampling takes for one, as they may be one person's."""
+        return self.release.adjacency.design_effect
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """All variables, in order of first mention."""
+        return tuple(self.levels)
+
+    @cached_property
+    def levels(self) -> Mapping[str, tuple[Level, ...]]:
+        """Declared levels of each variable."""
+        return {
+            factor: levels
+            for table in self.call.tables
+            for factor, levels in zip(table.factors, table.levels, strict=True)
+        }
+
+    @cached_property
+    def asked(self) -> tuple[Term, ...]:
+        """The same as places of their variables in `factors`."""
+        at = {factor: place for place, factor in enumerate(self.factors)}
+        return tuple(tuple(at[one] for one in table.factors) for table in self.call.tables)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each variable, with one more for what is missing or unlisted."""
+        return tuple(len(levels) + 1 for levels in self.levels.values())
+
+    @cached_property
+    def noise(self) -> MarginNoise:
+        """The law of the noise in all margins."""
+        known, own = self.release.rows is not None, self.release
+        noised = components(self.asked)[int(known) :]
+        if own.law == "laplace":
+            noised = largest(self.asked)
+        sds = dict(zip(noised, own.noise_sds, strict=True))
+        places = own.adjacency.places if own.adjacency.counts_persons else 1
+        return MarginNoise(own.law, self.sizes, sds, known, 1 / places)
+
+    @cached_property
+    def _parts(self) -> Mapping[Term, Floats]:
+        return split(self.release.values, components(self.asked), self.sizes)
+
+    def unbiased(self, term: Term) -> Floats:
+        """Return a margin's unbiased counts, the level of what is missing the last."""
+        return rebuilt(term, self._parts, self.sizes)
+
+    @cached_property
+    def _made(self) -> dict[Term, Integers]:
+        """The whole tables that were made so far."""
+        return {}
+
+    def whole(self, term: Term) -> Integers:
+        """Return the same as counts that are whole, not negative, and agree where they can."""
+        if term not in self._made:
+            self._made[term] = self._whole(term)
+        return self._made[term]
+
+    def _whole(self, term: Term) -> Integers:
+        own = self.unbiased(term)
+        if len(term) < 2 or own.size > MOST_CELLS:
+            total = max(float(np.rint(self._parts[()])), 0.0)
+            return whole(own.ravel(), total).reshape(own.shape)
+        lines, columns = self.whole(term[:-1]), self.whole(term[-1:])
+        table = own.reshape(-1, own.shape[-1])
+        return agreeing(table, lines.ravel(), columns).reshape(own.shape)

@@ -1,0 +1,237 @@
+"""One margin of a release of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.inference.independence import Independence, independence_within
+from dpmodels.postprocess.residuals import Term
+from dpmodels.results.base import Printed, checked_level
+from dpmodels.results.call import TableCall
+from dpmodels.results.described import interval_columns, interval_frame
+from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.legend import labelled
+from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Margin(Printed):
+    """One margin of private margins: released values and public facts only.
+
+    Parameters
+    ----------
+    fit : HeldMargins
+        The release it is of.
+    term : tuple of int
+        Its variables, as places in those of the release.
+    """
+
+    fit: HeldMargins
+    term: Term
+
+    @cached_property
+    def facts(self) -> TableCall:
+        """Its variables and their declared levels."""
+        names = tuple(self.fit.factors[i] for i in self.term)
+        return TableCall(names, tuple(self.fit.levels[name] for name in names))
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Its variables."""
+        return self.facts.factors
+
+    @property
+    def name(self) -> str:
+        """The margin as a term of a formula."""
+        return ":".join(self.factors)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the cells, with slashes between the levels of one."""
+        return self.facts.labels
+
+    def _declared(self, table: Any) -> Any:
+        return table[(slice(-1),) * len(self.term)]
+
+    def _labelled(self, values: Any, name: str) -> xr.DataArray:
+        facts = self.facts
+        coords = {
+            factor: np.array(levels, dtype=object)
+            for factor, levels in zip(facts.factors, facts.levels, strict=True)
+        }
+        return xr.DataArray(values, coords, facts.factors, name)
+
+    @property
+    def _whole(self) -> Integers:
+        own: Integers = self.fit.whole(self.term)
+        return own
+
+    @cached_property
+    def _unbiased(self) -> Floats:
+        own: Floats = self._declared(self.fit.unbiased(self.term))
+        return own
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Consistent counts: whole, not negative; a dimension a variable."""
+        return self._labelled(self._declared(self._whole), "count")
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts; sums of them are those of every other margin, with rows that miss it."""
+        return self._labelled(self._unbiased, "released")
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the privacy noise in each of `released`."""
+        return self.fit.noise.cell_sd(self.term)
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of rows that are complete in this margin: the sum of `counts`."""
+        return float(self._declared(self._whole).sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows with a missing or unlisted level of one of its variables."""
+        return float(self._whole.sum()) - self.ncomplete
+
+    @property
+    def ncomplete_sd(self) -> float:
+        """Noise standard deviation of the unbiased number of complete rows."""
+        return float(np.sqrt(self.fit.noise.product(self.term, self._ones, self._ones)))
+
+    @property
+    def _ones(self) -> list[Floats]:
+        """Weights of the levels of each variable: 1 of those declared."""
+        return [np.append(np.ones(size), 0.0) for size in self.facts.shape]
+
+    def proportions(self, within: str | Iterable[str] = ()) -> xr.DataArray:
+        """Return shares of the complete rows, or of those of each level of some variables.
+
+        nan where there are no rows to divide.
+
+        Parameters
+        ----------
+        within : str or iterable of str
+            Variables within whose levels shares add up to 1; R's `margin`.
+
+        Raises
+        ------
+        ArgumentError
+            If one is not a variable of the margin.
+        """
+        own, kept = self.counts, self._own(within)
+        total = own.sum([one for one in self.factors if one not in kept])
+        return (own / total.where(total > 0)).rename("proportion")
+
+    def _own(self, names: str | Iterable[str]) -> tuple[str, ...]:
+        kept = (names,) if isinstance(names, str) else tuple(names)
+        for one in kept:
+            if one not in self.factors:
+                known = ", ".join(map(repr, self.factors))
+                raise ArgumentError(f"factor {said(one)} is not in the table; it has {known}")
+        return kept
+
+    def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals of the counts of these rows: privacy noise only.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+        """
+        own, counts = checked_level(level), self._unbiased.ravel()
+        return interval_frame(self.facts, self.fit.noise.count_interval(self.term, counts, own))
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Return intervals of the population's shares of the complete rows: noise and sampling.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+        """
+        effect = self.fit.effect
+        noise, counts = self.fit.noise.divided(effect), self._unbiased.ravel() / effect
+        ends = noise.share_interval(self.term, counts, self._ones, checked_level(level))
+        return interval_frame(self.facts, ends)
+
+    def drawn(self, first: Term = ()) -> tuple[Floats, Floats]:
+        """Return what the noise of the cells is made of, some variables before the others.
+
+        In units of rows that sampling takes for one, as `MarginNoise.drawn` tells.
+        """
+        noise = self.fit.noise.divided(self.fit.effect)
+        drawn, heavier = noise.drawn(self.term, [np.arange(size) for size in self.facts.shape])
+        cells = np.arange(self.facts.cells).reshape(self.facts.shape)
+        return drawn[np.moveaxis(cells, first, range(len(first))).ravel()], heavier
+
+    def chi2_test(self, given: str | Iterable[str] = ()) -> Independence:
+        """Test whether the variables are independent, with the noise counted in.
+
+        Parameters
+        ----------
+        given : str or iterable of str
+            Variables at whose levels the others are tested: conditional independence.
+
+        Raises
+        ------
+        ArgumentError
+            If fewer than two variables are left, or one is not of this margin.
+        """
+        behind = self._own(given)
+        axes = tuple(self.factors.index(one) for one in behind)
+        left = [size for axis, size in enumerate(self.facts.shape) if axis not in axes]
+        if len(left) < 2:
+            raise ArgumentError(
+                f"independence is about two variables or more, and margin {self.name!r} leaves "
+                f"{len(left)} of them: write chi2_test('a', 'b'), or chi2_test('a', 'b', given='c')"
+            )
+        effect = self.fit.effect
+        strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *left)
+        return independence_within(strata, *self.drawn(axes))
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a cell: counts, shares, noise and 95 % intervals."""
+        values = {
+            "count": self.counts.to_numpy().ravel(),
+            "released": self._unbiased.ravel(),
+            "proportion": self.proportions().to_numpy().ravel(),
+            "noise_sd": self.noise_sd,
+            **interval_columns(self.noise_int(), self.conf_int()),
+        }
+        table = pd.DataFrame(values, index=self.facts.index).reset_index()
+        return labelled(table, self.fit.call.codebook, label=[self.facts.variable] * len(table))
+
+    def plot(self, ax: Axes | None = None, level: float = 0.95) -> Axes:
+        """Draw the counts with their noise intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level : float
+            Coverage of the noise bars, in (0, 1).
+        """
+        from dpmodels.plots.bars import Panel, bars
+
+        width = self.fit.noise.width(self.term, checked_level(level))
+        counts = self.counts.to_numpy().ravel()
+        panel = Panel(self.name, counts, np.full(len(counts), width))
+        axes = None if ax is None else [ax]
+        return bars([panel], labels=self.labels, axes=axes, stamp=self.fit.stamp)[0]
+
+    def __repr__(self) -> str:
+        return f"<Margin {self.name!r} of {self.fit.call.formula!r}: {self.facts.cells} cells>"
