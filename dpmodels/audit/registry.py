@@ -19,6 +19,7 @@ from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
 from dpmodels.models.levels import dp_levels
 from dpmodels.models.lm import dp_lm
+from dpmodels.models.margins import dp_margins
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
@@ -142,6 +143,8 @@ REGISTRY: Final = (
     _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
+    _of(dp_margins, "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),
+    _of(dp_margins, "~ g*(a > 0)", "residual", GAUSSIAN, OPPOSITE, 1_000, 40_000),
     _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),

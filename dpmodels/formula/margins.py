@@ -76,10 +76,10 @@ def _check_size(own: Margins) -> None:
         named = ":".join(own.factors[i].code for i in term)
         raise FormulaError(
             f"{shorten(named)!r} has {most:,} cells, with one level a variable for what is "
-            f"missing; at most {MAX_CELLS:,} are counted. Ask for margins of fewer variables"
+            f"missing; at most {MAX_CELLS:,} are counted. Write margins of fewer variables"
         )
     if sum(counts) > MAX_CELLS:
         raise FormulaError(
             f"formula {shorten(own.text)!r} asks for {len(counts):,} margins of {sum(counts):,} "
-            f"cells in all; at most {MAX_CELLS:,} are counted. Ask for fewer margins"
+            f"cells in all; at most {MAX_CELLS:,} are counted. Write fewer margins"
         )

@@ -12,6 +12,8 @@ from dpmodels.typing import Floats, Integers
 
 # Of a table of more cells the margins are left as they come: a choice, of seconds.
 MOST_CELLS = 10_000
+# Of more rows the linear program would not know one from none.
+MOST_ROWS = 10**9
 # Rounds of the two projections, and what is near enough before counts are made whole, in rows.
 ROUNDS, NEAR = 200, 1e-3
 

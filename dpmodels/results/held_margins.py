@@ -10,7 +10,7 @@ import numpy as np
 
 from dpmodels.inference.margins import MarginNoise
 from dpmodels.levels import Level
-from dpmodels.postprocess.agreeing import MOST_CELLS, agreeing
+from dpmodels.postprocess.agreeing import MOST_CELLS, MOST_ROWS, agreeing
 from dpmodels.postprocess.residuals import Term, components, largest, rebuilt, split
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import MarginsRelease
@@ -93,8 +93,8 @@ class HeldMargins:
 
     def _whole(self, term: Term) -> Integers:
         own = self.unbiased(term)
-        if len(term) < 2 or own.size > MOST_CELLS:
-            total = max(float(np.rint(self._parts[()])), 0.0)
+        total = max(float(np.rint(self._parts[()])), 0.0)
+        if len(term) < 2 or own.size > MOST_CELLS or total > MOST_ROWS:
             return whole(own.ravel(), total).reshape(own.shape)
         lines, columns = self.whole(term[:-1]), self.whole(term[-1:])
         table = own.reshape(-1, own.shape[-1])

@@ -134,6 +134,21 @@ def cells(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     np.testing.assert_allclose(fit.counts.to_numpy().ravel(), expected, atol=NEAR)
 
 
+def margins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Counts of each margin, of the rows that are complete in it."""
+    frame = pd.DataFrame({name: data[name] for name in ("sex", "region")})
+    for name in ("sex", "region"):
+        frame[name] = pd.Categorical(frame[name], categories=list(book[name].levels))
+    wage = np.clip(data["wage"], book["wage"].lower, book["wage"].upper)
+    frame["cut(wage, [-5, 10, 45])"] = pd.cut(wage, [-5, 10, 45], include_lowest=True)
+    for term in fit.terms:
+        own = fit.table(*term.split(":"))
+        expected = frame.groupby(list(own.factors), observed=False).size().to_numpy()
+        np.testing.assert_allclose(own.released.to_numpy().ravel(), expected, atol=NEAR)
+        np.testing.assert_array_equal(own.counts.to_numpy().ravel(), expected)
+        assert own.nincomplete == len(frame) - expected.sum()
+
+
 def bins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Counts of bins that are closed above."""
     measured, groups, frame = _grouped(formula, data, book)

@@ -16,6 +16,7 @@ from dpmodels.mechanisms import (
     COUNTS,
     COVARIANCE,
     LEVELS,
+    MARGINS,
     MEANS,
     MEASURED,
     QUANTILES,
@@ -25,6 +26,7 @@ from dpmodels.mechanisms import (
     Facts,
     counts,
     covariance,
+    margins,
     regression,
     scalar,
     subspace,
@@ -32,6 +34,7 @@ from dpmodels.mechanisms import (
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
+from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.privacy import Adjacency
@@ -137,6 +140,13 @@ def _numbers(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]
     return tuple(CountFacts(size, size, False, relation) for size in sizes)
 
 
+def _margins(name: str, relation: Adjacency, way: str) -> tuple[MarginFacts, ...]:
+    chain = tuple((i, i + 1) for i in range(20))
+    asked = ((0, 1),) if way == "one" else ((0,), (1,), (0, 1), (1, 2))
+    shapes = (((3, 4, 3), asked), ((6,) * 21, chain), ((3, 1000), ((0,), (1,))))
+    return tuple(MarginFacts(sizes, terms, relation) for sizes, terms in shapes)
+
+
 def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, ...]:
     return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
@@ -225,6 +235,15 @@ FAMILIES = {
         noises.of_levels,
         ("values",),
         20_000,
+    ),
+    "margins": Family(
+        MARGINS,
+        margins,
+        ("several", "one"),
+        (verbs.MARGINS,),
+        _margins,
+        noises.of_margins,
+        ("values",),
     ),
     "means": Family(
         MEANS,

@@ -35,6 +35,7 @@ FIXES = (
     ),
 )
 GOOD = {"formula": FORMULA, "codebook": BOOK, "eps": 1.0, "delta": 1e-6, "mechanism": "gauss"}
+BIG = dp.codebook(a=list(range(999)), b=list(range(999)), c=list(range(999)))
 NAN, INF = float("nan"), float("inf")
 
 
@@ -206,7 +207,22 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         *_bad("breaks", ArgumentError, 1, 2.5, "4", [1], [0, 50], [0, 50, 20], [0, 50, 50]),
         *_bad("breaks", ArgumentError, [-9, 0, 9], [0, 50, NAN], True, None, 10**9),
     ],
-    "dp_table": [*FACTORS, ("names no variable", {"formula": "1 ~ region"}, FormulaError)],
+    "dp_margins": [
+        ("is a number", {"formula": "~ wage*sex"}, FormulaError),
+        ("left side", {"formula": "sex ~ region"}, FormulaError),
+        ("names no variable", {"formula": "~ 1"}, FormulaError),
+        *_bad("mechanism", ArgumentError, "geometric", "gaussian", 3),
+        ("1,000,000,000 cells", {"formula": "~ a + a:b:c", "codebook": BIG}, FormulaError),
+    ],
+    "dp_table": [
+        *FACTORS,
+        (
+            "dp_margins('~ sex:region + region:age'",
+            {"formula": "~ sex:region + region:age"},
+            FormulaError,
+        ),
+        ("names no variable", {"formula": "1 ~ region"}, FormulaError),
+    ],
     "dp_summary": [("is a number", {"formula": "sex ~ wage"}, FormulaError)],
     "dp_ttest": [
         *ONE_NUMBER,

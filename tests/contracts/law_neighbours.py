@@ -15,6 +15,7 @@ from law_sensitivity import NEARLY, POWER, moments_apart
 
 import dpmodels as dp
 from dpmodels.noise.lattice import Lattice
+from dpmodels.postprocess.residuals import split, summed
 from dpmodels.privacy import BoundedRangeEvent, LaplaceEvent
 from dpmodels.statistics import Statistic
 
@@ -134,6 +135,26 @@ def _counts(case: Case) -> Tried:
     return Tried(case.formula, BOOK, _extreme(case), _of_counts)
 
 
+def _of_margins(case: Case, left: Crossing, right: Crossing) -> float:
+    """All components together, or all counts."""
+    plan, facts = left.plan, left.plan.facts
+    apart = np.subtract(*(own.statistic.cross()[0].astype(float) for own in (left, right)))
+    if case.mechanism.name == "marginals":
+        return float(np.abs(apart).sum()) / plan.scales[0] / _declared(plan.events, 1)
+    tables, total = split(apart, facts.largest, facts.sizes), 0.0
+    for part, sd in zip(plan.measured, plan.noise_sds, strict=True):
+        term = next(own for own in facts.largest if set(part) <= set(own))
+        moved = summed(tables[term], term, part)
+        for axis in range(moved.ndim):
+            moved = moved - moved.mean(axis=axis, keepdims=True)
+        total += float((moved**2).sum()) / sd**2
+    return total**0.5 / _declared(plan.events, 2)
+
+
+def _margins(case: Case) -> Tried:
+    return Tried(case.formula, BOOK, _extreme(case), _of_margins)
+
+
 def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
     """How far the log density of all groups' draws together moves, in units of its eps.
 
@@ -189,5 +210,6 @@ TRIED: dict[str, Callable[[Case], Tried]] = {
     "regression": _regression,
     "coefficients": _coefficients,
     "counts": _counts,
+    "margins": _margins,
     "quantiles": _quantiles,
 }

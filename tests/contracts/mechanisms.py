@@ -151,6 +151,8 @@ MECHANISMS = (
     Mechanism("geometric", PURE, "counts", norm="L1"),
     Mechanism("gaussian", GAUSSIAN, "counts", norm="L2"),
     Mechanism("randomized_response", PURE, "responses", between=("replace",)),
+    Mechanism("marginals", PURE, "margins", norm="L1"),
+    Mechanism("residual", GAUSSIAN, "margins", norm="L2"),
     Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),

@@ -17,6 +17,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.released import (
     CoefficientsRelease,
     CountsRelease,
+    MarginsRelease,
     MomentNoise,
     MomentsRelease,
     QuantilesRelease,
@@ -49,6 +50,8 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "var": ("dp_var", "b ~ g", PURE),
     "hist": ("dp_hist", "~ b", BOTH),
     "table": ("dp_table", "~ s + g", PURE),
+    "marginals": ("dp_margins", "~ s*g + g:(a > 0)", PURE),
+    "residual": ("dp_margins", "~ s*g", BOTH | {"mechanism": "residual"}),
     "summary": ("dp_summary", "a + g ~ s", BOTH),
     "ttest": ("dp_ttest", "b ~ s", PURE),
     "quantile": ("dp_quantile", "b ~ s", PURE | {"level": 0.95}),
@@ -122,6 +125,15 @@ def of_counts(release) -> Iterator[Any]:
             yield replace(louder, values=one)
 
 
+def of_margins(release) -> Iterator[Any]:
+    values = release.values
+    signs = np.resize([1.0, -1.0], len(values))
+    for factor in FACTORS:
+        sds = tuple(sd * factor for sd in release.noise_sds)
+        for one in (0 * values, -values, values * 1e14, values * 1e-200, signs, signs * 1e9):
+            yield replace(release, values=one, noise_sds=sds)
+
+
 def of_quantiles(release) -> Iterator[Any]:
     own = release.values
     for one in (0 * own, 0 * own + 1, own * np.nan, own[:, ::-1]):
@@ -141,6 +153,7 @@ HOSTILE = {
     MomentsRelease: of_moments,
     CoefficientsRelease: of_coefficients,
     CountsRelease: of_counts,
+    MarginsRelease: of_margins,
     QuantilesRelease: of_quantiles,
     SubspaceRelease: of_directions,
 }

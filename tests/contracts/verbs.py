@@ -141,6 +141,12 @@ ANSWERS = Verb(
     answers=TABLE.answers,
     more="-answers",
 )
+MARGINS = Verb(
+    "dp_margins",
+    ("~ sex*region + cut(wage, [-5, 10, 45]):region", "~ sex*region"),
+    "~ g*cut(b, [0, 2, 5]) + (a > 0)",
+    answers={"": exact.margins},
+)
 SUMMARY = Verb(
     "dp_summary",
     ("age + region + wage ~ sex", "~ age + wage + sex"),

@@ -61,6 +61,8 @@ ASKED = {
     "answers": lambda: dp.dp_table("~ g + h", ROWS, **PURE, mechanism="randomized_response"),
     "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),
     "survey fit": lambda: surveyed("h ~ a", strata="g"),
+    "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
+    "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
     "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
 }

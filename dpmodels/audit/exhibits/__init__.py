@@ -11,6 +11,7 @@ from dpmodels.audit.exhibits import (
     fourier,
     gaussian,
     levels,
+    margins,
     persons,
     response,
     second_moment,
@@ -33,6 +34,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **levels.EXHIBITS,
     **response.EXHIBITS,
     **fourier.EXHIBITS,
+    **margins.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -46,4 +48,5 @@ CORRECT: dict[str, Exhibit] = {
     **levels.CORRECT,
     **response.CORRECT,
     **fourier.CORRECT,
+    **margins.CORRECT,
 }
