@@ -113,6 +113,12 @@ class MarginsResult(Result):
         ------
         ArgumentError
             If there is no such margin, or there are fewer than two variables.
+
+        Notes
+        -----
+        The level of the test holds over all releases, those counted as accepted
+        in which too few rows are told from the noise for a test. Where these are
+        most of them, the others reject more often than they should.
         """
         behind = (given,) if isinstance(given, str) else tuple(given)
         own = named_factors(self.call.codebook, self.factors, factors)

@@ -1,0 +1,198 @@
+"""dp_margins: agreement, any margin inside, tests, models, persons, sites, refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from scipy.stats import chi2_contingency
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, NotAvailable
+from dpmodels.models.margins import dp_margins
+from dpmodels.privacy import ZCDP
+
+BOOK = dp.codebook(sex=["F", "M"], region=["n", "s", "w"], drug=["no", "yes"], id=(0, 10**6))
+FORMULA = "~ sex*region*drug"
+HUGE = 1e9
+BUDGETS = ({"eps": 0.5}, {"eps": 0.5, "delta": 1e-6}, {"budget": ZCDP(0.02)})
+
+
+def rows(count=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["n", "s", "w"], count, p=[0.5, 0.3, 0.2])
+    drug = rng.random(count) < np.where(region == "n", 0.2, 0.4)
+    return {
+        "sex": rng.choice(["F", "M", "?"], count, p=[0.5, 0.45, 0.05]),
+        "region": region,
+        "drug": np.where(rng.random(count) < 0.03, "", np.where(drug, "yes", "no")),
+    }
+
+
+def declared(data):
+    return pd.DataFrame(data).replace({"?": None, "": None})
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_all_margins_agree(budget, adjacency):
+    fit = dp_margins(
+        "~ sex*region + region:drug + sex:drug",
+        rows(),
+        codebook=BOOK,
+        adjacency=adjacency,
+        **budget,
+    )
+    held = fit.held
+    one = held.unbiased((1,))
+    for term, axis in (((0, 1), 0), ((1, 2), 1)):
+        np.testing.assert_allclose(held.unbiased(term).sum(axis=axis), one, atol=1e-6)
+        assert (held.whole(term).sum(axis=axis) == held.whole((1,))).all()
+    totals = {int(held.whole(term).sum()) for term in (*held.asked, (2,))}
+    assert len(totals) == 1
+    if adjacency == "replace":
+        assert totals == {4000}
+        assert held.unbiased((0, 2)).sum() == pytest.approx(4000)
+    for term in held.asked:
+        assert (held.whole(term) >= 0).all()
+
+
+def test_a_margin_of_three_agrees_with_that_of_the_first_two():
+    fit = dp_margins(FORMULA, rows(), codebook=BOOK, eps=0.3, adjacency="add-remove")
+    made = fit.held.whole((0, 1, 2))
+    assert (made.sum(axis=2) == fit.held.whole((0, 1))).all()
+    assert (made.sum(axis=(0, 1)) == fit.held.whole((2,))).all()
+
+
+def test_a_huge_budget_gives_the_tests_and_the_model_of_others():
+    data = rows()
+    fit = dp_margins(FORMULA, data, codebook=BOOK, eps=HUGE)
+    frame = declared(data).dropna()
+    two = declared(data)[["region", "drug"]].dropna()
+    plain = chi2_contingency(pd.crosstab(two.region, two.drug), correction=False)
+    test = fit.chi2_test("region", "drug")
+    assert test.statistic == pytest.approx(plain.statistic, rel=1e-6)
+    assert test.df == 2
+    strata = [
+        chi2_contingency(pd.crosstab(own.sex, own.drug), correction=False).statistic
+        for _, own in frame.groupby("region")
+    ]
+    given = fit.chi2_test("sex", "drug", given="region")
+    assert given.statistic == pytest.approx(sum(strata), rel=1e-6)
+    assert given.df == 3
+    assert fit.table("sex", "region", "drug").chi2_test(given=("region",)) == given
+    counts = frame.groupby(["sex", "region", "drug"]).size().rename("n").reset_index()
+    peer = smf.glm("n ~ sex*region + drug", counts, family=sm.families.Poisson()).fit()
+    own = fit.loglin("~ sex*region + drug")
+    assert sorted(own.names) == sorted(peer.params.index)
+    np.testing.assert_allclose(own.params[peer.params.index], peer.params, rtol=1e-6)
+    np.testing.assert_allclose(own.bse[peer.params.index], peer.bse, rtol=1e-6)
+    assert own.deviance == pytest.approx(peer.deviance, rel=1e-6)
+    assert own.df_resid == peer.df_resid
+
+
+def test_any_margin_inside_is_a_table_and_its_shares():
+    fit = dp_margins("~ sex:region + drug", rows(), codebook=BOOK, eps=1.0)
+    assert fit.terms == ("sex:region", "drug")
+    own = fit.table("~ region + sex")
+    assert own.factors == ("sex", "region")
+    assert own.counts.dims == ("sex", "region")
+    assert own.counts.sum().item() == own.ncomplete
+    assert own.ncomplete + own.nincomplete == 4000
+    shares = own.proportions("sex")
+    np.testing.assert_allclose(shares.sum("region"), 1.0)
+    assert len(own.tidy()) == len(own.noise_int()) == len(own.conf_int()) == 6
+    assert len(fit.tidy()) == len(fit.noise_int()) == 6 + 2
+    found = fit.to_xarray()
+    assert (found["count[sex:region]"] == own.counts).all()
+    assert fit.table("region").released.sum().item() == pytest.approx(
+        fit.table("region").ncomplete, abs=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda fit: fit.table("sex", "drug"), r"dp_margins\('~ sex\*drug'"),
+        (lambda fit: fit.table("~ sex:drug"), "together"),
+        (lambda fit: fit.table("age"), "in no margin"),
+        (lambda fit: fit.table("sex", "sex"), "named twice"),
+        (lambda fit: fit.table(), "write one or more"),
+        (lambda fit: fit.table(3), "in no margin"),
+        (lambda fit: fit.loglin("~ sex*drug"), "together"),
+        (lambda fit: fit.loglin("sex ~ drug"), "left side"),
+        (lambda fit: fit.loglin("~ sex + cut(id, [0, 5, 9])"), "id"),
+        (lambda fit: fit.chi2_test("sex"), "two variables or more"),
+        (lambda fit: fit.chi2_test("sex", "drug"), "together"),
+        (lambda fit: fit.chi2_test("sex", "region", given="drug"), "together"),
+        (lambda fit: fit.chi2_test("sex", "region", given="sex"), "named twice"),
+        (lambda fit: fit.table("sex").chi2_test(), "two variables or more"),
+        (lambda fit: fit.plot("age"), "in no margin"),
+    ],
+)
+def test_what_was_not_released_is_refused_with_what_to_write(ask, words):
+    fit = dp_margins("~ sex*region + drug", rows(50), codebook=BOOK, eps=1.0)
+    with pytest.raises((ArgumentError, FormulaError), match=words):
+        ask(fit)
+
+
+def test_products_that_mean_margins_are_no_table():
+    with pytest.raises(FormulaError, match=r"dp_margins.*full cross"):
+        dp.dp_table("~ sex:region + region:drug", rows(9), codebook=BOOK, eps=1.0)
+    with pytest.raises(FormulaError, match=r"'~ sex\*region\*drug'"):
+        dp.dp_table("~ sex*region + drug", rows(9), codebook=BOOK, eps=1.0)
+    for formula in ("~ sex:region", "~ sex*region*drug", "~ sex + region", "drug ~ sex:region"):
+        assert dp.dp_table(formula, rows(9), codebook=BOOK, eps=1.0).counts.ndim > 1
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("words", [{"eps": 0.2}, {"eps": 0.2, "delta": 1e-6}])
+def test_persons_have_more_noise_and_their_own_unit(adjacency, words):
+    data = rows(3000) | {"id": np.repeat(np.arange(1500), 2)}
+    told = {"codebook": BOOK, "adjacency": adjacency, **words}
+    alone = dp_margins("~ sex*region", data, **told)
+    same = {"mechanism": alone.release.card.name, **told}
+    whole = dp_margins("~ sex*region", data, person="id", rows=2, **same)
+    each = dp_margins("~ sex*region", data, person="id", rows="mean", **same)
+    sd = alone.table("sex", "region").noise_sd
+    assert whole.table("sex", "region").noise_sd == pytest.approx(2 * sd, rel=0.01)
+    assert each.table("sex", "region").noise_sd < 1.2 * sd
+    assert each.table("region").ncomplete == pytest.approx(1500, abs=20 * sd)
+    assert "persons" in str(each.summary())
+
+
+def test_sites_release_what_one_table_would_and_a_subset_counts_alone():
+    data = rows(900)
+    one = {name: column[:400] for name, column in data.items()}
+    two = {name: column[400:] for name, column in data.items()}
+    joint = dp_margins(
+        FORMULA, sites={"x": one, "y": two}, protocol="pooled", codebook=BOOK, eps=HUGE
+    )
+    whole = dp_margins(FORMULA, data, codebook=BOOK, eps=HUGE)
+    assert (joint.release.values == whole.release.values).all()
+    some = dp_margins("~ sex:region", data, codebook=BOOK, eps=HUGE, subset="drug == 'yes'")
+    frame = declared(data).dropna(subset=["sex"])
+    seen = frame[frame.drug == "yes"].groupby(["sex", "region"]).size().to_numpy()
+    assert some.table("sex", "region").counts.to_numpy().ravel().tolist() == seen.tolist()
+
+
+def test_a_file_whose_numbers_do_not_go_together_is_refused(tmp_path):
+    fit = dp_margins("~ sex*region", rows(50), codebook=BOOK, eps=1.0)
+    fit.save(tmp_path / "fit.nc")
+    assert str(dp.load(tmp_path / "fit.nc").summary()) == str(fit.summary())
+    odd = replace(fit, release=replace(fit.release, noise_sds=(1.0, 2.0)))
+    odd.save(tmp_path / "odd.nc")
+    with pytest.raises(FrameError, match="noise_sds"):
+        dp.load(tmp_path / "odd.nc")
+    longer = replace(fit.call, tables=fit.call.tables[:2])
+    with pytest.raises(FrameError):
+        replace(fit, call=longer).save(tmp_path / "longer.nc")
+
+
+def test_a_model_that_noise_leaves_without_rows_says_so():
+    with dp.simulation(seed=3):
+        fit = dp_margins("~ sex:region", rows(8), codebook=BOOK, eps=0.01)
+    with pytest.raises(NotAvailable, match="not identified"):
+        fit.loglin("~ sex*region")
