@@ -74,49 +74,7 @@ def margin_report(own: Margin) -> Report:
 @report_of.register
 def loglin_report(fit: LogLinear) -> Report:
     """Lay out a log-linear model as one of generalised linear models."""
-    result, ends = fit.margin.fit, fit.conf_int().to_numpy()
-    rows = tuple(
-        Row(
-            name,
-            (
-                signif_uncertain(estimate, error),
-                signif(error, 2),
-                signif(noise, 2),
-                f"{z:.2f}",
-                pvalue(p),
-                interval(*(float(end) for end in ends[at])),
-            ),
-        )
-        for at, (name, estimate, error, noise, z, p) in enumerate(
-            zip(
-                fit.names,
-                fit.params,
-                fit.bse,
-                fit.bse_noise,
-                fit.tvalues,
-                fit.pvalues,
-                strict=True,
-            )
-        )
-    )
-    heads = ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
-    model = fit.model
-    tested = (
-        ()
-        if not model.df
-        else (
-            Section(
-                "Fit of the model",
-                ("statistic", "df", "p-value"),
-                (
-                    Row(
-                        "chi-square, noise counted in",
-                        (signif(model.statistic), str(model.df), pvalue(model.pvalue)),
-                    ),
-                ),
-            ),
-        )
-    )
+    result, model = fit.margin.fit, fit.model
     return Report(
         title="Private log-linear model",
         facts=(
@@ -126,7 +84,7 @@ def loglin_report(fit: LogLinear) -> Report:
             ("Deviance", f"{signif(model.deviance)} (noise included)"),
             ("Df residuals", str(model.df)),
         ),
-        sections=(Section("Coefficients", heads, rows), *tested),
+        sections=(_coefficients(fit), *_fitted(fit)),
         notes=(
             "Log link; treatment coding, the first level of each variable the base. Standard "
             "errors count sampling and noise, of which the third column is the noise alone; "
@@ -136,6 +94,35 @@ def loglin_report(fit: LogLinear) -> Report:
         ),
         stamp=result.stamp,
     )
+
+
+def _coefficients(fit: LogLinear) -> Section:
+    rows = [
+        Row(
+            str(one["term"]),
+            (
+                signif_uncertain(one["estimate"], one["std_error"]),
+                signif(one["std_error"], 2),
+                signif(one["noise_sd"], 2),
+                f"{one['statistic']:.2f}",
+                pvalue(one["p_value"]),
+                interval(one["conf_low"], one["conf_high"]),
+            ),
+        )
+        for one in fit.tidy().to_dict("records")
+    ]
+    heads = ("coef", "std err", "of noise", "z", "P>|z|", "95% conf. int.")
+    return Section("Coefficients", heads, tuple(rows))
+
+
+def _fitted(fit: LogLinear) -> tuple[Section, ...]:
+    """Test the fit, where there is something to test."""
+    model = fit.model
+    if not model.df:
+        return ()
+    cells = (signif(model.statistic), str(model.df), pvalue(model.pvalue))
+    row = Row("chi-square, noise counted in", cells)
+    return (Section("Fit of the model", ("statistic", "df", "p-value"), (row,)),)
 
 
 def _printed(tables: Sequence[Margin]) -> list[Margin]:
