@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, closing, complete_text, described_header, pvalue
-from dpmodels.reports.tabulated import SHOWN_COLUMNS, SHOWN_ROWS, crossed
 from dpmodels.results.base import report_of
+from dpmodels.results.call import TableCall
 from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
-# Characters of the longest bar: a choice.
+# Lines and columns of a page, and characters of the longest bar: choices.
+SHOWN_ROWS = 40
+SHOWN_COLUMNS = 12
 BAR = 20
 
 
@@ -70,6 +75,29 @@ def _reading(fit: TableResult) -> str:
         f"Counts are whole, not negative{agree}: made so from the unbiased ones in released. "
         "Noise and noise_int() are privacy noise only; shares of the population: conf_int()."
     )
+
+
+def crossed(facts: TableCall, counts: NDArray[Any], *, upright: bool = False) -> Section:
+    """Set the last factor across, or the others where `upright`, with totals."""
+    counts = counts.reshape(-1, facts.shape[-1])
+    names = [" / ".join(facts.factors[:-1]), facts.factors[-1]]
+    labels = [_joined(facts.levels[:-1]), list(map(str, facts.levels[-1]))]
+    if upright:
+        counts, names, labels = counts.T, names[::-1], labels[::-1]
+    counts = np.vstack([counts, counts.sum(axis=0)])
+    counts = np.column_stack([counts, counts.sum(axis=1)])
+    lines = [*range(min(len(labels[0]), SHOWN_ROWS)), len(labels[0])]
+    heads = [*labels[0], "Total"]
+    rows = tuple(Row(heads[i], tuple(map(count, counts[i].tolist()))) for i in lines)
+    return Section(" by ".join(names), (*labels[1], "Total"), rows)
+
+
+def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
+    """Name the combinations of levels."""
+    names = [""]
+    for own in levels:
+        names = [f"{name} / {level}" if name else str(level) for name in names for level in own]
+    return names
 
 
 def _listed(fit: TableResult) -> Section:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dpmodels.inference.independence import Independence
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
+from dpmodels.reports.counts import SHOWN_COLUMNS, SHOWN_ROWS, crossed
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -18,7 +19,6 @@ from dpmodels.reports.header import (
     pvalue,
     shared_facts,
 )
-from dpmodels.reports.tabulated import SHOWN_COLUMNS, SHOWN_ROWS, crossed
 from dpmodels.results.base import report_of
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.loglin import LogLinear
