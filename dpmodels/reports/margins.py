@@ -40,8 +40,8 @@ def margins_report(fit: MarginsResult) -> Report:
         title="Private margins",
         facts=(
             *opening(fit.call, fit.release),
-            ("Margins", f"{count(len(tables))}, of {count(len(fit.factors))} variables"),
-            ("Counts", counted_as(fit.release.adjacency)),
+            ("Margins", f"{count(len(tables))}, variables: {count(len(fit.factors))}"),
+            ("Counts of", counted_as(fit.release.adjacency)),
             *shared_facts(fit.release),
         ),
         sections=(_list(tables[:SHOWN_GROUPS]), *(_table(own) for own in shown)),

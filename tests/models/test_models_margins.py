@@ -191,6 +191,26 @@ def test_a_file_whose_numbers_do_not_go_together_is_refused(tmp_path):
         replace(fit, call=longer).save(tmp_path / "longer.nc")
 
 
+def test_a_margin_and_a_model_print_and_draw_with_the_stamp():
+    with dp.simulation(seed=2):
+        fit = dp_margins("~ sex*region + (drug == 'yes')", rows(), codebook=BOOK, eps=1.0)
+    own, model = fit.table("sex", "region"), fit.loglin("~ sex + region")
+    for one in (fit, own, model):
+        text = str(one.summary())
+        assert "SIMULATION - NOT PRIVATE" in text
+        assert "adds up to the public number" in text or one is model
+    assert "drug == 'yes'" in str(fit.summary())
+    assert [line.split()[0] for line in str(model.summary()).splitlines() if "[T." in line] == [
+        "sex[T.M]",
+        "region[T.s]",
+        "region[T.w]",
+    ]
+    axes = fit.plot("region", "sex")
+    assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["F / n", "F / s"]
+    assert model.tidy()["std_error"].gt(model.tidy()["noise_sd"]).all()
+    assert model.noise_int().loc["sex[T.M]", "upper"] < model.conf_int().loc["sex[T.M]", "upper"]
+
+
 def test_a_model_that_noise_leaves_without_rows_says_so():
     with dp.simulation(seed=3):
         fit = dp_margins("~ sex:region", rows(8), codebook=BOOK, eps=0.01)
