@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import chdtrc, xlogy
@@ -14,7 +14,7 @@ from dpmodels.typing import Floats
 
 # Newton's steps, what ends them in units of the coefficients, and where there is no end.
 STEPS, NEAR, FAR = 100, 1e-10, 30.0
-# Stands for an empty cell where the steps begin.
+# Stands for no rows where the steps begin.
 START = 0.5
 
 
@@ -46,11 +46,10 @@ def loglinear(counts: Floats, coded: Floats, drawn: Floats, heavier: Floats) -> 
     equation ``X'(y - μ) = 0`` of Poisson counts, of which the noise is another term with mean 0:
     its covariance is ``I⁻¹ + I⁻¹ X' Σ X I⁻¹``, ``I = X' diag(μ) X`` and Σ that of the noise.
     """
-    params = _solved(counts, coded)
-    fitted = np.exp(coded @ params)
-    inverse = np.linalg.inv(coded.T @ (fitted[:, None] * coded))
-    noisy = inverse @ (coded.T @ drawn)
-    df = len(counts) - len(params)
+    fit = from_sums(coded.T @ counts, coded, coded.T @ drawn)
+    fitted = fit.fitted
+    inverse = fit.cov - fit.noise_cov
+    df = len(counts) - len(fit.params)
     statistic = pvalue = math.nan
     if df:
         left = np.eye(len(counts)) - fitted[:, None] * (coded @ inverse @ coded.T)
@@ -62,24 +61,30 @@ def loglinear(counts: Floats, coded: Floats, drawn: Floats, heavier: Floats) -> 
         pvalue = float(chdtrc(df / larger, statistic / larger))
     seen = np.maximum(counts, 0.0)
     deviance = 2 * float((xlogy(seen, seen / fitted) - seen + fitted).sum()) if df else 0.0
-    return LogLinearFit(
-        params,
-        inverse + noisy @ noisy.T,
-        noisy @ noisy.T,
-        fitted,
-        deviance,
-        df,
-        statistic,
-        pvalue,
-    )
+    return replace(fit, deviance=deviance, df=df, statistic=statistic, pvalue=pvalue)
 
 
-def _solved(counts: Floats, coded: Floats) -> Floats:
-    """Return the root of the score; its function is the slope of a concave one."""
-    seen = np.maximum(counts, START)
-    root = np.sqrt(seen)
-    params = np.linalg.lstsq(root[:, None] * coded, root * np.log(seen), rcond=None)[0]
-    wanted = coded.T @ counts
+def from_sums(sums: Floats, coded: Floats, drawn: Floats) -> LogLinearFit:
+    """Fit the same model to ``X'y`` alone, of which noise is made of `drawn`.
+
+    These are sums of margins, so no table of all variables is needed; nothing is told of the fit.
+    """
+    params = _solved(sums, coded)
+    fitted = np.exp(coded @ params)
+    inverse = np.linalg.inv(coded.T @ (fitted[:, None] * coded))
+    moved = inverse @ drawn
+    noise = np.asarray(moved @ moved.T)
+    untold = (math.nan, 0, math.nan, math.nan)
+    return LogLinearFit(params, np.asarray(inverse + noise), noise, fitted, *untold)
+
+
+def _solved(wanted: Floats, coded: Floats) -> Floats:
+    """Return the root of the score, which is the slope of a concave function.
+
+    The first column of the coding is constant.
+    """
+    params = np.zeros(len(wanted))
+    params[0] = math.log(max(float(wanted[0]), START) / len(coded))
 
     def value(at: Floats) -> float:
         return float(wanted @ at - np.exp(np.minimum(coded @ at, 700.0)).sum())

@@ -95,9 +95,12 @@ def centred(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def rebuilt(term: Term, parts: Mapping[Term, Floats], sizes: Sizes) -> Floats:
-    """Return the table of a term, made of its components."""
+    """Return the table of a term, made of those of its components that there are.
+
+    Where some are missing it is the shortest table that has the margins of the others.
+    """
     table = np.zeros(shape(term, sizes))
-    for part in subsets(term):
+    for part in filter(parts.__contains__, subsets(term)):
         own = parts[part].reshape([sizes[i] if i in part else 1 for i in term])
         table += own / (cells(term, sizes) / cells(part, sizes))
     return table

@@ -27,6 +27,13 @@ from dpmodels.results.margins import MarginsResult
 
 # Lines of tables that are printed below the list of margins: a choice, about two pages.
 SHOWN_LINES = 60
+# What rows a log-linear model is of.
+ONE = "Of the rows that are complete in the table."
+SEVERAL = (
+    "Fitted to the margins of its terms, as no released table has all of its variables: nothing is "
+    "told of the fit. Rows that miss a variable are a level of it, (missing), where they are told "
+    "from 0, and else taken for none."
+)
 
 
 @report_of.register
@@ -80,20 +87,27 @@ def loglin_report(fit: LogLinear) -> Report:
         facts=(
             ("Model", fit.formula),
             *opening(result.call, result.release),
-            ("Table", f"{fit.margin.name}, {count(fit.margin.facts.cells)} cells"),
-            ("Deviance", f"{signif(model.deviance)} (noise included)"),
-            ("Df residuals", str(model.df)),
+            ("Table", f"{fit.margin.name}, {count(math.prod(fit.shape))} cells"),
+            *_deviance(fit),
         ),
         sections=(_coefficients(fit), *_fitted(fit)),
         notes=(
             "Log link; treatment coding, the first level of each variable the base. Standard "
             "errors count sampling and noise, of which the third column is the noise alone; "
             "noise_int() is the distance to the coefficients of these rows.",
-            "Of the rows that are complete in the table.",
+            SEVERAL if math.isnan(model.deviance) else ONE,
             *closing(result.call, result.release),
         ),
         stamp=result.stamp,
     )
+
+
+def _deviance(fit: LogLinear) -> tuple[tuple[str, str], ...]:
+    model = fit.model
+    if math.isnan(model.deviance):
+        return ()
+    deviance = f"{signif(model.deviance)} (noise included)"
+    return (("Deviance", deviance), ("Df residuals", str(model.df)))
 
 
 def _coefficients(fit: LogLinear) -> Section:

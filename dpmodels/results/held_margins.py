@@ -76,6 +76,10 @@ class HeldMargins:
     def _parts(self) -> Mapping[Term, Floats]:
         return split(self.release.values, components(self.asked), self.sizes)
 
+    def inside(self, term: Term) -> bool:
+        """Return whether variables are together in a margin that was asked for."""
+        return any(set(term) <= set(own) for own in self.asked)
+
     def unbiased(self, term: Term) -> Floats:
         """Return a margin's unbiased counts, the level of what is missing the last."""
         return rebuilt(term, self._parts, self.sizes)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,16 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.independence import MOST_CELLS
-from dpmodels.inference.loglinear import LogLinearFit, loglinear
-from dpmodels.postprocess.residuals import components, crossed
+from dpmodels.inference.loglinear import LogLinearFit, from_sums, loglinear
+from dpmodels.inference.ratios import TOLD
+from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.results.base import Printed, checked_level
+from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.margin import Margin
 from dpmodels.typing import Floats
 
-if TYPE_CHECKING:
-    from dpmodels.results.margin import Margin
+# What is missing, as a level of its own in a model of several margins.
+MISSING = "(missing)"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -37,18 +40,22 @@ class LogLinear(Printed):
         Of the coefficients.
     model : LogLinearFit
         Coefficients and their covariance, by place.
+    shape : tuple of int
+        Levels of each variable in the model; one more than declared where what is missing is one.
 
     Notes
     -----
     Standard errors count sampling and noise, `bse_noise` the noise alone. The
     test of the fit counts both; the deviance is that of the noisy counts, and
-    exceeds a chi-square variable by what the noise adds.
+    exceeds a chi-square variable by what the noise adds. Of a model that was
+    fitted to several margins there is neither.
     """
 
     margin: Margin
     formula: str
     names: tuple[str, ...]
     model: LogLinearFit
+    shape: tuple[int, ...]
 
     @cached_property
     def params(self) -> pd.Series[float]:
@@ -116,9 +123,9 @@ class LogLinear(Printed):
     @property
     def fitted(self) -> xr.DataArray:
         """Expected counts of the complete rows, by cell."""
-        shape = self.margin.facts.shape
-        effect = self.margin.fit.effect
-        return self.margin._labelled(self.model.fitted.reshape(shape) * effect, "fitted")
+        declared = tuple(map(slice, self.margin.facts.shape))
+        values = self.model.fitted.reshape(self.shape)[declared]
+        return self.margin.labelled(values * self.margin.fit.effect, "fitted")
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient."""
@@ -145,32 +152,66 @@ class LogLinear(Printed):
         return f"<LogLinear {self.formula!r}: {len(self.names)} coefficients of {self.margin!r}>"
 
 
-def loglin(margin: Margin, formula: str, terms: tuple[tuple[str, ...], ...]) -> LogLinear:
-    """Fit a log-linear model of a margin, with all terms that are inside of those given."""
-    if margin.facts.cells > MOST_CELLS:
+def loglin(held: HeldMargins, formula: str, terms: tuple[tuple[str, ...], ...]) -> LogLinear:
+    """Fit a log-linear model, with all terms that are inside of those given.
+
+    To the table of all its variables where a margin has them, of the rows that are complete in it;
+    else to the margins of its terms. What is missing is a level then, but of variables of which
+    rows that miss them are not told from 0: these are taken to have none.
+    """
+    factors = dict.fromkeys(one for term in terms for one in term)
+    margin = Margin(held, tuple(sorted(map(held.factors.index, factors))))
+    parts = components(tuple(sorted(map(held.factors.index, term))) for term in terms)
+    sizes = tuple(held.sizes[i] for i in margin.term)
+    size = math.prod(sizes)
+    if size > MOST_CELLS:
         raise NotAvailable(
-            f"the table of {margin.name!r} has {margin.facts.cells:,} cells, and log-linear models "
-            f"are fitted to {MOST_CELLS:,} at most; leave out variables"
+            f"the table of {margin.name!r} has {size:,} cells with those of what is missing, and "
+            f"log-linear models are fitted to {MOST_CELLS:,} at most; leave out variables"
         )
-    names, coded = _coded(margin, terms)
-    effect = margin.fit.effect
-    counts = margin.released.to_numpy().ravel() / effect
-    tidy = " ".join(formula.split())
-    return LogLinear(margin, tidy, names, loglinear(counts, coded, *margin.drawn()))
+    if held.inside(margin.term):
+        names, coded = _coded(margin, parts, margin.facts.shape, margin.facts.shape)
+        counts = margin.released.to_numpy().ravel() / held.effect
+        model = loglinear(counts, coded, *margin.drawn())
+        return LogLinear(margin, " ".join(formula.split()), names, model, margin.facts.shape)
+    kept = tuple(_kept(held, i) for i in margin.term)
+    names, summing = _coded(margin, parts, kept, sizes)
+    cells = np.ix_(*map(np.arange, kept))
+    rows = np.arange(size).reshape(sizes)[cells].ravel()
+    noise = held.noise.divided(held.effect)
+    drawn, _ = noise.drawn(margin.term, [np.arange(own) for own in sizes])
+    sums = summing.T @ held.unbiased(margin.term).ravel() / held.effect
+    model = from_sums(sums, summing[rows], summing.T @ drawn)
+    return LogLinear(margin, " ".join(formula.split()), names, model, kept)
 
 
-def _coded(margin: Margin, terms: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], Floats]:
-    """Return names and columns of treatment coding, shape (cells, coefficients)."""
-    facts = margin.facts
-    parts = components(tuple(sorted(map(facts.factors.index, term))) for term in terms)
+def _kept(held: HeldMargins, variable: int) -> int:
+    """Return how many levels of a variable have rows, that of what is missing the last."""
+    missing = float(held.unbiased((variable,))[-1])
+    return held.sizes[variable] - (missing < TOLD * held.noise.cell_sd((variable,)))
+
+
+def _coded(
+    margin: Margin, parts: tuple[Term, ...], kept: tuple[int, ...], sizes: tuple[int, ...]
+) -> tuple[tuple[str, ...], Floats]:
+    """Return names and columns of treatment coding, shape (cells, coefficients).
+
+    Of a table of so many levels a variable; the first ones that are kept have coefficients.
+    """
     names: list[str] = []
     blocks = []
     for part in parts:
-        levels = [[f"{facts.factors[i]}[T.{level}]" for level in facts.levels[i][1:]] for i in part]
+        levels = [_named(margin, margin.term.index(i), kept) for i in part]
         names += [":".join(own) or "Intercept" for own in product(*levels)]
         factors = (
-            np.eye(size)[:, 1:] if i in part else np.ones((size, 1))
-            for i, size in enumerate(facts.shape)
+            np.eye(size)[:, 1:most] if i in part else np.ones((size, 1))
+            for i, size, most in zip(margin.term, sizes, kept, strict=True)
         )
         blocks.append(crossed(factors))
     return tuple(names), np.hstack(blocks)
+
+
+def _named(margin: Margin, place: int, kept: tuple[int, ...]) -> list[str]:
+    """Name the coefficients of a variable."""
+    own, levels = margin.facts.factors[place], margin.facts.levels[place]
+    return [f"{own}[T.{level}]" for level in (*levels, MISSING)[1 : kept[place]]]

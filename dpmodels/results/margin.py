@@ -64,7 +64,8 @@ class Margin(Printed):
     def _declared(self, table: Any) -> Any:
         return table[(slice(-1),) * len(self.term)]
 
-    def _labelled(self, values: Any, name: str) -> xr.DataArray:
+    def labelled(self, values: Any, name: str) -> xr.DataArray:
+        """Return values by cell with their declared levels."""
         facts = self.facts
         coords = {
             factor: np.array(levels, dtype=object)
@@ -85,12 +86,12 @@ class Margin(Printed):
     @property
     def counts(self) -> xr.DataArray:
         """Consistent counts: whole, not negative; a dimension a variable."""
-        return self._labelled(self._declared(self._whole), "count")
+        return self.labelled(self._declared(self._whole), "count")
 
     @property
     def released(self) -> xr.DataArray:
         """Unbiased counts; sums of them are those of every other margin, with rows that miss it."""
-        return self._labelled(self._unbiased, "released")
+        return self.labelled(self._unbiased, "released")
 
     @property
     def noise_sd(self) -> float:

@@ -85,7 +85,7 @@ class MarginsResult(Result):
     def _inside(self, factors: tuple[str, ...]) -> Term:
         """Return the places of variables, or say in which margin they would have to be."""
         term = tuple(sorted(map(self.factors.index, factors)))
-        if not any(set(term) <= set(own) for own in self.held.asked):
+        if not self.held.inside(term):
             raise ArgumentError(
                 f"none of {self._size} has {' and '.join(map(said, factors))} together; write "
                 f"dp_margins('~ {shorten('*'.join(factors))}', ...), which costs another release"
@@ -131,8 +131,8 @@ class MarginsResult(Result):
         ----------
         formula : str
             ``"~ a*b + c"``; with each term all terms inside it are in the model,
-            as in R's ``loglin``. All variables are together in a margin that was
-            asked for.
+            as in R's ``loglin``. The variables of each are together in a margin
+            that was asked for.
 
         Returns
         -------
@@ -141,18 +141,23 @@ class MarginsResult(Result):
         Raises
         ------
         ArgumentError, FormulaError
-            If there is no margin of all its variables.
+            If a term is in no margin.
         NotAvailable
-            If noise leaves a margin of the model without rows.
+            If noise leaves a margin of the model without rows, or the table of
+            its variables has more than 2,000 cells.
 
         Notes
         -----
-        It is of the rows that are complete in the margin. Coefficients are
+        Where one margin has all variables it is of the rows that are complete
+        in that. Else it is fitted to the margins of its terms, which are all that
+        such a model needs of a table: what is missing is then a level of its own
+        where that is told from 0, and nothing is told of the fit. Coefficients are
         those of treatment coding, the first level of each variable the base.
         """
         terms = named_terms(self.call.codebook, self.factors, formula)
-        factors = tuple(dict.fromkeys(one for term in terms for one in term))
-        return loglin(Margin(self.held, self._inside(factors)), formula, terms)
+        for term in terms:
+            self._inside(term)
+        return loglin(self.held, formula, terms)
 
     def to_xarray(self) -> xr.Dataset:
         """Return the margins asked for, ``count[a:b]``, and unbiased, ``released[a:b]``."""

@@ -93,6 +93,35 @@ def test_a_huge_budget_gives_the_tests_and_the_model_of_others():
     assert own.df_resid == peer.df_resid
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_model_is_fitted_to_margins_that_no_table_joins(missing):
+    """That of all two-way margins, by statsmodels on the full table, what is missing a level."""
+    data = rows()
+    if not missing:
+        data["sex"] = np.where(data["sex"] == "?", "F", data["sex"])
+        data["drug"] = np.where(data["drug"] == "", "no", data["drug"])
+    fit = dp_margins("~ (sex + region + drug)**2", data, codebook=BOOK, eps=HUGE)
+    own = fit.loglin("~ (sex + region + drug)**2")
+    full = declared(data).fillna("(missing)")
+    levels = [["F", "M", "(missing)"], ["n", "s", "w"], ["no", "yes", "(missing)"]]
+    kept = [own if missing else own[: len(own) - (own[-1] == "(missing)")] for own in levels]
+    every = pd.MultiIndex.from_product(kept, names=["sex", "region", "drug"])
+    counts = full.groupby(["sex", "region", "drug"]).size().reindex(every, fill_value=0)
+    table = counts.rename("n").reset_index()
+    for name, order in zip(every.names, kept, strict=True):
+        table[name] = pd.Categorical(table[name], order)
+    peer = smf.glm("n ~ (sex + region + drug)**2", table, family=sm.families.Poisson()).fit()
+    assert set(own.names) == set(peer.params.index)
+    np.testing.assert_allclose(own.params[peer.params.index], peer.params, atol=1e-5)
+    np.testing.assert_allclose(own.bse[peer.params.index], peer.bse, rtol=1e-3)
+    assert own.fitted.shape == (2, 3, 2)
+    text = " ".join(str(own.summary()).split())
+    assert "no released table has all of its variables" in text
+    assert ("(missing)]" in text) == missing
+    with pytest.raises(ArgumentError, match="together"):
+        fit.loglin("~ sex*region*drug")
+
+
 def test_any_margin_inside_is_a_table_and_its_shares():
     fit = dp_margins("~ sex:region + drug", rows(), codebook=BOOK, eps=1.0)
     assert fit.terms == ("sex:region", "drug")
