@@ -60,7 +60,7 @@ def independence(table: Floats, noise: Noise) -> Independence:
        components." Biometrics Bulletin 2(6), 110-114.
     """
     if table.size > MOST_CELLS:
-        return _untold(degrees(table.shape), MANY)
+        return untold(degrees(table.shape), MANY)
     drawn = noise.sd * noise.weights(np.eye(table.size))
     return independence_within(table[None], drawn, EXCESS[noise.law])
 
@@ -75,8 +75,6 @@ def independence_within(strata: Floats, drawn: Floats, heavier: float | Floats) 
     rows each has, but for the noise.
     """
     shape = strata.shape[1:]
-    if strata.size > MOST_CELLS:
-        return _untold(len(strata) * degrees(shape), MANY)
     own = drawn.reshape(len(strata), -1, drawn.shape[-1])
     kept, pooled = [], ()
     for table, noise in zip(strata, own, strict=True):
@@ -90,12 +88,13 @@ def independence_within(strata: Floats, drawn: Floats, heavier: float | Floats) 
             pooled = places
     if not kept:
         reason = "the total of a level cannot be told from 0 at this budget, pooled or not."
-        return _untold(len(strata) * degrees(shape), reason)
+        return untold(len(strata) * degrees(shape), reason)
     found = _tested(kept, heavier)
     return replace(found, pooled=pooled if len(strata) == 1 else ())
 
 
-def _untold(df: int, reason: str) -> Independence:
+def untold(df: int, reason: str) -> Independence:
+    """Return no test, and why."""
     return Independence(math.nan, math.nan, df, math.nan, reason)
 
 

@@ -12,7 +12,14 @@ import pandas as pd
 import xarray as xr
 
 from dpmodels.errors import ArgumentError, said
-from dpmodels.inference.independence import Independence, independence_within
+from dpmodels.inference.independence import (
+    MANY,
+    MOST_CELLS,
+    Independence,
+    degrees,
+    independence_within,
+    untold,
+)
 from dpmodels.postprocess.residuals import Term
 from dpmodels.results.base import Printed, checked_level
 from dpmodels.results.call import TableCall
@@ -202,6 +209,8 @@ class Margin(Printed):
             )
         effect = self.fit.effect
         strata = np.moveaxis(self._unbiased / effect, axes, range(len(axes))).reshape(-1, *left)
+        if strata.size > MOST_CELLS:
+            return untold(len(strata) * degrees(tuple(left)), MANY)
         return independence_within(strata, *self.drawn(axes))
 
     def tidy(self) -> pd.DataFrame:

@@ -240,6 +240,16 @@ def test_a_margin_and_a_model_print_and_draw_with_the_stamp():
     assert model.noise_int().loc["sex[T.M]", "upper"] < model.conf_int().loc["sex[T.M]", "upper"]
 
 
+def test_a_large_margin_prints_and_has_no_test():
+    book = dp.codebook(a=list(range(80)), b=list(range(80)))
+    fit = dp_margins("~ a:b", {"a": [3] * 50, "b": [7] * 50}, codebook=book, eps=HUGE)
+    assert fit.table("a", "b").counts.sel(a=3, b=7).item() == 50
+    assert "too many cells" in fit.chi2_test("a", "b").reason
+    with pytest.raises(NotAvailable, match="2,000 at most"):
+        fit.loglin("~ a + b")
+    assert "6,400" in str(fit.summary())
+
+
 def test_a_model_that_noise_leaves_without_rows_says_so():
     with dp.simulation(seed=3):
         fit = dp_margins("~ sex:region", rows(8), codebook=BOOK, eps=0.01)
