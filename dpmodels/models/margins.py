@@ -51,7 +51,7 @@ def dp_margins(
         A margin of a million cells at most, and all of them together.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-        Of the protocols ``"pooled"`` alone is known here.
+        Of the protocols ``"pooled"`` and ``"local"`` are known here.
     codebook, eps, delta, budget
         As for :func:`dp_pca`.
     mechanism : {"auto", "residual", "marginals"} or instance
