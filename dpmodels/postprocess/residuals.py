@@ -57,7 +57,7 @@ def largest(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Return the terms that are in no other.
 
     >>> largest([(0,), (0, 1), (2,)])
-    ((0, 1), (2,))
+    ((2,), (0, 1))
     """
     every = sorted(set(terms), key=lambda term: (len(term), term))
     inside = {part for term in every for part in subsets(term)[:-1]}

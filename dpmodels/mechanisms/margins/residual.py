@@ -67,7 +67,7 @@ class Residual:
     >>> facts = MarginFacts((3, 4), ((0,), (1,)), adjacency("add-remove"))
     >>> plan = Residual().plan(facts, ZCDP(0.5))
     >>> plan.measured, [round(sd, 3) for sd in plan.noise_sds]
-    (((), (0,), (1,)), [1.452, 1.574, 1.465])
+    (((), (0,), (1,)), [2.116, 1.405, 1.307])
     """
 
     card: ClassVar[Card] = Card(
