@@ -103,6 +103,6 @@ def _solved(wanted: Floats, coded: Floats) -> Floats:
         if np.abs(size * step).max() < NEAR:
             return np.asarray(params)
     raise NotAvailable(
-        "the log-linear model is not identified: noise leaves a margin of its terms without rows; "
-        "give more budget, or leave out terms"
+        "the log-linear model is not identified: a cell in the margins of its terms has no rows, "
+        "or noise leaves it none; leave out terms, or give more budget"
     )

@@ -9,12 +9,14 @@ from dpmodels.privacy import Adjacency
 
 BOOK = dp.codebook(y=(-4, 4), x=(-4, 4), g=["u", "v"])
 SUMS = ("count", "total", "second", "values", "counts", "variances", "expected_loss")
-NOISES = ("noise_sd", "variance_sd", "gradient_sd", "ridge", "count_sd", "rank_sd")
+NOISES = ("noise_sd", "noise_sds", "variance_sd", "gradient_sd", "ridge", "count_sd", "rank_sd")
 ASKED = [
     (dp.dp_mean, "y ~ g", {}),
     (dp.dp_mean, "~ y", {"mechanism": "paired", "delta": 0.0}),
     (dp.dp_var, "y ~ g", {"mechanism": "geometric"}),
     (dp.dp_table, "~ g", {}),
+    (dp.dp_margins, "~ g*(y > 0)", {"mechanism": "residual"}),
+    (dp.dp_margins, "~ g*(y > 0)", {"mechanism": "marginals"}),
     (dp.dp_quantile, "y ~ g", {}),
     (dp.dp_lm, "y ~ x", {"mechanism": "moments", "vcov": "iid"}),
     (dp.dp_lm, "y ~ x", {"vcov": "HC", "mechanism": "moments"}),
