@@ -1,0 +1,77 @@
+"""Counts of cells in an order that have noise of their own each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpmodels.postprocess.hierarchy import line, whole_cells
+from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.totals import balanced, whole
+from dpmodels.released import CountsRelease
+from dpmodels.typing import Floats, Integers
+
+# A choice: so many cells of a group are made whole at once, more of them from the top down.
+AT_ONCE = 16
+
+
+@dataclass(frozen=True, eq=False)
+class FlatCounts:
+    """Counts with independent noise, but for a public total that they share.
+
+    Whole counts of many cells go from the top down, by sums of the noisy counts over runs of
+    them: what cutting at 0 adds to one is taken from its neighbours, not from all cells alike.
+    """
+
+    release: CountsRelease
+    shape: tuple[int, ...]  # groups, cells
+
+    unlawful = ""
+
+    @cached_property
+    def _balanced(self) -> Floats:
+        return balanced(self.release.values, self.release.rows)
+
+    @property
+    def cells(self) -> Floats:
+        """Shape (groups, cells)."""
+        return self._balanced[:-1].reshape(self.shape)
+
+    @property
+    def incomplete(self) -> float:
+        """Number of incomplete rows."""
+        return float(self._balanced[-1])
+
+    @cached_property
+    def whole(self) -> Integers:
+        """Of each group in turn, the incomplete rows last."""
+        if self.shape[1] <= AT_ONCE:
+            return whole(self._balanced, self.release.rows)
+        hierarchy = line(self.shape[1], AT_ONCE)
+        totals = whole(np.append(self.cells.sum(axis=1), self.incomplete), self.release.rows)
+        cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
+        return np.append(cells.ravel(), totals[-1])
+
+    def spread(self, weights: Floats) -> Spread:
+        """Return the noise in sums of the cells of one group."""
+        own: Floats = np.asarray(weights, dtype=float)
+        return self._shared(*((own**power).sum(axis=-1) for power in (1, 2, 3, 4)))
+
+    def along(self, before: Floats, own: Floats, after: Floats) -> Spread:
+        """Return the noise in a sum a cell."""
+        at = np.arange(self.shape[1])
+        first, last = (np.asarray(one, dtype=float) for one in (before, after))
+        return self._shared(
+            *(at * first**k + own**k + (len(at) - 1 - at) * last**k for k in (1, 2, 3, 4))
+        )
+
+    def _shared(self, one: Floats, two: Floats, three: Floats, four: Floats) -> Spread:
+        """Take the part of the public total off, of sums of powers of the weights."""
+        if self.release.rows is None:
+            return Spread(two, four)
+        counts = len(self._balanced)
+        mean = one / counts
+        fourths = four - 4 * mean * three + 6 * mean**2 * two - 3 * counts * mean**4
+        return Spread(two - counts * mean**2, fourths)

@@ -1,0 +1,183 @@
+"""Counts of cells in an order, made of the noisy counts of the nodes of a tree.
+
+*Theorem.* Let z be the best count of a node made of what is at it and below it, U the sum of the
+variances of those of its children, h the best count of the node by all. In a sum of cells h has
+the weight A of :mod:`dpmodels.postprocess.hierarchy`; let B be the weight in which its z has
+part. Then its own noisy count has the weight ``B U / (1 + U)`` and z of a child that of ``(a - A)
++ B / (1 + U)``, by what z and h are. Noisy counts are independent; so sums of the squares and of
+the fourth powers of all weights follow from the top down, where below a node whose cells all have
+one weight they are ``B²`` and ``B⁴`` times those of z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.postprocess.hierarchy import (
+    Agreeing,
+    Hierarchy,
+    agreeing,
+    line,
+    split_levels,
+    whole_cells,
+)
+from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.totals import whole
+from dpmodels.released import SumsRelease
+from dpmodels.typing import Floats, Integers
+
+
+class _Level(NamedTuple):
+    """Where the path of every cell is at one level, and the weights there."""
+
+    at: NDArray[np.intp]  # the node
+    own: Floats  # the weight of its best count
+    before: Floats  # sums of the variances of its siblings, those before it
+    after: Floats
+    before4: Floats  # and of their fourths
+    after4: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TreeCounts:
+    """Counts by least squares, with the exact law of the noise in any sum of them."""
+
+    release: SumsRelease
+
+    unlawful = ""
+
+    @cached_property
+    def _hierarchy(self) -> Hierarchy:
+        return line(self.release.shape[1], self.release.fanout)
+
+    @cached_property
+    def _agreed(self) -> Agreeing:
+        values, groups = self.release.values, self.release.shape[0]
+        noisy = split_levels(self._hierarchy, values[:-1], groups)
+        return agreeing(self._hierarchy, noisy, float(values[-1]), self.release.rows)
+
+    @property
+    def cells(self) -> Floats:
+        """Shape (groups, cells)."""
+        return self._agreed.cells
+
+    @property
+    def incomplete(self) -> float:
+        """Number of incomplete rows."""
+        return self._agreed.incomplete
+
+    @cached_property
+    def whole(self) -> Integers:
+        """Of each group in turn, the incomplete rows last."""
+        levels = self._agreed.levels
+        sums = np.append(levels[0].sum(axis=1), self.incomplete)
+        totals = whole(sums, self.release.rows)
+        return np.append(whole_cells(self._hierarchy, levels, totals[:-1]).ravel(), totals[-1])
+
+    def spread(self, weights: Floats) -> Spread:
+        """Return the noise in sums of the cells of one group."""
+        hierarchy = self._hierarchy
+        levels: list[Floats] = [np.asarray(weights, dtype=float)]
+        for starts, variance in zip(
+            reversed(hierarchy.starts), reversed(hierarchy.variances), strict=False
+        ):
+            summed = np.add.reduceat(levels[-1] * variance, starts, axis=-1)
+            levels.append(summed / np.add.reduceat(variance, starts))
+        levels.reverse()
+        top = hierarchy.variances[0]
+        whole_weight = (levels[0] * top).sum(axis=-1) / top.sum()
+        found, kept = self._elsewhere(whole_weight)
+        has = levels[0] - (whole_weight - kept)[..., None]
+        for level, starts in enumerate(hierarchy.starts):
+            below = np.add.reduceat(hierarchy.variances[level + 1], starts)
+            found = _added(found, has * below / (1 + below))
+            passed = has / (1 + below) - levels[level]
+            has = levels[level + 1] + hierarchy.spread(passed, level + 1)
+        return _added(found, has)
+
+    def along(self, before: Floats, own: Floats, after: Floats) -> Spread:
+        """Return the noise in a sum a cell."""
+        hierarchy = self._hierarchy
+        path, weight = self._upward(before, own, after)
+        found, kept = self._elsewhere(weight)
+        passed = kept - weight
+        for place, level in enumerate(path):
+            first, last = (side + passed for side in (before, after))
+            has = level.own + passed
+            found = Spread(
+                found.squares + first**2 * level.before + last**2 * level.after,
+                found.fourths + first**4 * level.before4 + last**4 * level.after4,
+            )
+            noisy, passed = has, has
+            if place < len(hierarchy.starts):
+                starts = hierarchy.starts[place]
+                below = np.add.reduceat(hierarchy.variances[place + 1], starts)[level.at]
+                noisy, passed = has * below / (1 + below), has / (1 + below) - level.own
+            found = Spread(found.squares + noisy**2, found.fourths + noisy**4)
+        return found
+
+    def _upward(
+        self, before: Floats, own: Floats, after: Floats
+    ) -> tuple[tuple[_Level, ...], Floats]:
+        """Return the paths of all cells, from the top, and the weights of all cells together."""
+        hierarchy = self._hierarchy
+        at = np.arange(hierarchy.cells)
+        weight: Floats = own + np.zeros(hierarchy.cells)
+        tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)
+        levels: list[_Level] = []
+        for starts, variance, fourth in reversed(
+            list(zip(tops, hierarchy.variances, self._fourths, strict=True))
+        ):
+            parent = np.searchsorted(starts, at, side="right") - 1
+            sides, sides4 = (_beside(one, starts, parent, at) for one in (variance, fourth))
+            levels.append(_Level(at, weight, *sides, *sides4))
+            summed = before * sides[0] + weight * variance[at] + after * sides[1]
+            weight, at = summed / (sides[0] + variance[at] + sides[1]), parent
+        return tuple(reversed(levels)), weight
+
+    @cached_property
+    def _fourths(self) -> tuple[Floats, ...]:
+        """Sums of fourth powers of the weights in what is made of a node and what is below it."""
+        hierarchy = self._hierarchy
+        levels: list[Floats] = [np.ones(hierarchy.cells)]
+        for starts, variance in zip(
+            reversed(hierarchy.starts), reversed(hierarchy.variances), strict=False
+        ):
+            below = np.add.reduceat(variance, starts)
+            summed = np.add.reduceat(levels[-1], starts)
+            levels.append((below**4 + summed) / (1 + below) ** 4)
+        return tuple(reversed(levels))
+
+    def _elsewhere(self, weight: Floats) -> tuple[Spread, Floats]:
+        """Return the noise of what is beside the group, and the weight that its own sum keeps.
+
+        That there is any is because of a public total, by which all groups and the incomplete rows
+        are changed in proportion to their variances.
+        """
+        if self.release.rows is None:
+            return Spread(np.zeros_like(weight), np.zeros_like(weight)), weight
+        variance, groups = self._hierarchy.whole_variance, self.release.shape[0]
+        taken = weight * variance / (groups * variance + 1)
+        others = (groups - 1) * self._fourths[0].sum() + 1
+        beside = Spread(taken**2 * ((groups - 1) * variance + 1), taken**4 * others)
+        return beside, weight - taken
+
+
+def _added(found: Spread, weights: Floats) -> Spread:
+    """Add noise of independent variables, on the last axis."""
+    squares, fourths = ((weights**power).sum(axis=-1) for power in (2, 4))
+    return Spread(found.squares + squares, found.fourths + fourths)
+
+
+def _beside(
+    values: Floats, starts: NDArray[np.intp], parent: NDArray[np.intp], at: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Return sums over the siblings before a node, and over those after it."""
+    running = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.append(starts[1:], len(values))
+    return running[at] - running[starts[parent]], running[ends[parent]] - running[at + 1]

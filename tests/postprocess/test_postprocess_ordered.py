@@ -1,0 +1,54 @@
+"""Counts of cells in an order: least squares and the law of sums, against dense algebra."""
+
+import numpy as np
+import pytest
+from ordered_cases import matrix, released
+
+from dpmodels.postprocess.hierarchy import line
+from dpmodels.postprocess.ordered import ordered
+
+SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13))
+CASES = [(sums, shape, rows) for sums in ("flat", "tree") for shape in SHAPES for rows in (None, 0)]
+
+
+@pytest.mark.parametrize(("sums", "shape", "rows"), CASES)
+def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums, shape, rows):
+    release = released(sums, shape, rows)
+    own, (groups, cells) = ordered(release, shape), shape
+    linear = matrix(release, shape)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(5, cells))
+    found = own.spread(weights)
+    for group in range(groups):
+        noise = weights @ linear[group * cells : (group + 1) * cells]
+        assert found.squares == pytest.approx((noise**2).sum(axis=1))
+        assert found.fourths == pytest.approx((noise**4).sum(axis=1))
+    before, at, after = rng.normal(size=(3, cells))
+    place = np.arange(cells)
+    each = np.where(place < place[:, None], before[:, None], after[:, None])
+    each[place, place] = at
+    along, wanted = own.along(before, at, after), own.spread(each)
+    assert along.squares == pytest.approx(wanted.squares)
+    assert along.fourths == pytest.approx(wanted.fourths)
+    assert own.along(1.0, 1.0, 0.0).squares == pytest.approx(own.spread(np.tri(cells)).squares)
+
+
+@pytest.mark.parametrize(("shape", "rows"), [case[1:] for case in CASES if case[0] == "tree"])
+def test_counts_of_a_tree_are_least_squares(shape, rows):
+    release = released("tree", shape, rows)
+    groups, cells = shape
+    hierarchy = line(cells, release.fanout)
+    nodes = np.concatenate(hierarchy.sums(np.eye(cells)), axis=1).T
+    design = np.kron(np.eye(groups), nodes)
+    design = np.block(
+        [
+            [design, np.zeros((len(design), 1))],
+            [np.zeros((1, groups * cells)), np.ones((1, 1))],
+        ]
+    )
+    inverse = np.linalg.inv(design.T @ design)
+    wanted = inverse @ design.T
+    if rows is not None:
+        ones = np.ones((1, len(inverse)))
+        wanted -= inverse @ ones.T @ ones @ wanted / (ones @ inverse @ ones.T)
+    assert matrix(release, shape) == pytest.approx(wanted)
