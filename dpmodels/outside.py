@@ -7,7 +7,8 @@ Python's own types:
     A text without control characters, a truth value, a whole number of 64 bits, a number that is
     finite or nan, null.
 ``X | None``, ``Literal["a", "b"]``
-    One of these. Of several dataclasses a list of two: the name of one, and its fields.
+    One of these. Of several dataclasses a list of two, the name of one and its fields; or its
+    fields alone, where they tell which it is.
 ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``
     A list, a list of two, an object of any names; ``[X]`` is a list too.
 ``{"name": X}``, a dataclass
@@ -23,7 +24,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from os import PathLike
@@ -265,13 +266,22 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     known = [own for own in parts if own is not NoneType]
     kinds = {own.__name__: own for own in known if isinstance(own, type) and is_dataclass(own)}
     if len(kinds) > 1:
-        return _tagged(kinds, plain, where)
+        found = _by_fields(kinds.values(), plain)
+        return conform(found, plain, where) if found else _tagged(kinds, plain, where)
     for own in known[:-1]:
         try:
             return conform(own, plain, where)
         except FrameError:
             continue
     return conform(known[-1], plain, where)
+
+
+def _by_fields(kinds: Iterable[Any], plain: Any) -> Any:
+    """Return the one kind that has all the fields of an object; None where it has no fields."""
+    if not isinstance(plain, dict):
+        return None
+    own = [kind for kind in kinds if plain.keys() <= fields_of(kind).keys()]
+    return own[0] if len(own) == 1 else next(iter(kinds))
 
 
 def _tagged(kinds: Mapping[str, Any], plain: Any, where: str) -> Any:

@@ -89,9 +89,24 @@ def wilson(
     kappa = _factors(
         estimate, one - 2 * estimate * both + estimate**2 * all_cells, total, law, level
     )
-    a = total**2 - kappa**2 * (all_cells - total)
-    b = -2 * total * feasible - kappa**2 * (total - 2 * both)
-    c = feasible**2 - kappa**2 * one
+    return score_interval(feasible, total, (one, both, all_cells), kappa, total)
+
+
+def score_interval(
+    counts: Floats,
+    total: float,
+    noisy: tuple[Floats | float, Floats | float, Floats | float],
+    kappa: Floats,
+    rows: float,
+) -> tuple[Floats, Floats]:
+    """Solve ``(y - N p)² <= κ² (rows p (1 - p) + variance of the noise in y - N p)`` for p.
+
+    `noisy` are the noise variance of y, its covariance with N, and the variance of N.
+    """
+    one, both, everything = noisy
+    a = total**2 - kappa**2 * (everything - rows)
+    b = -2 * total * counts - kappa**2 * (rows - 2 * both)
+    c = counts**2 - kappa**2 * one
     inner = b * b - 4 * a * c
     bounded = (a > 0) & (inner >= 0)
     root = np.sqrt(np.where(bounded, inner, 0.0))

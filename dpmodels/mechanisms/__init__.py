@@ -19,6 +19,7 @@ from dpmodels.mechanisms.counts import Partition as Partition
 from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges
 from dpmodels.mechanisms.counts import Tree as Tree
+from dpmodels.mechanisms.counts import Wavelet as Wavelet
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive
 from dpmodels.mechanisms.covariance.adaptive_pure import AdaptivePure as AdaptivePure
 from dpmodels.mechanisms.covariance.analyze_gauss import AnalyzeGauss as AnalyzeGauss

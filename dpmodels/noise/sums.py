@@ -40,7 +40,32 @@ def half_width(law: str, weights: Floats, noise_sd: float, normal_sd: float, lev
     return sd * _quantile(parts, level) if sd > 0 else 0.0
 
 
-Parts = tuple[tuple[float, int], ...]
+def half_widths(
+    law: str, squares: Floats, fourths: Floats, noise_sd: float, normal_sd: Floats, level: float
+) -> Floats:
+    """Return the same of many sums, by the sums of the squares and fourth powers of their weights.
+
+    Laplace noise and the normal variable together are taken for the symmetric variance-gamma law
+    with their variance and their fourth moment. It is that of sums of equal Laplace terms; held
+    against the inversion for others, half widths at levels from .9 to .999 are within 2 %.
+    """
+    noisy = squares * noise_sd**2
+    variance = noisy + np.square(normal_sd)
+    if law != "laplace":
+        return np.asarray(np.sqrt(variance) * _quantile((), level))
+    share = fourths * noise_sd**4 / np.where(variance > 0, variance, 1.0) ** 2
+    return np.asarray(np.sqrt(variance) * np.interp(share, *_by_share(level)))
+
+
+@lru_cache(maxsize=64)
+def _by_share(level: float) -> tuple[Floats, Floats]:
+    """Return quantiles of sums of equal Laplace terms, by what share of the variance each has."""
+    shares = np.linspace(0.0, 1.0, 65)
+    inner = [_quantile(((share, 1 / share),), level) for share in shares[1:].tolist()]
+    return shares, np.array([_quantile((), level), *inner])
+
+
+Parts = tuple[tuple[float, float], ...]
 """Shares of the variance that Laplace terms have, each with how many have it."""
 
 

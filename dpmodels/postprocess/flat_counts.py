@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpmodels.postprocess.hierarchy import line, whole_cells
-from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
 from dpmodels.postprocess.totals import balanced, whole
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
 # A choice: so many cells of a group are made whole at once, more of them from the top down.
 AT_ONCE = 16
+_POWERS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,21 +56,27 @@ class FlatCounts:
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])
 
-    def spread(self, weights: Floats) -> Spread:
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         own: Floats = np.asarray(weights, dtype=float)
-        return self._shared(*((own**power).sum(axis=-1) for power in (1, 2, 3, 4)))
+        return self._shared([(own**power).sum(axis=-1) for power in _POWERS], others)
 
-    def along(self, before: Floats, own: Floats, after: Floats) -> Spread:
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
         """Return the noise in a sum a cell."""
         at = np.arange(self.shape[1])
         first, last = (np.asarray(one, dtype=float) for one in (before, after))
-        return self._shared(
-            *(at * first**k + own**k + (len(at) - 1 - at) * last**k for k in (1, 2, 3, 4))
-        )
+        rest = len(at) - 1 - at
+        sums = [at * first**power + own**power + rest * last**power for power in _POWERS]
+        return self._shared(sums, others)
 
-    def _shared(self, one: Floats, two: Floats, three: Floats, four: Floats) -> Spread:
+    def _shared(self, sums: Sequence[Floats], others: Floats) -> Spread:
         """Take the part of the public total off, of sums of powers of the weights."""
+        beside = (self.shape[0] - 1) * self.shape[1]
+        one, two, three, four = (
+            own + beside * others**power for own, power in zip(sums, _POWERS, strict=True)
+        )
         if self.release.rows is None:
             return Spread(two, four)
         counts = len(self._balanced)

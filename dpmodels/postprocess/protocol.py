@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
 
 from dpmodels.typing import Floats, Integers
+
+NO_WEIGHT: Final[Floats] = np.zeros(())
 
 
 class Spread(NamedTuple):
@@ -37,10 +41,15 @@ class OrderedCounts(Protocol):
     def unlawful(self) -> str:
         """Why the noise of sums has no known law, as a sentence; empty where it has one."""
 
-    def spread(self, weights: Floats) -> Spread:
-        """Return the noise in sums of the cells of one group with weights, shape (..., cells)."""
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+        """Return the noise in sums of the cells of one group with weights, shape (..., cells).
 
-    def along(self, before: Floats, own: Floats, after: Floats) -> Spread:
+        All cells of all other groups have the weight `others`, shape (...,) or a number.
+        """
+
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
         """Return the noise in as many sums of the cells of one group as there are cells.
 
         In the k-th sum the cells before the k-th have the weight ``before[k]``, the k-th has

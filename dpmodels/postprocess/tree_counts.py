@@ -26,7 +26,7 @@ from dpmodels.postprocess.hierarchy import (
     split_levels,
     whole_cells,
 )
-from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
@@ -79,7 +79,7 @@ class TreeCounts:
         totals = whole(sums, self.release.rows)
         return np.append(whole_cells(self._hierarchy, levels, totals[:-1]).ravel(), totals[-1])
 
-    def spread(self, weights: Floats) -> Spread:
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""
         hierarchy = self._hierarchy
         levels: list[Floats] = [np.asarray(weights, dtype=float)]
@@ -91,7 +91,7 @@ class TreeCounts:
         levels.reverse()
         top = hierarchy.variances[0]
         whole_weight = (levels[0] * top).sum(axis=-1) / top.sum()
-        found, kept = self._elsewhere(whole_weight)
+        found, kept = self._elsewhere(whole_weight, others)
         has = levels[0] - (whole_weight - kept)[..., None]
         for level, starts in enumerate(hierarchy.starts):
             below = np.add.reduceat(hierarchy.variances[level + 1], starts)
@@ -100,11 +100,13 @@ class TreeCounts:
             has = levels[level + 1] + hierarchy.spread(passed, level + 1)
         return _added(found, has)
 
-    def along(self, before: Floats, own: Floats, after: Floats) -> Spread:
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
         """Return the noise in a sum a cell."""
         hierarchy = self._hierarchy
         path, weight = self._upward(before, own, after)
-        found, kept = self._elsewhere(weight)
+        found, kept = self._elsewhere(weight, others)
         passed = kept - weight
         for place, level in enumerate(path):
             first, last = (side + passed for side in (before, after))
@@ -153,19 +155,22 @@ class TreeCounts:
             levels.append((below**4 + summed) / (1 + below) ** 4)
         return tuple(reversed(levels))
 
-    def _elsewhere(self, weight: Floats) -> tuple[Spread, Floats]:
+    def _elsewhere(self, weight: Floats, others: Floats) -> tuple[Spread, Floats]:
         """Return the noise of what is beside the group, and the weight that its own sum keeps.
 
-        That there is any is because of a public total, by which all groups and the incomplete rows
-        are changed in proportion to their variances.
+        By a public total all groups and the incomplete rows are changed in proportion to their
+        variances.
         """
+        variance, beside = self._hierarchy.whole_variance, self.release.shape[0] - 1
+        taken = (weight + beside * others) * variance / ((beside + 1) * variance + 1)
         if self.release.rows is None:
-            return Spread(np.zeros_like(weight), np.zeros_like(weight)), weight
-        variance, groups = self._hierarchy.whole_variance, self.release.shape[0]
-        taken = weight * variance / (groups * variance + 1)
-        others = (groups - 1) * self._fourths[0].sum() + 1
-        beside = Spread(taken**2 * ((groups - 1) * variance + 1), taken**4 * others)
-        return beside, weight - taken
+            taken = np.zeros_like(weight)
+        fourth = float(self._fourths[0].sum())
+        squares, fourths = (
+            beside * (others - taken) ** power * own + taken**power
+            for power, own in ((2, variance), (4, fourth))
+        )
+        return Spread(squares, fourths), weight - taken
 
 
 def _added(found: Spread, weights: Floats) -> Spread:

@@ -15,12 +15,13 @@ class SumsRelease(Released):
 
     Attributes
     ----------
-    values : ndarray, shape (sums,)
+    values : ndarray, shape (parts,)
         In rows: of each group in turn all its sums, last the incomplete rows. Each with independent
         noise of the same law; may be negative.
-    sums : {"tree"}
+    sums : {"tree", "wavelet"}
         Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
-        cells last.
+        cells last; ``"wavelet"`` that of all cells, then differences of neighbouring ones, level by
+        level from the top.
     shape : tuple of int
         Groups, then cells of each variable.
     fanout : int
@@ -34,8 +35,8 @@ class SumsRelease(Released):
     """
 
     later = Released.later | {"shared"}
-    values: Annotated[Bounded, "sum"]
-    sums: Annotated[str, one_of("tree")]
+    values: Annotated[Bounded, "part"]
+    sums: Annotated[str, one_of("tree", "wavelet")]
     shape: tuple[int, ...]
     fanout: int
     law: Annotated[str, one_of("laplace", "gaussian")]

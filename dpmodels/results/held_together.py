@@ -10,6 +10,7 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.formula.parse import MAX_ORDER, MAX_TERMS
 from dpmodels.outside import LONGEST
+from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.residuals import cells, components
 from dpmodels.released import (
     AnyRelease,
@@ -21,9 +22,10 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     SubspaceRelease,
+    SumsRelease,
 )
 from dpmodels.released.answers import AnswersRelease
-from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall
+from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, TableCall
 
 
 def sizes(result: Any) -> dict[str, int]:
@@ -43,7 +45,10 @@ def sizes(result: Any) -> dict[str, int]:
             groups["count"] = _counts(result.release)
             groups |= _answers(result.release)
             groups["residual"] = _residuals(result)
-            return {"part": sum(own.size for own in tables), "edge": sum(bins) + 1, **groups}
+            parts = sum(own.size for own in tables)
+            if isinstance(result.release, SumsRelease):
+                parts = _sums(first, result.release)
+            return {"part": parts, "edge": sum(bins) + 1, **groups}
     raise FrameError("call.tables: expected one at least")
 
 
@@ -53,6 +58,15 @@ def _answers(release: Any) -> dict[str, int]:
         return {}
     answers = math.prod(len(own.law) for own in release.channels)
     return {"stratum": len(release.strata) or 1, "answer": answers}
+
+
+def _sums(facts: TableCall, release: SumsRelease) -> int:
+    """Return how many sums of the cells of a table there are."""
+    groups, *sides = release.shape or (0,)
+    own = facts.shape[-len(sides) :] if sides else ()
+    if tuple(sides) != own or groups * math.prod(own) != facts.cells or release.fanout < 2:
+        raise FrameError("release.shape, release.fanout: not of a tree above such a table")
+    return numbers(release)
 
 
 def _counts(release: AnyRelease) -> int:
@@ -93,7 +107,7 @@ def require_together(result: Any) -> None:
             _require_variances(release)
         case CoefficientsRelease():
             _require_coefficients(release)
-        case CountsRelease():
+        case CountsRelease() | SumsRelease():
             _require_counts(release)
         case QuantilesRelease():
             _require_quantiles(call, release)
@@ -157,9 +171,11 @@ def _require_variances(release: SubspaceRelease) -> None:
         raise FrameError("release: variances were bought, without a number of rows or noise")
 
 
-def _require_counts(release: CountsRelease) -> None:
+def _require_counts(release: CountsRelease | SumsRelease) -> None:
     if release.step > 1:
         raise FrameError("release.step: expected a part of a row, at most 1")
+    if isinstance(release, SumsRelease):
+        return
     if release.paired and len(release.values) != 4:
         raise FrameError("release.paired: expected false but for the mean of one number")
     held = release.held

@@ -8,7 +8,12 @@ from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.ordered import ordered
 
 SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13))
-CASES = [(sums, shape, rows) for sums in ("flat", "tree") for shape in SHAPES for rows in (None, 0)]
+CASES = [
+    (sums, shape, rows)
+    for sums in ("flat", "tree", "wavelet")
+    for shape in SHAPES
+    for rows in (None, 0)
+]
 
 
 @pytest.mark.parametrize(("sums", "shape", "rows"), CASES)
@@ -17,17 +22,20 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
     own, (groups, cells) = ordered(release, shape), shape
     linear = matrix(release, shape)
     rng = np.random.default_rng(0)
-    weights = rng.normal(size=(5, cells))
-    found = own.spread(weights)
+    weights, others = rng.normal(size=(5, cells)), rng.normal(size=5)
+    found = own.spread(weights, others)
     for group in range(groups):
-        noise = weights @ linear[group * cells : (group + 1) * cells]
+        each = np.repeat(others[:, None], groups * cells, axis=1)
+        each[:, group * cells : (group + 1) * cells] = weights
+        noise = each @ linear[:-1]
         assert found.squares == pytest.approx((noise**2).sum(axis=1))
         assert found.fourths == pytest.approx((noise**4).sum(axis=1))
     before, at, after = rng.normal(size=(3, cells))
     place = np.arange(cells)
     each = np.where(place < place[:, None], before[:, None], after[:, None])
     each[place, place] = at
-    along, wanted = own.along(before, at, after), own.spread(each)
+    beside = rng.normal(size=cells)
+    along, wanted = own.along(before, at, after, beside), own.spread(each, beside)
     assert along.squares == pytest.approx(wanted.squares)
     assert along.fourths == pytest.approx(wanted.fourths)
     assert own.along(1.0, 1.0, 0.0).squares == pytest.approx(own.spread(np.tri(cells)).squares)

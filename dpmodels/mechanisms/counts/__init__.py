@@ -9,6 +9,7 @@ from dpmodels.mechanisms.counts.randomized_response import (
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
 from dpmodels.mechanisms.counts.tree import Tree as Tree
+from dpmodels.mechanisms.counts.wavelet import Wavelet as Wavelet
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
@@ -22,7 +23,7 @@ COUNTS: dict[str, type[CountMechanism]] = {
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 # Of cells that stand in an order.
-ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree}
+ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree, "wavelet": Wavelet}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of where the rows of several numbers are.

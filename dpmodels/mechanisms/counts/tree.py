@@ -60,8 +60,8 @@ class Tree:
     >>> from dpmodels.privacy import PureDP, adjacency
     >>> facts = CountFacts(1, 4097, False, adjacency("replace"), (1, 4096))
     >>> plan = Tree().plan(facts, PureDP(1.0))
-    >>> plan.facts.tables, round(plan.scale, 6)
-    (3, 6.0)
+    >>> plan.events[0].count, round(plan.scale, 6)
+    (6, 6.0)
     """
 
     fanout: int | None = None
@@ -86,7 +86,7 @@ class Tree:
         for law in laws:
             fanout = self._fanout(facts, squared=law is laplace_plan)
             levels = levels_of(facts.shape[1], fanout)
-            own = law(replace(facts, tables=levels), guarantee)
+            own = replace(law(replace(facts, tables=levels), guarantee), facts=facts)
             mean = own.noise_sd**2 * range_counts(facts.shape[1], fanout)
             plans.append((mean, len(plans), own))
         return min(plans)[2]

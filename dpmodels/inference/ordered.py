@@ -1,0 +1,92 @@
+"""Intervals of sums of cells in an order, of their shares, and of quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmodels.inference.shares import SMALL_NOISE, score_interval
+from dpmodels.noise.sums import half_widths
+from dpmodels.postprocess.protocol import Spread
+from dpmodels.typing import Floats
+
+# From the weight of the cells in a sum and that of all others, to the noise in such sums.
+Sums = Callable[[Floats, Floats], Spread]
+
+_NONE, _ONE = np.zeros(()), np.ones(())
+
+
+class SumNoise(NamedTuple):
+    """The noise that sums are made of: its law, sd and step."""
+
+    law: str
+    sd: float
+    step: float
+
+    def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:
+        """Return what the size of the noise and a normal variable stays below."""
+        return half_widths(self.law, *spread, self.sd, normal_sd, level)
+
+
+def sum_interval(
+    sums: Floats, spread: Spread, noise: SumNoise, level: float
+) -> tuple[Floats, Floats]:
+    """Return intervals of sums of counts of these rows, not below 0.
+
+    A sum below 0 is read as 0. Half a step is added where steps show: the noise is whole steps.
+    """
+    own = noise.sd * np.sqrt(spread.squares)
+    steps = np.where(noise.step > SMALL_NOISE * own, noise.step / 2, 0.0)
+    width = noise.widths(spread, _NONE, level) + steps
+    feasible = np.maximum(sums, 0.0)
+    return np.maximum(feasible - width, 0.0), feasible + width
+
+
+def part_interval(
+    sums: Floats, total: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
+) -> tuple[Floats, Floats]:
+    """Return intervals of the shares that sums of cells have in the sum of all cells.
+
+    Of these rows; where `sampling`, of the population.
+    """
+    if not total > 0:
+        return np.zeros(len(sums)), np.ones(len(sums))
+    one, rest, everything = (
+        noise.sd**2 * of(*sides).squares for sides in ((_ONE, _NONE), (_NONE, _ONE), (_ONE, _ONE))
+    )
+    both = (one + everything - rest) / 2
+    feasible = np.maximum(sums, 0.0)
+    estimate = np.minimum(feasible / total, 1.0)
+    rows = total if sampling else 0.0
+    spread = of(1 - estimate, -estimate)
+    normal = np.sqrt(rows * estimate * (1 - estimate))
+    sd = np.sqrt(noise.sd**2 * spread.squares + normal**2)
+    width = noise.widths(spread, normal, level)
+    kappa = np.divide(width, sd, out=np.ones_like(width), where=sd > 0)
+    return score_interval(feasible, total, (one, both, everything), kappa, rows)
+
+
+def quantile_bins(
+    running: Floats, prob: float, of: Sums, noise: SumNoise, level: float, *, sampling: bool
+) -> tuple[int, int]:
+    """Return the first and the last bin that a quantile may be in.
+
+    `running` are sums of the first 1, 2, ... cells, and `of` is of them. A bin is left out where
+    its running sum is below the quantile's rank, or the one before it above, by more than noise,
+    and `sampling`, explain. Each bin by itself is left out wrongly with probability ``1 - level``
+    at most, so with it the bins between those that are not.
+    """
+    total = float(running[-1])
+    if not total > 0:
+        return 0, len(running) - 1
+    score = running - prob * total
+    spread = of(np.asarray(1 - prob), np.asarray(-prob))
+    normal = np.sqrt((total if sampling else 0.0) * prob * (1 - prob))
+    width = noise.widths(spread, normal, level)
+    below, above = score < -width, score > width
+    # At the end all rows are counted, before the first bin none.
+    below[-1] = False
+    kept = np.flatnonzero(~below & ~np.append(False, above[:-1]))
+    return (int(kept[0]), int(kept[-1])) if kept.size else (0, len(running) - 1)

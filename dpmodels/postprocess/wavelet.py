@@ -1,0 +1,160 @@
+"""Counts of cells in an order as Haar wavelets: a sum, and differences of neighbouring sums.
+
+Cells are joined two by two, level by level; where their number is odd one stays by itself. So
+there are as many differences as cells, but for one, and with the sum of all cells they tell all
+counts.
+
+*Theorem.* Where the sum over a node is S, and that of its first child less that of its second d,
+the children have ``(S + d) / 2`` and ``(S - d) / 2``. In a sum of cells let A be the weight of a
+node: a cell's own, else the mean of its children's. Then d has half the difference of the
+children's weights, and the sum of all cells the weight of the topmost node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
+from dpmodels.postprocess.totals import whole
+from dpmodels.released import SumsRelease
+from dpmodels.typing import Floats, Integers
+
+# Children of a node from which whole counts are made: a choice.
+AT_ONCE = 16
+
+
+def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
+    """Return the nodes above cells, and for each level where a pair of children starts or one."""
+    hierarchy = line(cells, 2)
+    return hierarchy, (np.zeros(1, dtype=np.intp), *hierarchy.starts)
+
+
+def wavelets(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return the sum of all cells, then differences level by level, of cells on the last axis.
+
+    >>> wavelets(np.array([5, 1, 2, 0])).tolist()
+    [8, 4, 4, 2]
+    """
+    hierarchy, starts = pairs(cells.shape[-1])
+    found = [cells.sum(axis=-1, keepdims=True)]
+    for own, first in zip(hierarchy.sums(cells), starts, strict=True):
+        both = first[_paired(first, own.shape[-1])]
+        found.append(own[..., both] - own[..., both + 1])
+    return np.concatenate(found, axis=-1)
+
+
+def from_wavelets(values: Floats, total: Floats) -> Floats:
+    """Return the cells of which there are such differences, and such a sum, shape (...,)."""
+    hierarchy, starts = pairs(values.shape[-1])
+    above, place = total[..., None], 1
+    for first, size in zip(starts, hierarchy.sizes, strict=True):
+        paired = _paired(first, size)
+        own = values[..., place : place + int(paired.sum())]
+        place += own.shape[-1]
+        below = np.repeat(above, 1 + paired, axis=-1)
+        both = first[paired]
+        below[..., both] = (above[..., paired] + own) / 2
+        below[..., both + 1] = (above[..., paired] - own) / 2
+        above = below
+    return np.asarray(above)
+
+
+def _paired(first: NDArray[np.intp], size: int) -> NDArray[np.bool_]:
+    return np.asarray(np.diff(first, append=size) == 2)
+
+
+@dataclass(frozen=True, eq=False)
+class WaveletCounts:
+    """Counts made of a noisy sum and noisy differences, with the law of the noise in sums."""
+
+    release: SumsRelease
+
+    unlawful = ""
+
+    @cached_property
+    def _totals(self) -> Floats:
+        """Of the groups, and the incomplete rows: agreeing with a public total."""
+        groups, each = self.release.shape
+        own = np.append(
+            self.release.values[:-1].reshape(groups, each)[:, 0], self.release.values[-1]
+        )
+        rows = self.release.rows
+        return own if rows is None else own + (rows - own.sum()) / len(own)
+
+    @cached_property
+    def cells(self) -> Floats:
+        """Shape (groups, cells)."""
+        values = self.release.values[:-1].reshape(self.release.shape)
+        return from_wavelets(values, self._totals[:-1])
+
+    @property
+    def incomplete(self) -> float:
+        """Number of incomplete rows."""
+        return float(self._totals[-1])
+
+    @cached_property
+    def whole(self) -> Integers:
+        """Of each group in turn, the incomplete rows last."""
+        hierarchy = line(self.release.shape[1], AT_ONCE)
+        totals = whole(self._totals, self.release.rows)
+        cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
+        return np.append(cells.ravel(), totals[-1])
+
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+        """Return the noise in sums of the cells of one group."""
+        own: Floats = np.asarray(weights, dtype=float)
+        found = Spread(np.zeros(own.shape[:-1]), np.zeros(own.shape[:-1]))
+        for first in reversed(pairs(self.release.shape[1])[1]):
+            last = np.append(first[1:], own.shape[-1]) - 1
+            halves = (own[..., first] - own[..., last]) / 2
+            found = _added(found, (halves**2).sum(axis=-1), (halves**4).sum(axis=-1))
+            own = (own[..., first] + own[..., last]) / 2
+        return self._with_totals(found, own[..., 0], others)
+
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
+        """Return the noise in a sum a cell."""
+        hierarchy, starts = pairs(self.release.shape[1])
+        at = np.arange(hierarchy.cells)
+        weight: Floats = own + np.zeros(hierarchy.cells)
+        found = Spread(np.zeros(hierarchy.cells), np.zeros(hierarchy.cells))
+        for first, size in reversed(list(zip(starts, hierarchy.sizes, strict=True))):
+            parent = np.searchsorted(first, at, side="right") - 1
+            paired = _paired(first, size)[parent]
+            other = np.where(at == first[parent], after, before)
+            halves = np.where(paired, (weight - other) / 2, 0.0)
+            found = _added(found, halves**2, halves**4)
+            weight, at = weight - halves, parent
+        return self._with_totals(found, weight, others)
+
+    def _with_totals(self, found: Spread, weight: Floats, others: Floats) -> Spread:
+        """Add the noise of the sums of all cells of the groups, which a public total shares out."""
+        beside = self.release.shape[0] - 1
+        taken = (weight + beside * others) / (beside + 2)
+        if self.release.rows is None:
+            taken = NO_WEIGHT
+        squares, fourths = (
+            (weight - taken) ** power + beside * (others - taken) ** power + taken**power
+            for power in (2, 4)
+        )
+        return _added(found, squares, fourths)
+
+
+def _added(found: Spread, squares: Floats, fourths: Floats) -> Spread:
+    return Spread(found.squares + squares, found.fourths + fourths)
+
+
+def noisy_levels(cells: int) -> int:
+    """Return how many numbers a row changes: the sum of all cells, and a difference a level.
+
+    >>> noisy_levels(4096), noisy_levels(5)
+    (13, 4)
+    """
+    return 1 + len(pairs(cells)[1])
