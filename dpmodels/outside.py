@@ -266,8 +266,9 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     known = [own for own in parts if own is not NoneType]
     kinds = {own.__name__: own for own in known if isinstance(own, type) and is_dataclass(own)}
     if len(kinds) > 1:
-        found = _by_fields(kinds.values(), plain)
-        return conform(found, plain, where) if found else _tagged(kinds, plain, where)
+        if isinstance(plain, dict):
+            return conform(_nearest(kinds.values(), plain), plain, where)
+        return _tagged(kinds, plain, where)
     for own in known[:-1]:
         try:
             return conform(own, plain, where)
@@ -276,12 +277,9 @@ def _one_of(parts: tuple[Any, ...], plain: Any, where: str) -> Any:
     return conform(known[-1], plain, where)
 
 
-def _by_fields(kinds: Iterable[Any], plain: Any) -> Any:
-    """Return the one kind that has all the fields of an object; None where it has no fields."""
-    if not isinstance(plain, dict):
-        return None
-    own = [kind for kind in kinds if plain.keys() <= fields_of(kind).keys()]
-    return own[0] if len(own) == 1 else next(iter(kinds))
+def _nearest(kinds: Iterable[Any], plain: Mapping[str, Any]) -> Any:
+    """Return the kind that has most fields of an object, the first of several."""
+    return max(kinds, key=lambda kind: len(plain.keys() & fields_of(kind).keys()))
 
 
 def _tagged(kinds: Mapping[str, Any], plain: Any, where: str) -> Any:

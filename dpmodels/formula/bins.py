@@ -54,3 +54,23 @@ def whole_names(ends: Sequence[float], *, date: bool) -> tuple[str, ...]:
     text = text_of_day if date else "{:.0f}".format
     bins = [(low + 0.5, high - 0.5) for low, high in pairwise(ends)]
     return tuple(text(low) if low == high else f"{text(low)} to {text(high)}" for low, high in bins)
+
+
+def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
+    """Name bins by their ends, to a hundredth of the narrowest.
+
+    >>> interval_names([0, 18, 40.5, 100])
+    ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
+    """
+    narrowest = min(high - low for low, high in pairwise(ends))
+    place = math.floor(math.log10(narrowest)) - 2
+    texts = [_rounded(end, place) for end in ends]
+    names = [f"({low}, {high}]" for low, high in pairwise(texts)]
+    return ("[" + names[0][1:], *names[1:])
+
+
+def _rounded(end: float, place: int) -> str:
+    """Print a number to a power of ten, without an exponent where that is usual."""
+    near = round(end, -place) + 0.0
+    usual = near == 0 or 1e-4 <= abs(near) < 1e9
+    return np.format_float_positional(near, trim="-") if usual else f"{near!r}"

@@ -25,6 +25,10 @@ class SumNoise(NamedTuple):
     sd: float
     step: float
 
+    def divided(self, rows: int) -> SumNoise:
+        """Return the noise of sums in units of so many rows."""
+        return SumNoise(self.law, self.sd / rows, self.step / rows)
+
     def widths(self, spread: Spread, normal_sd: Floats, level: float) -> Floats:
         """Return what the size of the noise and a normal variable stays below."""
         return half_widths(self.law, *spread, self.sd, normal_sd, level)

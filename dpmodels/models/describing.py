@@ -12,11 +12,12 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
-from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, choose
-from dpmodels.mechanisms.choose import auto_counts
+from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, choose
+from dpmodels.mechanisms.choose import Choice, auto_counts
+from dpmodels.mechanisms.choose_ordered import auto_ordered
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
-from dpmodels.privacy import Adjacency
+from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.question import Question
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.sites import together
@@ -30,16 +31,19 @@ def described_way(
     tallies: tuple[Tally, ...],
     result: Callable[[DescribedCall, Any], Made],
     more: Mapping[str, type[Any]] = MappingProxyType({}),
+    shape: tuple[int, ...] = (),
 ) -> Way[Made]:
     """Return the way of a verb that counts the rows of a formula in tables.
 
-    `more` are mechanisms that the verb knows besides those of counts.
+    `more` are mechanisms that the verb knows besides those of counts; `shape` is that of the one
+    table whose cells stand in an order, if they do.
     """
     facts = CountFacts(
         tables=len(tallies),
         parts=sum(tally.size for tally in tallies),
         divided=any(tally.degree for tally in tallies),
         adjacency=question.adjacency,
+        shape=shape,
     )
 
     def made(release: Any, ledger: str, reason: str) -> Made:
@@ -49,14 +53,30 @@ def described_way(
         question,
         unbound_cells(both.text, both.codebook, tallies),
         facts,
-        lambda mechanism, private: choose(
-            mechanism,
-            {**COUNTS, **MEANS, **MEASURED, **more},
-            partial(auto_counts, facts, question.guarantee, _telling(facts, private)),
-        ),
+        partial(_ordered if shape else partial(_counted, more), facts, question.guarantee),
         made,
         "gaussian",
     )
+
+
+def _counted(
+    more: Mapping[str, type[Any]],
+    facts: CountFacts,
+    guarantee: Guarantee,
+    mechanism: object,
+    private: Sequence[PrivateCells],
+) -> Choice[Any]:
+    automatic = partial(auto_counts, facts, guarantee, _telling(facts, private))
+    return choose(mechanism, {**COUNTS, **MEANS, **MEASURED, **more}, automatic)
+
+
+def _ordered(
+    facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
+) -> Choice[Any]:
+    """Choose among all that count cells in an order; "flat" is what has least noise in each."""
+    flat, _ = auto_counts(facts, guarantee)
+    table: Mapping[str, type[Any]] = {"flat": COUNTS[flat], **COUNTS, **ORDERED}
+    return choose(mechanism, table, partial(auto_ordered, facts, guarantee))
 
 
 def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Real) -> Tally:

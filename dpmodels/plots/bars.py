@@ -16,6 +16,9 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Bins that are drawn each by itself, with a bar for its interval: a choice.
+SEPARATE = 60
+
 
 class Panel(NamedTuple):
     """One quantity of all things compared: `values` and `errors` of shape (things,).
@@ -118,6 +121,26 @@ def _end(values: Floats, start: float, *, log: bool) -> float:
     return max(most, 3 * start) * 1.5 if log else max(1.05 * most, 1e-12)
 
 
+def _as_bars(ax: Axes, breaks: Floats, heights: Floats, reach: Floats) -> None:
+    widths = np.diff(breaks)
+    ax.bar(breaks[:-1], heights, widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
+    ax.errorbar(
+        breaks[:-1] + widths / 2,
+        heights,
+        yerr=reach,
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.2,
+        capsize=2.5,
+    )
+
+
+def _as_steps(ax: Axes, breaks: Floats, heights: Floats, reach: Floats) -> None:
+    low, high = (np.append(own, own[-1]) for own in (heights - reach[0], heights + reach[1]))
+    ax.fill_between(breaks, low, high, step="post", color=GREY, alpha=0.5, linewidth=0)
+    ax.stairs(heights, breaks, color=BLUE, linewidth=1.2)
+
+
 def hist(
     breaks: Floats,
     counts: Floats,
@@ -128,25 +151,18 @@ def hist(
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width."""
+    """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width.
+
+    Many bins are drawn as steps before a band.
+    """
     ax = axes_or_new(ax, (6.0, 3.6))
     widths = np.diff(breaks)
     equal = np.allclose(widths, widths[0], rtol=1e-6)
     unit = np.ones_like(widths) if equal else widths
     heights = counts / unit
-    ax.bar(breaks[:-1], heights, widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.6)
-    middles = breaks[:-1] + widths / 2
     # A count held at 0 may lie outside the interval of the unbiased one.
-    reach = np.vstack([counts - bars[:, 0], bars[:, 1] - counts]) / unit
-    ax.errorbar(
-        middles,
-        heights,
-        yerr=np.maximum(reach, 0.0),
-        fmt="none",
-        ecolor=INK,
-        elinewidth=1.2,
-        capsize=2.5,
-    )
+    reach = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
+    (_as_steps if len(counts) > SEPARATE else _as_bars)(ax, breaks, heights, reach)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} by unit")

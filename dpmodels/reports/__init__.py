@@ -10,6 +10,7 @@ from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts
 from dpmodels.reports import cov as cov
 from dpmodels.reports import groups as groups
+from dpmodels.reports import hist as hist
 from dpmodels.reports import ledger as ledger
 from dpmodels.reports import levels as levels
 from dpmodels.reports import lm as lm

@@ -1,25 +1,25 @@
-"""The printed reports of tables of counts and of histograms."""
+"""The printed report of tables of counts."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, closing, complete_text, described_header, pvalue
 from dpmodels.results.base import report_of
 from dpmodels.results.call import TableCall
-from dpmodels.results.hist import HistResult
 from dpmodels.results.table import TableResult
-from dpmodels.typing import Floats
 
-# Lines and columns of a page, and characters of the longest bar: choices.
+# Lines and columns of a page: choices.
 SHOWN_ROWS = 40
 SHOWN_COLUMNS = 12
-BAR = 20
 
 
 @report_of.register
@@ -52,7 +52,7 @@ def _counts_report(
             ("Cell noise", f"sd {signif(fit.noise_sd(), 2)}, 95% within {signif(_half(fit), 2)}"),
         ),
         sections=sections,
-        notes=(*notes, *_lost(fit), _reading(fit), *closing(fit.call, fit.release)),
+        notes=(*notes, *_lost(fit), reading(fit.release), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -69,21 +69,26 @@ def _lost(fit: TableResult) -> tuple[str, ...]:
     return (f"Counts up to {_half(fit):.0f} may be noise alone.",) * none
 
 
-def _reading(fit: TableResult) -> str:
-    agree = "" if fit.release.rows is None else " and, with the incomplete rows, add up to n"
+def reading(release: AnyRelease) -> str:
+    """Say what printed counts are."""
+    agree = "" if release.rows is None else " and, with the incomplete rows, add up to n"
     return (
         f"Counts are whole, not negative{agree}: made so from the unbiased ones in released. "
         "Noise and noise_int() are privacy noise only; shares of the population: conf_int()."
     )
 
 
-def crossed(facts: TableCall, counts: NDArray[Any], *, upright: bool = False) -> Section:
-    """Set the last factor across, or the others where `upright`, with totals."""
-    counts = counts.reshape(-1, facts.shape[-1])
-    names = [" / ".join(facts.factors[:-1]), facts.factors[-1]]
-    labels = [_joined(facts.levels[:-1]), list(map(str, facts.levels[-1]))]
-    if upright:
-        counts, names, labels = counts.T, names[::-1], labels[::-1]
+def crossed(facts: TableCall, counts: NDArray[Any]) -> Section:
+    """Set the last factor across, with totals."""
+    names = (" / ".join(facts.factors[:-1]), facts.factors[-1])
+    labels = joined_levels(facts.levels[:-1]), list(map(str, facts.levels[-1]))
+    return side_by_side(counts.reshape(-1, facts.shape[-1]), names, labels)
+
+
+def side_by_side(
+    counts: NDArray[Any], names: tuple[str, str], labels: tuple[list[str], list[str]]
+) -> Section:
+    """Lay out counts, shape (lines, columns), with totals."""
     counts = np.vstack([counts, counts.sum(axis=0)])
     counts = np.column_stack([counts, counts.sum(axis=1)])
     lines = [*range(min(len(labels[0]), SHOWN_ROWS)), len(labels[0])]
@@ -92,7 +97,7 @@ def crossed(facts: TableCall, counts: NDArray[Any], *, upright: bool = False) ->
     return Section(" by ".join(names), (*labels[1], "Total"), rows)
 
 
-def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
+def joined_levels(levels: tuple[tuple[object, ...], ...]) -> list[str]:
     """Name the combinations of levels."""
     names = [""]
     for own in levels:
@@ -101,17 +106,23 @@ def _joined(levels: tuple[tuple[object, ...], ...]) -> list[str]:
 
 
 def _listed(fit: TableResult) -> Section:
-    """Give every cell a line, with its intervals."""
     facts = fit.call.tables[0]
     table = fit.tidy().head(SHOWN_ROWS)
-    rows = zip(facts.labels, map(_cells, table.to_dict("records")), strict=False)
-    counted = counted_as(fit.release.adjacency).capitalize()
-    heads = (counted, "95% noise int.", "%", "95% conf. int.")
-    return Section(" / ".join(facts.factors), heads, tuple(Row(*row) for row in rows))
+    return listed(" / ".join(facts.factors), facts.labels[:SHOWN_ROWS], table, fit.release)
 
 
-def _cells(row: dict[object, float]) -> tuple[str, ...]:
+def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyRelease) -> Section:
+    """Give every line of a tidy table of counts a line, with its intervals."""
+    cells = map(_cells, table.to_dict("records"))
+    rows = (Row(*row) for row in zip(labels, cells, strict=True))
+    counted = counted_as(release.adjacency).capitalize()
+    return Section(title, (counted, "95% noise int.", "%", "95% conf. int."), tuple(rows))
+
+
+def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:
     low, high = 100 * row["conf_low"], 100 * row["conf_high"]
+    if not low <= high:
+        return count(row["count"]), LOST, _percent(row["proportion"], 0.0), LOST
     return (
         count(row["count"]),
         f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,19 +12,27 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.errors import ArgumentError
-from dpmodels.formula.bins import by_whole_numbers, held
+from dpmodels.arguments import between
+from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.formula.sides import one_measured, sides
-from dpmodels.formula.values import Real
 from dpmodels.outside import array
-from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result
+from dpmodels.postprocess.ordered import ordered
+from dpmodels.postprocess.protocol import OrderedCounts
+from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.results.base import Result, checked_level
+from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.legend import labelled
+from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# What a picture has room for: a choice.
+DRAWN = 200
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,85 +49,308 @@ class HistResult(Result):
 
     Notes
     -----
-    :meth:`noise_int` is of counts, :meth:`conf_int` of the bins' shares of all
-    counted rows.
+    `counts` are whole, not negative and add up; of many bins sums over runs of
+    them stay near the unbiased ones. :meth:`noise_int` is of counts,
+    :meth:`conf_int` of the bins' shares of all counted rows. :meth:`between`,
+    :meth:`cdf` and :meth:`quantile` are of one group, or of each by itself:
+    their shares are of the group's counted rows.
     """
 
     call: DescribedCall
-    release: CountsRelease
+    release: CountsRelease | SumsRelease
     breaks: Annotated[Floats, array, "edge"]
     variable: str
 
-    @cached_property
+    @property
     def table(self) -> TableResult:
-        """The same as a table of counts."""
-        return TableResult(self.call, self.release)
+        """The same as a table of counts, made whole without regard to the order of the bins.
+
+        NotAvailable where sums of bins were released.
+        """
+        if isinstance(self.release, CountsRelease):
+            return TableResult(self.call, self.release)
+        raise NotAvailable(
+            f"table is not available: {self.release.card.name!r} released sums of bins, which are "
+            "no table of independent counts; write counts, released or tidy()"
+        )
 
     @property
     def _facts(self) -> TableCall:
         return self.call.tables[0]
 
     @property
+    def _shape(self) -> tuple[int, int]:
+        """Groups and bins."""
+        bins = self._facts.shape[-1]
+        return self._facts.cells // bins, bins
+
+    @cached_property
+    def ordered(self) -> OrderedCounts:
+        """Counts by group and bin as arrays, and the noise in sums of them."""
+        return ordered(self.release, self._shape)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The public bins."""
+        number = one_measured(sides(self.call.formula, self.call.codebook), "the result")[0]
+        return Bins(self.breaks, number)
+
+    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        facts = self._facts
+        levels = zip(facts.factors, facts.levels, strict=True)
+        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
+        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+
+    @property
     def counts(self) -> xr.DataArray:
         """Consistent counts, by group and bin: whole, not negative, adding up."""
-        return self.table.counts
+        return self._labelled(self.ordered.whole[:-1], "count")
 
     @property
     def released(self) -> xr.DataArray:
-        """Unbiased counts with independent noise, but for the public total."""
-        return self.table.released
+        """Unbiased counts, which may be negative and agree with a public total."""
+        return self._labelled(self.ordered.cells, "released")
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete rows within the breaks: the sum of `counts`."""
+        return float(self.ordered.whole[:-1].sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows without a value, or outside the breaks; not negative."""
+        return float(self.ordered.whole[-1])
 
     @property
     def density(self) -> xr.DataArray:
         """Share of the group's counted rows by unit of the variable; nan without rows."""
-        groups = self._facts.factors[:-1]
-        shares = self.table.proportions(groups)
-        return (shares / np.diff(self.breaks)).rename("density")
-
-    @cached_property
-    def _number(self) -> Real:
-        """What is counted, as the formula has it."""
-        return one_measured(sides(self.call.formula, self.call.codebook), "the result")[0]
+        return self._labelled(self._density, "density")
 
     @property
-    def _ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Ends of the bins; of whole numbers and days the first and the last in each."""
-        number = self._number
-        if not (by_whole_numbers(number) and (self.breaks % 1 == 0.5).all()):
-            return self.breaks[:-1], self.breaks[1:]
-        first, last = (ends.astype(np.int64) for ends in held(self.breaks))
-        if not number.date:
-            return first, last
-        # pandas knows no days, and its nanoseconds are not enough for all years.
-        first, last = (ends.astype("datetime64[D]") for ends in (first, last))
-        return first.astype("datetime64[s]"), last.astype("datetime64[s]")
+    def _density(self) -> Floats:
+        counts = self.ordered.whole[:-1].reshape(self._shape)
+        totals = counts.sum(axis=1, keepdims=True)
+        shares = np.divide(counts, totals, out=np.full(self._shape, np.nan), where=totals > 0)
+        return np.asarray(shares / np.diff(self.breaks))
 
     @property
     def mids(self) -> Floats:
         """Middles of the bins."""
         return np.asarray((self.breaks[1:] + self.breaks[:-1]) / 2)
 
+    def group(self, place: int) -> OrderedGroup:
+        """Return the counts of one group, by its place among the levels."""
+        return OrderedGroup(self.ordered, self.release, place)
+
+    def _lawful(self, what: str) -> None:
+        if self.ordered.unlawful:
+            raise NotAvailable(f"{what} is not available: {self.ordered.unlawful}")
+
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return self.table.noise_int(level)
+        if isinstance(self.release, CountsRelease):
+            return self.table.noise_int(level)
+        self._lawful("noise_int()")
+        each = [self.group(place).noise_interval(level) for place in range(self._shape[0])]
+        return self._ends(each)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        return self.table.conf_int(level)
+        if isinstance(self.release, CountsRelease):
+            return self.table.conf_int(level)
+        self._lawful("conf_int()")
+        each = [self.group(place).share_interval(level) for place in range(self._shape[0])]
+        return self._ends(each)
+
+    def _ends(self, each: list[tuple[Floats, Floats]]) -> pd.DataFrame:
+        lower, upper = (np.concatenate(ends) for ends in zip(*each, strict=True))
+        return interval_frame(self._facts, (lower, upper))
+
+    @property
+    def noise_sd(self) -> Floats:
+        """Noise standard deviation of the unbiased count of each bin, shape (bins,)."""
+        one = self.ordered.along(np.zeros(()), np.ones(()), np.zeros(()))
+        return np.asarray(self.release.noise_sd * np.sqrt(one.squares))
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a bin: ends, counts, density, noise and 95 % intervals."""
-        own = self.table.tidy().rename(columns={self._facts.factors[-1]: "bin"})
-        groups = len(own) // len(self.mids)
-        ends = dict(zip(("low", "high"), self._ends, strict=True))
-        for place, (name, values) in enumerate(ends.items()):
-            own.insert(len(self._facts.factors) + place, name, np.tile(values, groups))
-        return own.assign(density=self.density.to_numpy().ravel())
+        groups, total = self._shape[0], self.ncomplete
+        counts = self.ordered.whole[:-1]
+        low, high = self.bins.ends
+        values: dict[str, Any] = {
+            "low": np.tile(low, groups),
+            "high": np.tile(high, groups),
+            "count": counts,
+            "released": self.ordered.cells.ravel(),
+            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
+        }
+        if not self.ordered.unlawful:
+            intervals = interval_columns(self.noise_int(), self.conf_int())
+            values |= {"noise_sd": np.tile(self.noise_sd, groups)}
+            values |= {name: own.to_numpy() for name, own in intervals.items()}
+        values["density"] = self._density.ravel()
+        facts = self._facts
+        table = pd.DataFrame(values, index=facts.index).reset_index()
+        table = table.rename(columns={facts.factors[-1]: "bin"})
+        return labelled(table, self.call.codebook, label=[facts.variable] * len(table))
 
-    def glance(self) -> pd.DataFrame:
-        """Return one row about the whole release."""
-        return self.table.glance()
+    def _line(self) -> dict[str, Any]:
+        return described_line(self.release, self.ncomplete, self._facts.cells)
+
+    def between(
+        self, lo: object, hi: object, *, group: object = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return how many rows are in ranges, and what share of the group's.
+
+        Parameters
+        ----------
+        lo, hi : float, day or sequence of these
+            Ends of one range or of several, within the breaks: above `lo`, up to and with `hi`;
+            of whole numbers and days `lo` belongs to the range too, and so do rows at the very
+            first break.
+        group : level or tuple of levels, optional
+            Which group; all of them, each by itself, by default.
+        level : float
+            Coverage of each interval by itself, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            A row a range: ``low, high``; ``count``, of the whole counts, and ``released``, the
+            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` for the number in
+            these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the population's
+            share, noise and sampling. nan where the mechanism's noise has no known law.
+
+        Raises
+        ------
+        ArgumentError
+            For ranges that are reversed, of no width or outside the breaks, and for what is no
+            number or day.
+
+        Notes
+        -----
+        What is as near to a break as the names of the bins are is that break. Within a bin rows
+        are taken to lie evenly; an interval does not: it is widened to hold all and none of the
+        rows of a bin that a range ends in.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> rows = {"age": list(range(100)) * 200}
+        >>> with dp.simulation(seed=1):
+        ...     fit = dp.dp_hist(
+        ...         "~ age", rows, codebook=dp.codebook(age=(0, 100)), eps=1.0, breaks=100,
+        ...         mechanism="tree",
+        ...     )
+        >>> found = fit.between([18, 65], [65, 100])
+        >>> found[["low", "high", "count"]].to_numpy().round(-2).tolist()
+        [[0.0, 100.0, 9400.0], [100.0, 100.0, 6800.0]]
+        """
+        checked_level(level)
+        ranges = self.bins.ranges(lo, hi)
+        low, high = self.bins.written(ranges)
+        return self._by_group(
+            group,
+            lambda own: {"low": low, "high": high, **own.ranges(ranges, level)},
+        )
+
+    def cdf(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the distribution function at the upper ends of the bins, with its bands.
+
+        Parameters
+        ----------
+        group, level
+            As for :meth:`between`; the bands are of each point by itself.
+
+        Returns
+        -------
+        DataFrame
+            A row a bin: ``at``, its upper end; ``cdf``, the share of the group's rows up to there,
+            by the whole counts; ``noise_low, noise_high`` for these rows, noise only; ``conf_low,
+            conf_high`` for the population, noise and sampling.
+        """
+        checked_level(level)
+        at = self.bins.ends[1]
+        return self._by_group(group, lambda own: {"at": at, **own.running(level)})
+
+    def quantile(
+        self,
+        probs: float | Iterable[float] = (0.25, 0.5, 0.75),
+        *,
+        group: object = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Return quantiles, by inverting the distribution function.
+
+        Parameters
+        ----------
+        probs : float or sequence of float
+            In [0, 1].
+        group, level
+            As for :meth:`between`.
+
+        Returns
+        -------
+        DataFrame
+            A row a prob: ``prob, estimate``, from the whole counts, evenly within a bin;
+            ``noise_low, noise_high`` for the quantile of these rows, noise only; ``conf_low,
+            conf_high`` for the population's, noise and sampling. Intervals end at breaks. nan
+            where there is no row.
+
+        Raises
+        ------
+        ArgumentError
+            If a prob is not within 0 and 1.
+        """
+        checked_level(level)
+        given = list(probs) if isinstance(probs, Iterable) else [probs]
+        asked = [between("probs", prob, 0, 1, ", such as 0.5") for prob in given]
+        return self._by_group(group, lambda own: self._quantiles(own, asked, level))
+
+    def _quantiles(self, own: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
+        places = np.array([own.quantile(prob) for prob in probs])
+        columns: dict[str, Any] = {"prob": probs, "estimate": self.bins.inside(places)}
+        for name, sampling in (("noise", False), ("conf", True)):
+            ends = [own.quantile_range(prob, level, sampling=sampling) for prob in probs]
+            start, stop = np.array(ends).reshape(-1, 2).T
+            held = Ranges(np.fmin(start, np.floor(places)), np.fmax(stop, np.ceil(places)))
+            columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(held)
+        return columns
+
+    def _by_group(self, group: object, columns: Any) -> pd.DataFrame:
+        """Return what is told of one group, or of each, with its levels."""
+        groups = self._groups
+        if groups is None:
+            self._place(group)
+            return pd.DataFrame(columns(self.group(0)))
+        places = range(len(groups)) if group is None else [self._place(group)]
+        frames = [pd.DataFrame(columns(self.group(place))) for place in places]
+        for place, frame in zip(places, frames, strict=True):
+            key = groups[place] if isinstance(groups[place], tuple) else (groups[place],)
+            for at, (name, value) in enumerate(zip(groups.names, key, strict=True)):
+                frame.insert(at, name, value)
+        return pd.concat(frames, ignore_index=True)
+
+    @property
+    def _groups(self) -> pd.Index | None:
+        facts = self._facts
+        return TableCall(facts.factors[:-1], facts.levels[:-1]).index if facts.factors[1:] else None
+
+    def _place(self, group: object) -> int:
+        groups = self._groups
+        if groups is None:
+            if group is None:
+                return 0
+            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
+        try:
+            return int(groups.get_loc(group))  # type: ignore[arg-type]
+        except (KeyError, TypeError):
+            factors = ", ".join(self._facts.factors[:-1])
+            raise ArgumentError(
+                f"group={said(group)} is not one of the groups of {factors}; write one of them, "
+                f"such as group={groups[0]!r}"
+            ) from None
 
     def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
-        """Draw the bins with their noise intervals.
+        """Draw the bins with their noise intervals; many bins in runs of them.
 
         Parameters
         ----------
@@ -136,37 +368,45 @@ class HistResult(Result):
         """
         from dpmodels.plots.bars import hist
 
-        place = self._place(group)
-        own = slice(place * len(self.mids), (place + 1) * len(self.mids))
-        bars = self.noise_int(level).to_numpy()[own]
-        name = self.variable if group is None else f"{self.variable}, {group}"
+        place, runs = self._place(group), self.bins.runs(DRAWN)
+        own = self.group(place).ranges(runs, checked_level(level))
+        bars = np.column_stack([own["noise_low"], own["noise_high"]])
+        if isinstance(self.release, CountsRelease) and len(bars) == self._shape[1]:
+            bars = self.noise_int(level).to_numpy()[place * len(bars) :][: len(bars)]
         drawn = hist(
-            self.breaks,
-            self.counts.to_numpy().ravel()[own],
+            self.bins.at(np.append(runs.start, runs.stop[-1])),
+            own["count"],
             bars,
-            name,
+            self._named(group),
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
         )
-        if self._number.date:
+        return self._dated(drawn)
+
+    def plot_cdf(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
+        """Draw the distribution function with its noise band, and that for the population.
+
+        Parameters and errors are those of :meth:`plot`; the bands are of each point by itself.
+        """
+        from dpmodels.plots.steps import distribution
+
+        self._place(group)
+        own = self.cdf(group=group, level=level)
+        bands = own[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
+        drawn = distribution(
+            self.breaks, own["cdf"].to_numpy(), bands, self._named(group), ax=ax, stamp=self.stamp
+        )
+        return self._dated(drawn)
+
+    def _named(self, group: object) -> str:
+        return self.variable if group is None else f"{self.variable}, {group}"
+
+    def _dated(self, drawn: Axes) -> Axes:
+        if self.bins.number.date:
             drawn.xaxis_date()
         return drawn
 
-    def _place(self, group: object) -> int:
-        levels = self._facts.levels[:-1]
-        if not levels:
-            if group is None:
-                return 0
-            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
-        index = TableCall(self._facts.factors[:-1], levels).index
-        if group not in index:
-            raise ArgumentError(
-                f"group= is not one of the groups of {', '.join(self._facts.factors[:-1])}; write "
-                f"one of them, such as group={index[0]!r}"
-            )
-        return int(index.get_loc(group))  # type: ignore[arg-type]
-
     @property
     def _size(self) -> str:
-        return f"{len(self.mids)} bins"
+        return f"{len(self.mids):,} bins"

@@ -13,7 +13,8 @@ from models_samples import Mine
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError, PrivacyError
-from dpmodels.models.hist import _ends, _names, dp_hist
+from dpmodels.formula.bins import interval_names
+from dpmodels.models.hist import _ends, dp_hist
 from dpmodels.privacy import ZCDP
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"])
@@ -72,7 +73,7 @@ def test_bins_have_different_names_that_are_close_to_their_ends(ends):
     narrowest = np.diff(ends).min()
     if narrowest < 1e-6:
         return
-    names = _names(ends)
+    names = interval_names(ends)
     assert len(set(names)) == len(ends) - 1
     read = [float(text) for name in names for text in name[1:-1].split(", ")]
     exact = [end for pair in pairwise(ends) for end in pair]
@@ -80,9 +81,9 @@ def test_bins_have_different_names_that_are_close_to_their_ends(ends):
 
 
 def test_names_of_round_ends_are_as_one_writes_them():
-    assert _names((0, 18, 40.5, 100)) == ("[0, 18]", "(18, 40.5]", "(40.5, 100]")
-    assert _names((0, 250_000 / 3, 250_000))[0] == "[0, 83300]"
-    assert _names((0, 1e-6, 2e-6)) == ("[0, 1e-06]", "(1e-06, 2e-06]")
+    assert interval_names((0, 18, 40.5, 100)) == ("[0, 18]", "(18, 40.5]", "(40.5, 100]")
+    assert interval_names((0, 250_000 / 3, 250_000))[0] == "[0, 83300]"
+    assert interval_names((0, 1e-6, 2e-6)) == ("[0, 1e-06]", "(1e-06, 2e-06]")
 
 
 BAD_BREAKS = (

@@ -98,7 +98,7 @@ class Tree:
     def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
         """Add the planned noise to the counts of all nodes."""
         exact, rows = statistic.cross()
-        hierarchy, fanout = self._hierarchy(plan)
+        hierarchy, fanout = self.above(plan)
         cells = exact[:-1].reshape(plan.facts.shape[0], -1)
         nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
         values, law = noised_units(plan, np.append(nodes, exact[-1]), entropy)
@@ -116,7 +116,8 @@ class Tree:
     def _fanout(self, facts: CountFacts, *, squared: bool) -> int:
         return self.fanout or best_fanout(facts.shape[1], squared=squared)
 
-    def _hierarchy(self, plan: CountPlan) -> tuple[Hierarchy, int]:
+    def above(self, plan: CountPlan) -> tuple[Hierarchy, int]:
+        """Return the nodes that a plan is for, and how many children each has at most."""
         cells = plan.facts.shape[1]
         fanout = self._fanout(plan.facts, squared=isinstance(plan.events[-1], LaplaceEvent))
         return line(cells, fanout), fanout

@@ -1,0 +1,168 @@
+"""The printed report of histograms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.reports.counted import counted_as
+from dpmodels.reports.counts import (
+    SHOWN_COLUMNS,
+    SHOWN_ROWS,
+    joined_levels,
+    listed,
+    reading,
+    side_by_side,
+)
+from dpmodels.reports.header import LOST, closing, complete_text, described_header
+from dpmodels.results.base import report_of
+from dpmodels.results.bins import Ranges
+from dpmodels.results.hist import HistResult
+from dpmodels.typing import Floats
+
+# Lines that runs of many bins have, and characters of the longest bar: choices.
+RUNS = 32
+BAR = 20
+LEVEL = 0.95
+_NONE, _ONE = np.zeros(()), np.ones(())
+
+
+@report_of.register
+def hist_report(fit: HistResult) -> Report:
+    """Lay out bins, or runs of many bins, as a table of strings: of one group with bars."""
+    groups, bins = fit._shape
+    runs = fit.bins.runs(bins if bins <= SHOWN_ROWS else RUNS)
+    sections = _alone(fit, runs) if groups == 1 else (_by_group(fit, runs),)
+    total = fit.ordered.spread(np.ones(bins), _ONE).squares
+    sd = fit.release.noise_sd * float(np.sqrt(total))
+    complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
+    return Report(
+        title="Private histogram",
+        facts=(*described_header(fit.call, fit.release, complete), *_noise(fit)),
+        sections=sections,
+        notes=(
+            *_hist_notes(fit, runs),
+            *_lost(fit),
+            reading(fit.release),
+            *closing(fit.call, fit.release),
+        ),
+        stamp=fit.stamp,
+    )
+
+
+def _noise(fit: HistResult) -> tuple[tuple[str, str], ...]:
+    """Tell the noise of a bin, and of many where there are many."""
+    if fit.ordered.unlawful:
+        return ()
+    bins = fit._shape[1]
+    sd, half = signif(float(fit.noise_sd.max()), 2), signif(_half(fit), 2)
+    cell = ("Cell noise", f"sd {sd}, 95% within {half}")
+    if bins <= SHOWN_ROWS:
+        return (cell,)
+    upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, _NONE).squares)
+    mean, most = (signif(float(own), 2) for own in (np.sqrt((upto**2).mean()), upto.max()))
+    return cell, ("Range noise", f"sd {mean}, at most {most}: bins from the first on")
+
+
+def _half(fit: HistResult) -> float:
+    """Return half the length of the longest noise interval of a bin."""
+    feasible = np.maximum(fit.ordered.cells.ravel(), 0.0)
+    return float((fit.noise_int(LEVEL)["upper"].to_numpy() - feasible).max())
+
+
+def _alone(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
+    """Print each line's rows, their noise interval, share and a bar as long as it is high."""
+    table = _lines(fit, runs, 0)
+    own = listed(fit.call.tables[0].factors[-1], fit.bins.names(runs), table, fit.release)
+    heights = table["count"].to_numpy() / np.diff(fit.bins.at(np.append(runs.start, runs.stop[-1])))
+    rows = tuple(
+        Row(row.label, (*row.cells[:3], bar))
+        for row, bar in zip(own.rows, _bars(heights), strict=True)
+    )
+    section = Section(own.title, (*own.columns[:3], ""), rows)
+    return (section, _quartiles(fit)) if fit._shape[1] > SHOWN_ROWS else (section,)
+
+
+def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
+    """Return a tidy table of the lines of one group."""
+    bins = fit._shape[1]
+    if len(runs.start) == bins:
+        return fit.tidy().iloc[group * bins : (group + 1) * bins]
+    return pd.DataFrame(fit.group(group).ranges(runs, LEVEL))
+
+
+def _by_group(fit: HistResult, runs: Ranges) -> Section:
+    """Set groups side by side, or one below the other where they are many."""
+    facts, names = fit.call.tables[0], list(fit.bins.names(runs))
+    groups = joined_levels(facts.levels[:-1])
+    titles = (facts.factors[-1], " / ".join(facts.factors[:-1]))
+    if len(groups) <= SHOWN_COLUMNS:
+        counts = fit.ordered.whole[:-1].reshape(fit._shape)
+        sums = np.add.reduceat(counts, runs.start.astype(int), axis=1)
+        return side_by_side(sums.T, titles, (names, groups))
+    shown = groups[: -(-SHOWN_ROWS // len(names))]
+    tables = pd.concat([_lines(fit, runs, place) for place in range(len(shown))])
+    labels = [f"{group} / {name}" for group in shown for name in names]
+    title = " / ".join(titles[::-1])
+    return listed(title, labels[:SHOWN_ROWS], tables.head(SHOWN_ROWS), fit.release)
+
+
+def _bars(heights: Floats) -> list[str]:
+    """Draw bars, the highest of full length; where nothing is high there are none."""
+    most = float(heights.max())
+    lengths = np.rint(BAR * heights / most) if most > 0 else np.zeros(len(heights))
+    return [("#" * round(length)).ljust(BAR, ".") for length in lengths.tolist()]
+
+
+def _quartiles(fit: HistResult) -> Section:
+    table = fit.quantile(level=LEVEL)
+    rows = tuple(_quantile(row) for row in table.to_dict("records"))
+    heads = ("estimate", "95% noise int.", "95% conf. int.")
+    return Section(f"Quantiles of {fit.variable}", heads, rows)
+
+
+def _quantile(row: dict[object, object]) -> Row:
+    shown = {name: _value(value) for name, value in row.items()}
+    noise, population = (
+        LOST if LOST in (low, high) else f"[{low}, {high}]"
+        for low, high in (
+            (shown["noise_low"], shown["noise_high"]),
+            (shown["conf_low"], shown["conf_high"]),
+        )
+    )
+    return Row(f"{100 * float(str(row['prob'])):g}%", (shown["estimate"], noise, population))
+
+
+def _value(value: object) -> str:
+    """Print a number to six digits, a date as such."""
+    if isinstance(value, pd.Timestamp | np.datetime64):
+        return str(pd.Timestamp(value).date())
+    number = float(str(value))
+    return LOST if np.isnan(number) else f"{number:,.6g}"
+
+
+def _lost(fit: HistResult) -> tuple[str, ...]:
+    """Say which counts are no evidence of rows, where there are some."""
+    if fit.ordered.unlawful:
+        return (f"No intervals: {fit.ordered.unlawful}",)
+    none = bool((fit.noise_int(LEVEL)["lower"] == 0).any())
+    return (f"Counts of single bins up to {_half(fit):.0f} may be noise alone.",) * none
+
+
+def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:
+    notes = []
+    bins, lines = fit._shape[1], len(runs.start)
+    if lines < bins:
+        each = int(runs.stop[0])
+        notes.append(
+            f"{count(bins)} bins, shown in runs of {count(each)}: see between(), cdf(), "
+            "quantile(), tidy() and plot()."
+        )
+    if not np.allclose(np.diff(fit.breaks), fit.breaks[1] - fit.breaks[0], rtol=1e-6):
+        notes.append("Bars: rows by unit, since the bins differ in width.")
+    notes.append(
+        "Values beyond the declared bounds were clipped to them, into the end bins where breaks "
+        "reach the bounds; rows outside the breaks count as incomplete."
+    )
+    return notes
