@@ -105,6 +105,9 @@ def _of(
 ABOUT_ZERO: Final = {**PURE, "center": False}
 FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 
+# More bins than a node has children.
+FINE: Final = {**PURE, "breaks": 8}
+
 REGISTRY: Final = (
     _pca("gauss", GAUSSIAN, GONE_OF_MANY, 1_000, 60_000),
     _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
@@ -141,6 +144,8 @@ REGISTRY: Final = (
     _of(dp_mean, "a ~ g", "rounds", PURE, TURNED, 400, 10_000),
     _of(dp_var, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
+    _of(dp_hist, "~ a", "tree", FINE, GONE, 1_000, 40_000),
+    _of(dp_hist, "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
     _of(dp_margins, "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from dpmodels.dates import text_of_day
-from dpmodels.formula.values import Real
+from dpmodels.formula.values import Columns, Real
 from dpmodels.typing import Floats
 
 
@@ -62,15 +62,27 @@ def interval_names(ends: Sequence[float]) -> tuple[str, ...]:
     >>> interval_names([0, 18, 40.5, 100])
     ('[0, 18]', '(18, 40.5]', '(40.5, 100]')
     """
-    narrowest = min(high - low for low, high in pairwise(ends))
-    place = math.floor(math.log10(narrowest)) - 2
-    texts = [_rounded(end, place) for end in ends]
+    exact = np.array(ends)
+    place = math.floor(math.log10(float(np.diff(exact).min()))) - 2
+    # As far as powers of ten are exact rounding by them is.
+    own = np.round(exact, -place) if abs(place) <= 22 else [round(end, -place) for end in ends]
+    near = np.asarray(own) + 0.0
+    usual = (near == 0) | ((np.abs(near) >= 1e-4) & (np.abs(near) < 1e9))
+    texts = [
+        repr(end).removesuffix(".0") if plain else repr(end)
+        for end, plain in zip(near.tolist(), usual.tolist(), strict=True)
+    ]
     names = [f"({low}, {high}]" for low, high in pairwise(texts)]
     return ("[" + names[0][1:], *names[1:])
 
 
-def _rounded(end: float, place: int) -> str:
-    """Print a number to a power of ten, without an exponent where that is usual."""
-    near = round(end, -place) + 0.0
-    usual = near == 0 or 1e-4 <= abs(near) < 1e9
-    return np.format_float_positional(near, trim="-") if usual else f"{near!r}"
+def in_bins(number: Real, breaks: Floats) -> Callable[[Columns], Floats]:
+    """Return what finds the bin of each row, nan outside; each but the first is open below."""
+
+    def codes(columns: Columns) -> Floats:
+        values = number.evaluate(columns)
+        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
+        inside = (values >= breaks[0]) & (values <= breaks[-1])
+        return np.where(inside, cell, np.nan)
+
+    return codes

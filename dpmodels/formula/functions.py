@@ -18,6 +18,7 @@ from scipy.interpolate import BSpline
 
 from dpmodels.dates import text_of_day
 from dpmodels.errors import FormulaError
+from dpmodels.formula.bins import in_bins
 from dpmodels.formula.calendar import month, weekday, year
 from dpmodels.formula.values import (
     Basis,
@@ -153,14 +154,7 @@ def _cut(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> Valu
     ends = [text_of_day(end) if x.date else _short(end) for end in breaks]
     levels = tuple(f"({a}, {b}]" for a, b in itertools.pairwise(ends))
     levels = ("[" + levels[0][1:], *levels[1:])
-
-    def codes(columns: Columns) -> Floats:
-        values = x.evaluate(columns)
-        cell = np.maximum(np.searchsorted(breaks, values, side="left") - 1.0, 0.0)
-        inside = (values >= breaks[0]) & (values <= breaks[-1])
-        return np.where(inside, cell, np.nan)
-
-    return Category(code, levels, codes)
+    return Category(code, levels, in_bins(x, breaks))
 
 
 def _short(number: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -19,13 +18,13 @@ from dpmodels.formula.bins import (
     beside,
     by_whole_numbers,
     equal_parts,
+    in_bins,
     interval_names,
     whole_names,
 )
-from dpmodels.formula.functions import FUNCTIONS
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
-from dpmodels.formula.values import Category, Constant, Real, Truth
+from dpmodels.formula.values import Category, Real, Truth
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
@@ -135,9 +134,8 @@ def bins(both: Sides, breaks: object) -> tuple[Tally, tuple[float, ...], str]:
     if by_whole_numbers(number):
         ends = _whole_ends(breaks, ends, number)
         names = whole_names(ends, date=number.date)
-    cut = FUNCTIONS["cut"](number.code, [replace(number, date=False), Constant("breaks", ends)], {})
-    assert isinstance(cut, Category)
-    return Tally((*factors, replace(cut, levels=names))), ends, number.code
+    cut = Category(number.code, names, in_bins(number, np.array(ends)))
+    return Tally((*factors, cut)), ends, number.code
 
 
 def _whole_ends(breaks: object, ends: tuple[float, ...], number: Real) -> tuple[float, ...]:

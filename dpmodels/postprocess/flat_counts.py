@@ -14,8 +14,10 @@ from dpmodels.postprocess.totals import balanced, whole
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
-# A choice: so many cells of a group are made whole at once, more of them from the top down.
+# Choices: so many cells of a group are made whole at once, more of them from the top down, with so
+# many children a node.
 AT_ONCE = 16
+CHILDREN = 4
 _POWERS = (1, 2, 3, 4)
 
 
@@ -51,7 +53,7 @@ class FlatCounts:
         """Of each group in turn, the incomplete rows last."""
         if self.shape[1] <= AT_ONCE:
             return whole(self._balanced, self.release.rows)
-        hierarchy = line(self.shape[1], AT_ONCE)
+        hierarchy = line(self.shape[1], CHILDREN)
         totals = whole(np.append(self.cells.sum(axis=1), self.incomplete), self.release.rows)
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])
@@ -70,6 +72,20 @@ class FlatCounts:
         rest = len(at) - 1 - at
         sums = [at * first**power + own**power + rest * last**power for power in _POWERS]
         return self._shared(sums, others)
+
+    def within(
+        self,
+        starts: Integers,
+        stops: Integers,
+        inside: Floats,
+        outside: Floats,
+        others: Floats = NO_WEIGHT,
+    ) -> Spread:
+        """Return the noise in ranges of cells, and what is outside them."""
+        held = stops - starts
+        rest = self.shape[1] - held
+        within, beyond = (np.asarray(one, dtype=float) for one in (inside, outside))
+        return self._shared([held * within**k + rest * beyond**k for k in _POWERS], others)
 
     def _shared(self, sums: Sequence[Floats], others: Floats) -> Spread:
         """Take the part of the public total off, of sums of powers of the weights."""

@@ -154,7 +154,7 @@ def best_fanout(cells: int, *, squared: bool) -> int:
     it is the widest: with fewer levels single cells have less noise.
 
     >>> best_fanout(4096, squared=True), best_fanout(4096, squared=False)
-    (16, 4)
+    (16, 6)
     """
     power = 2 if squared else 1
     found: dict[int, float] = {}
@@ -181,7 +181,7 @@ def range_counts(cells: int, fanout: int) -> float:
     levels = levels_of(cells, fanout)
     if levels == 1:
         return (cells + 2) / 3
-    children = cells ** (1 / levels)
+    children = float(cells ** (1 / levels))
     before, before2 = (children - 1) / 2, (children - 1) * (2 * children - 1) / 6
     weight = weight2 = variance = size = 1.0
     one = steps = 0.0

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import line
-from dpmodels.postprocess.protocol import OrderedCounts
+from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.typing import Floats, Integers
+
+# Weights of cells that are held at once: a choice.
+AT_ONCE = 2_000_000
 
 
 class Sums(NamedTuple):
@@ -37,3 +43,31 @@ def numbers(release: SumsRelease) -> int:
     """Return how many numbers a release of such a shape has, the incomplete rows among them."""
     groups, cells = release.shape
     return groups * SUMS[release.sums].numbers(cells, release.fanout) + 1
+
+
+def within(
+    counts: OrderedCounts,
+    starts: Integers,
+    stops: Integers,
+    inside: Floats,
+    outside: Floats,
+    others: Floats = NO_WEIGHT,
+) -> Spread:
+    """Return the noise in ranges of cells as :class:`RangedCounts` do, whatever the counts.
+
+    A range may be empty here.
+    """
+    size, empty = counts.cells.shape[1], stops <= starts
+    inside = np.where(empty, outside, inside)
+    starts = np.minimum(starts, size - 1)
+    stops = np.where(empty, starts + 1, stops)
+    if isinstance(counts, RangedCounts):
+        return counts.within(starts, stops, inside, outside, others)
+    at, many = np.arange(size), max(AT_ONCE // size, 1)
+    each = np.broadcast_arrays(starts, stops, inside, outside, others)
+    found = []
+    for first in range(0, len(starts), many):
+        start, stop, one, other, beside = (own[first : first + many, None] for own in each)
+        held = (at >= start) & (at < stop)
+        found.append(counts.spread(np.where(held, one, other), beside[:, 0]))
+    return Spread(*map(np.concatenate, zip(*found, strict=True)))

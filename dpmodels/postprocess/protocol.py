@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,4 +54,24 @@ class OrderedCounts(Protocol):
 
         In the k-th sum the cells before the k-th have the weight ``before[k]``, the k-th has
         ``own[k]``, those after it ``after[k]``; each is a number or of shape (cells,).
+        """
+
+
+@runtime_checkable
+class RangedCounts(Protocol):
+    """Counts that need not go through all cells to tell the noise in a range of them."""
+
+    def within(
+        self,
+        starts: Integers,
+        stops: Integers,
+        inside: Floats,
+        outside: Floats,
+        others: Floats = NO_WEIGHT,
+    ) -> Spread:
+        """Return the noise in sums of the cells of one group.
+
+        The cells from `starts` up to `stops`, without these, have the weight `inside`, its other
+        cells `outside`, those of other groups `others`; each is a number or of shape (ranges,). No
+        range is empty.
         """

@@ -28,6 +28,7 @@ from dpmodels.postprocess.hierarchy import (
 )
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
 from dpmodels.postprocess.totals import whole
+from dpmodels.postprocess.tree_runs import downward, upward
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
@@ -109,19 +110,34 @@ class TreeCounts:
         found, kept = self._elsewhere(weight, others)
         passed = kept - weight
         for place, level in enumerate(path):
-            first, last = (side + passed for side in (before, after))
+            first, last = (np.square(side + passed) for side in (before, after))
             has = level.own + passed
             found = Spread(
-                found.squares + first**2 * level.before + last**2 * level.after,
-                found.fourths + first**4 * level.before4 + last**4 * level.after4,
+                found.squares + first * level.before + last * level.after,
+                found.fourths + first * first * level.before4 + last * last * level.after4,
             )
             noisy, passed = has, has
             if place < len(hierarchy.starts):
                 starts = hierarchy.starts[place]
                 below = np.add.reduceat(hierarchy.variances[place + 1], starts)[level.at]
                 noisy, passed = has * below / (1 + below), has / (1 + below) - level.own
-            found = Spread(found.squares + noisy**2, found.fourths + noisy**4)
+            noisy = np.square(noisy)
+            found = Spread(found.squares + noisy, found.fourths + noisy * noisy)
         return found
+
+    def within(
+        self,
+        starts: Integers,
+        stops: Integers,
+        inside: Floats,
+        outside: Floats,
+        others: Floats = NO_WEIGHT,
+    ) -> Spread:
+        """Return the noise in ranges of cells, and what is outside them."""
+        path, part = upward(self._hierarchy, self._fourths, starts, stops)
+        weight = np.asarray(outside + (inside - outside) * part)
+        found, kept = self._elsewhere(weight, others)
+        return downward(self._hierarchy, path, kept - weight, found, inside, outside)
 
     def _upward(
         self, before: Floats, own: Floats, after: Floats
@@ -175,8 +191,8 @@ class TreeCounts:
 
 def _added(found: Spread, weights: Floats) -> Spread:
     """Add noise of independent variables, on the last axis."""
-    squares, fourths = ((weights**power).sum(axis=-1) for power in (2, 4))
-    return Spread(found.squares + squares, found.fourths + fourths)
+    own = np.square(weights)
+    return Spread(found.squares + own.sum(axis=-1), found.fourths + (own * own).sum(axis=-1))
 
 
 def _beside(

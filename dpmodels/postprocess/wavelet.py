@@ -26,7 +26,7 @@ from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
 # Children of a node from which whole counts are made: a choice.
-AT_ONCE = 16
+CHILDREN = 4
 
 
 def pairs(cells: int) -> tuple[Hierarchy, tuple[NDArray[np.intp], ...]]:
@@ -101,7 +101,7 @@ class WaveletCounts:
     @cached_property
     def whole(self) -> Integers:
         """Of each group in turn, the incomplete rows last."""
-        hierarchy = line(self.release.shape[1], AT_ONCE)
+        hierarchy = line(self.release.shape[1], CHILDREN)
         totals = whole(self._totals, self.release.rows)
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])
@@ -113,7 +113,7 @@ class WaveletCounts:
         for first in reversed(pairs(self.release.shape[1])[1]):
             last = np.append(first[1:], own.shape[-1]) - 1
             halves = (own[..., first] - own[..., last]) / 2
-            found = _added(found, (halves**2).sum(axis=-1), (halves**4).sum(axis=-1))
+            found = _added(found, (halves**2).sum(axis=-1), np.square(halves**2).sum(axis=-1))
             own = (own[..., first] + own[..., last]) / 2
         return self._with_totals(found, own[..., 0], others)
 
@@ -130,9 +130,37 @@ class WaveletCounts:
             paired = _paired(first, size)[parent]
             other = np.where(at == first[parent], after, before)
             halves = np.where(paired, (weight - other) / 2, 0.0)
-            found = _added(found, halves**2, halves**4)
+            found = _added(found, halves**2, np.square(halves**2))
             weight, at = weight - halves, parent
         return self._with_totals(found, weight, others)
+
+    def within(
+        self,
+        starts: Integers,
+        stops: Integers,
+        inside: Floats,
+        outside: Floats,
+        others: Floats = NO_WEIGHT,
+    ) -> Spread:
+        """Return the noise in ranges of cells, and what is outside them."""
+        hierarchy, firsts = pairs(self.release.shape[1])
+        ends = np.stack([starts, stops - 1])
+        weights: Floats = inside + np.zeros(ends.shape)
+        found = Spread(np.zeros(ends.shape[1:]), np.zeros(ends.shape[1:]))
+        for first, size in reversed(list(zip(firsts, hierarchy.sizes, strict=True))):
+            above = np.searchsorted(first, ends, side="right") - 1
+            paired, leads = _paired(first, size)[above], ends == first[above]
+            apart = ends[0] != ends[1]
+            # What follows the node where a range begins is in it, and what is before its last.
+            beside = np.stack([leads[0] & apart, ~leads[1] & apart])
+            met = (above[0] == above[1]) & apart
+            other = np.where(met, weights[::-1], np.where(beside, inside, outside))
+            halves = np.where(paired, (weights - other) / 2, 0.0)
+            weights = weights - halves
+            halves[1] *= apart & ~met
+            found = _added(found, (halves**2).sum(axis=0), np.square(halves**2).sum(axis=0))
+            ends = above
+        return self._with_totals(found, weights[0], others)
 
     def _with_totals(self, found: Spread, weight: Floats, others: Floats) -> Spread:
         """Add the noise of the sums of all cells of the groups, which a public total shares out."""

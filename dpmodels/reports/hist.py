@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpmodels.postprocess.ordered import within
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.counts import (
@@ -34,16 +35,17 @@ def hist_report(fit: HistResult) -> Report:
     groups, bins = fit._shape
     runs = fit.bins.runs(bins if bins <= SHOWN_ROWS else RUNS)
     sections = _alone(fit, runs) if groups == 1 else (_by_group(fit, runs),)
-    total = fit.ordered.spread(np.ones(bins), _ONE).squares
+    total = within(fit.ordered, np.zeros(1, int), np.full(1, bins), _ONE, _ONE, _ONE).squares[0]
     sd = fit.release.noise_sd * float(np.sqrt(total))
     complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
+    half = np.nan if fit.ordered.unlawful else fit.half(LEVEL)
     return Report(
         title="Private histogram",
-        facts=(*described_header(fit.call, fit.release, complete), *_noise(fit)),
+        facts=(*described_header(fit.call, fit.release, complete), *_noise(fit, half)),
         sections=sections,
         notes=(
             *_hist_notes(fit, runs),
-            *_lost(fit),
+            *_lost(fit, half),
             reading(fit.release),
             *closing(fit.call, fit.release),
         ),
@@ -51,24 +53,18 @@ def hist_report(fit: HistResult) -> Report:
     )
 
 
-def _noise(fit: HistResult) -> tuple[tuple[str, str], ...]:
+def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
     """Tell the noise of a bin, and of many where there are many."""
     if fit.ordered.unlawful:
         return ()
     bins = fit._shape[1]
-    sd, half = signif(float(fit.noise_sd.max()), 2), signif(_half(fit), 2)
-    cell = ("Cell noise", f"sd {sd}, 95% within {half}")
+    sd = signif(float(fit.noise_sd.max()), 2)
+    cell = ("Cell noise", f"sd {sd}, 95% within {signif(half, 2)}")
     if bins <= SHOWN_ROWS:
         return (cell,)
     upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, _NONE).squares)
     mean, most = (signif(float(own), 2) for own in (np.sqrt((upto**2).mean()), upto.max()))
     return cell, ("Range noise", f"sd {mean}, at most {most}: bins from the first on")
-
-
-def _half(fit: HistResult) -> float:
-    """Return half the length of the longest noise interval of a bin."""
-    feasible = np.maximum(fit.ordered.cells.ravel(), 0.0)
-    return float((fit.noise_int(LEVEL)["upper"].to_numpy() - feasible).max())
 
 
 def _alone(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
@@ -142,12 +138,12 @@ def _value(value: object) -> str:
     return LOST if np.isnan(number) else f"{number:,.6g}"
 
 
-def _lost(fit: HistResult) -> tuple[str, ...]:
+def _lost(fit: HistResult, half: float) -> tuple[str, ...]:
     """Say which counts are no evidence of rows, where there are some."""
     if fit.ordered.unlawful:
         return (f"No intervals: {fit.ordered.unlawful}",)
-    none = bool((fit.noise_int(LEVEL)["lower"] == 0).any())
-    return (f"Counts of single bins up to {_half(fit):.0f} may be noise alone.",) * none
+    none = bool((fit.ordered.cells <= half).any())
+    return (f"Counts of single bins up to {half:.0f} may be noise alone.",) * none
 
 
 def _hist_notes(fit: HistResult, runs: Ranges) -> list[str]:

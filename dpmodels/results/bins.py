@@ -19,7 +19,7 @@ from dpmodels.formula.bins import (
     whole_names,
 )
 from dpmodels.formula.values import Real
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 
 # Names of bins have their ends to a hundredth of the narrowest: so near is the same end.
 SAME = 0.005
@@ -34,11 +34,21 @@ class Ranges(NamedTuple):
     start: Floats
     stop: Floats
 
-    def weights(self, bins: int) -> Floats:
-        """Return which part of each bin is in each range, shape (ranges, bins)."""
-        at = np.arange(bins)
-        upto, before = (np.clip(ends[:, None] - at, 0.0, 1.0) for ends in (self.stop, self.start))
-        return np.asarray(upto - before)
+    def sums(self, counts: NDArray[Any]) -> Floats:
+        """Return sums of counts, shape (bins,), over them, evenly within a bin."""
+        running = np.append(0.0, np.cumsum(counts))
+        at = np.arange(len(running))
+        return np.asarray(np.interp(self.stop, at, running) - np.interp(self.start, at, running))
+
+    @property
+    def aligned(self) -> bool:
+        """Whether all of them end at breaks."""
+        return bool((self.start % 1 == 0).all() and (self.stop % 1 == 0).all())
+
+    @property
+    def whole(self) -> tuple[Integers, Integers]:
+        """Their ends as whole numbers, where they are aligned."""
+        return self.start.astype(np.int64), self.stop.astype(np.int64)
 
     @property
     def inner(self) -> Ranges:

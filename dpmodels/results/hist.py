@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpmodels.arguments import between
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.formula.sides import one_measured, sides
+from dpmodels.inference.shares import count_interval
 from dpmodels.outside import array
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
@@ -167,8 +168,13 @@ class HistResult(Result):
     @property
     def noise_sd(self) -> Floats:
         """Noise standard deviation of the unbiased count of each bin, shape (bins,)."""
-        one = self.ordered.along(np.zeros(()), np.ones(()), np.zeros(()))
-        return np.asarray(self.release.noise_sd * np.sqrt(one.squares))
+        return self.group(0).noise_sd
+
+    def half(self, level: float = 0.95) -> float:
+        """Return half the length of the longest noise interval of a bin."""
+        if isinstance(self.release, CountsRelease):
+            return float(count_interval(np.zeros(1), self.table._counted.noise, level)[1][0])
+        return self.group(0).half_width(level)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a bin: ends, counts, density, noise and 95 % intervals."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,11 @@ from dpmodels.inference.ordered import (
     quantile_bins,
     sum_interval,
 )
-from dpmodels.postprocess.protocol import OrderedCounts, Spread
+from dpmodels.postprocess.ordered import within
+from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.bins import Ranges
 from dpmodels.typing import Floats, Integers
-
-# Weights of cells in ranges that are held at once: a choice.
-AT_ONCE = 2_000_000
 
 Columns = dict[str, Any]
 
@@ -51,10 +49,24 @@ class OrderedGroup:
     def _noise(self) -> SumNoise:
         return SumNoise(self.release.law, self.release.noise_sd, self.release.step)
 
+    @cached_property
+    def _single(self) -> Spread:
+        """The noise of each cell."""
+        return self.counts.along(NO_WEIGHT, np.ones(()), NO_WEIGHT)
+
+    @property
+    def noise_sd(self) -> Floats:
+        """Noise standard deviation of each cell."""
+        return np.asarray(self._noise.sd * np.sqrt(self._single.squares))
+
     def noise_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return noise intervals of the cells."""
-        one = self.counts.along(np.zeros(()), np.ones(()), np.zeros(()))
-        return sum_interval(self.cells, one, self._noise, level)
+        return sum_interval(self.cells, self._single, self._noise, level)
+
+    def half_width(self, level: float) -> float:
+        """Return half the length of the longest noise interval of a cell."""
+        ends = sum_interval(np.zeros(len(self.cells)), self._single, self._noise, level)
+        return float(ends[1].max())
 
     def share_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals of the cells' shares of the rows of all groups."""
@@ -68,43 +80,40 @@ class OrderedGroup:
         """Return counts, shares and intervals of ranges, each of shape (ranges,).
 
         An interval reaches from the lower end of that of the bins inside to the upper end of that
-        of the bins that the range touches, which are the same where it ends at breaks.
+        of the bins that the range touches, which are the same where it ends at breaks; the noise is
+        that of the latter.
         """
-        parts = [self._some(some, level) for some in _in_turn(own, len(self.cells))]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-    def _some(self, own: Ranges, level: float) -> Columns:
-        cells = len(self.cells)
-        weights = own.weights(cells)
-        inner, outer = own.inner.weights(cells), own.outer.weights(cells)
-        count, total = weights @ self.whole, float(self.whole.sum())
+        count, total = own.sums(self.whole), float(self.whole.sum())
         columns = {
             "count": count,
-            "released": weights @ self.cells,
+            "released": own.sums(self.cells),
             "proportion": count / total if total > 0 else np.full(len(count), np.nan),
         }
         if self.counts.unlawful:
             names = ("noise_sd", "noise_low", "noise_high", "conf_low", "conf_high")
             return columns | {name: np.full(len(count), np.nan) for name in names}
-        low, high = (self._bounds(one, level) for one in (inner, outer))
-        sd = self._noise.sd * np.sqrt(self.counts.spread(weights).squares)
+        high = low = self._bounds(own.outer, level)
+        if not own.aligned:
+            low = self._bounds(own.inner, level)
         ends = {
-            "noise_low": low[0],
-            "noise_high": high[1],
-            "conf_low": low[2],
-            "conf_high": high[3],
+            "noise_low": low[1],
+            "noise_high": high[2],
+            "conf_low": low[3],
+            "conf_high": high[4],
         }
-        return columns | {"noise_sd": sd} | ends
+        return columns | {"noise_sd": high[0]} | ends
 
-    def _bounds(self, weights: Floats, level: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the ends of the noise intervals of sums, and of confidence intervals of shares."""
-        sums = weights @ self.cells
+    def _bounds(self, own: Ranges, level: float) -> tuple[Floats, ...]:
+        """Return noise sds, and ends of the intervals of sums and of the population's shares."""
+        sums = own.sums(self.cells)
 
         def of(inside: Floats, outside: Floats) -> Spread:
-            return self.counts.spread(outside[..., None] + (inside - outside)[..., None] * weights)
+            return within(self.counts, *own.whole, inside, outside)
 
-        noisy = sum_interval(sums, self.counts.spread(weights), self._noise, level)
-        return (*noisy, *self._shares(sums, float(self.cells.sum()), of, level))
+        spread = of(np.ones(()), NO_WEIGHT)
+        noisy = sum_interval(sums, spread, self._noise, level)
+        shares = self._shares(sums, float(self.cells.sum()), of, level)
+        return (self._noise.sd * np.sqrt(spread.squares), *noisy, *shares)
 
     def _shares(self, sums: Floats, total: float, of: Sums, level: float) -> tuple[Floats, Floats]:
         """Return confidence intervals, with rows that may be one person's taken for one."""
@@ -123,6 +132,8 @@ class OrderedGroup:
         sums, total = np.cumsum(self.cells), float(self.cells.sum())
         noisy = part_interval(sums, total, self._upto, self._noise, level, sampling=False)
         sampled = self._shares(sums, total, self._upto, level)
+        # All rows are up to the last cell, whatever the noise.
+        noisy[0][-1] = sampled[0][-1] = 1.0
         ends = dict(zip(("noise_low", "noise_high"), noisy, strict=True))
         return columns | ends | dict(zip(("conf_low", "conf_high"), sampled, strict=True))
 
@@ -148,10 +159,3 @@ class OrderedGroup:
         running, noise = np.cumsum(self.cells) / effect, self._noise.divided(effect)
         first, last = quantile_bins(running, prob, self._upto, noise, level, sampling=sampling)
         return float(first), float(last + 1)
-
-
-def _in_turn(own: Ranges, cells: int) -> Iterator[Ranges]:
-    """Yield ranges, so many that their weights can be held."""
-    many = max(AT_ONCE // cells, 1)
-    for first in range(0, len(own.start), many):
-        yield Ranges(own.start[first : first + many], own.stop[first : first + many])

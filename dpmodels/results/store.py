@@ -86,7 +86,7 @@ def _shape(kind: Any) -> Mapping[str, Shape]:
 @cache
 def _arrays(kind: Any) -> tuple[tuple[Way, tuple[str, ...]], ...]:
     """Return the places of all arrays in a kind of result, with the names of their dimensions."""
-    return tuple(_arrays_under(_shape(kind), ()))
+    return tuple(dict.fromkeys(_arrays_under(_shape(kind), ())))
 
 
 def _arrays_under(shape: Mapping[str, Shape], way: Way) -> Iterator[tuple[Way, tuple[str, ...]]]:

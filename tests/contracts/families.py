@@ -19,6 +19,7 @@ from dpmodels.mechanisms import (
     MARGINS,
     MEANS,
     MEASURED,
+    ORDERED,
     QUANTILES,
     REGRESSION,
     RESPONSES,
@@ -118,6 +119,14 @@ def _answering(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ..
     return tuple(CountFacts(1, size, False, relation) for size in (3, 7, 2_001))
 
 
+def _in_order(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    shapes = ((1, 2), (1, 90_001)) if way == "all rows" else ((2, 7), (40, 300))
+    return tuple(
+        CountFacts(1, groups * cells + 1, False, relation, (groups, cells))
+        for groups, cells in shapes
+    )
+
+
 def _measured(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     parts = (4, 6) if way == "all rows" else (19, 90_001)
     return tuple(CountFacts(1, size, True, relation) for size in parts)
@@ -207,6 +216,15 @@ FAMILIES = {
         noises.of_answers,
         ("values",),
         20_000,
+    ),
+    "ordered": Family(
+        ORDERED,
+        counts,
+        ("groups", "all rows"),
+        (verbs.FINE_HIST,),
+        _in_order,
+        noises.of_sums,
+        ("values",),
     ),
     "measured": Family(
         MEASURED,

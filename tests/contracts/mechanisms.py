@@ -153,6 +153,8 @@ MECHANISMS = (
     Mechanism("randomized_response", PURE, "responses", between=("replace",)),
     Mechanism("marginals", PURE, "margins", norm="L1"),
     Mechanism("residual", GAUSSIAN, "margins", norm="L2"),
+    Mechanism("tree", PURE, "ordered"),
+    Mechanism("wavelet", PURE, "ordered"),
     Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),

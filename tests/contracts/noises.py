@@ -26,6 +26,8 @@ from dpmodels.noise import source
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.noise.truncated import below
 from dpmodels.postprocess import residuals
+from dpmodels.postprocess.hierarchy import line
+from dpmodels.postprocess.wavelet import wavelets
 from dpmodels.statistics import Statistic, moments
 
 SEED = 20240229
@@ -137,6 +139,24 @@ def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         law = stats.binom(left, chances[cell] / chances[cell:].sum())
         draws.append(_normal(law.cdf(answers[:, cell] - 1), law.pmf(answers[:, cell])))
     return {"answers": Noise("gaussian", np.array(draws).T)}
+
+
+def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to each sum of cells, or difference, in units of the plan's scale."""
+    own = case.crossing(case.formula, data, case.book)
+    plan, cells = own.plan, own.statistic.cross()[0]
+    released = _releases(own, releases)
+    shape = plan.facts.shape
+    if case.mechanism.name == "tree":
+        hierarchy = line(shape[1], released[0].fanout)
+        sums = np.concatenate(hierarchy.sums(cells[:-1].reshape(shape)), axis=1)
+    else:
+        sums = wavelets(cells[:-1].reshape(shape))
+    exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.whole
+    draws = np.array([one.values * plan.whole for one in released]) - exact
+    if released[0].law == "laplace":
+        return {"sums": Noise("gaussian", _discrete_laplace(np.rint(draws), plan.scale))}
+    return {"sums": Noise("gaussian", draws / plan.scale)}
 
 
 def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:

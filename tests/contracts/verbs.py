@@ -128,6 +128,9 @@ VAR = Verb(
     answers={"": exact.by_group(lambda x: np.var(x, ddof=1))},
 )
 HIST = Verb("dp_hist", ("age ~ sex", "~ wage"), "b ~ g", answers={"": exact.bins})
+FINE_HIST = Verb(
+    HIST.name, HIST.formulas, HIST.odd, ({"breaks": 40}, {"breaks": 25}), HIST.answers, more="-fine"
+)
 TABLE = Verb(
     "dp_table",
     ("~ sex + region", "~ region"),

@@ -5,9 +5,9 @@ import pytest
 from ordered_cases import matrix, released
 
 from dpmodels.postprocess.hierarchy import line
-from dpmodels.postprocess.ordered import ordered
+from dpmodels.postprocess.ordered import ordered, within
 
-SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13))
+SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13), (1, 41))
 CASES = [
     (sums, shape, rows)
     for sums in ("flat", "tree", "wavelet")
@@ -38,6 +38,13 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
     along, wanted = own.along(before, at, after, beside), own.spread(each, beside)
     assert along.squares == pytest.approx(wanted.squares)
     assert along.fourths == pytest.approx(wanted.fourths)
+    starts, stops = np.array([(i, j) for i in range(cells) for j in range(i, cells + 1)]).T
+    inside, outside, beside = rng.normal(size=(3, len(starts)))
+    held = (place >= starts[:, None]) & (place < stops[:, None])
+    wanted = own.spread(np.where(held, inside[:, None], outside[:, None]), beside)
+    found = within(own, starts, stops, inside, outside, beside)
+    assert found.squares == pytest.approx(wanted.squares)
+    assert found.fourths == pytest.approx(wanted.fourths)
     assert own.along(1.0, 1.0, 0.0).squares == pytest.approx(own.spread(np.tri(cells)).squares)
 
 

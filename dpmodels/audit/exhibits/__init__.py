@@ -10,6 +10,7 @@ from dpmodels.audit.exhibits import (
     exponential,
     fourier,
     gaussian,
+    hierarchies,
     levels,
     margins,
     persons,
@@ -35,6 +36,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **response.EXHIBITS,
     **fourier.EXHIBITS,
     **margins.EXHIBITS,
+    **hierarchies.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -49,4 +51,5 @@ CORRECT: dict[str, Exhibit] = {
     **response.CORRECT,
     **fourier.CORRECT,
     **margins.CORRECT,
+    **hierarchies.CORRECT,
 }

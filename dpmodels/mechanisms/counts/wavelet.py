@@ -13,8 +13,8 @@ Sensitivity
     are two differences that change by 1: L1 norm at most 2h, L2 norm at most √(2h + 2), since a
     change by 2 comes once. From group to group two of each change by 1: 2(1 + h) and √(2(1 + h));
     from or to the incomplete rows it is less. So what
-    :func:`dpmodels.statistics.counts.count_sensitivity` gives for 1 + h tables holds; all of it is
-    reached but, in one group, the L1 norm.
+    :func:`dpmodels.statistics.counts.count_sensitivity` gives for 1 + h tables holds; of 2ʰ
+    cells all of it is reached but, in one group, the L1 norm.
 Noise
     Independent on every number, all of one scale: discrete Laplace for a pure budget, else discrete
     Gaussian. A difference that changes by 2 is not two releases of sensitivity 1: so Laplace noise
