@@ -39,10 +39,12 @@ def sum_interval(
 ) -> tuple[Floats, Floats]:
     """Return intervals of sums of counts of these rows, not below 0.
 
-    A sum below 0 is read as 0. Half a step is added where steps show: the noise is whole steps.
+    A sum below 0 is read as 0. Half a step is added where steps show, since noise is whole steps;
+    unless, by Chebyshev's inequality, it is none with the probability `level`.
     """
     own = noise.sd * np.sqrt(spread.squares)
-    steps = np.where(noise.step > SMALL_NOISE * own, noise.step / 2, 0.0)
+    seldom = own**2 <= (1 - level) * noise.step**2
+    steps = np.where((noise.step > SMALL_NOISE * own) & ~seldom, noise.step / 2, 0.0)
     width = noise.widths(spread, _NONE, level) + steps
     feasible = np.maximum(sums, 0.0)
     return np.maximum(feasible - width, 0.0), feasible + width

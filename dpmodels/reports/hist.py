@@ -35,13 +35,10 @@ def hist_report(fit: HistResult) -> Report:
     groups, bins = fit._shape
     runs = fit.bins.runs(bins if bins <= SHOWN_ROWS else RUNS)
     sections = _alone(fit, runs) if groups == 1 else (_by_group(fit, runs),)
-    total = within(fit.ordered, np.zeros(1, int), np.full(1, bins), _ONE, _ONE, _ONE).squares[0]
-    sd = fit.release.noise_sd * float(np.sqrt(total))
-    complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
     half = np.nan if fit.ordered.unlawful else fit.half(LEVEL)
     return Report(
         title="Private histogram",
-        facts=(*described_header(fit.call, fit.release, complete), *_noise(fit, half)),
+        facts=(*described_header(fit.call, fit.release, _complete(fit)), *_noise(fit, half)),
         sections=sections,
         notes=(
             *_hist_notes(fit, runs),
@@ -51,6 +48,15 @@ def hist_report(fit: HistResult) -> Report:
         ),
         stamp=fit.stamp,
     )
+
+
+def _complete(fit: HistResult) -> str:
+    what = counted_as(fit.release.adjacency)
+    if fit.ordered.unlawful:
+        return f"{count(fit.ncomplete)} {what}"
+    first, last = np.zeros(1, dtype=np.int64), np.full(1, fit._shape[1])
+    total = within(fit.ordered, first, last, _ONE, _ONE, _ONE).squares[0]
+    return complete_text(fit.ncomplete, fit.release.noise_sd * float(np.sqrt(total)), what=what)
 
 
 def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:

@@ -95,10 +95,7 @@ class Bins(NamedTuple):
     def inside(self, places: Floats) -> NDArray[Any]:
         """Return the values at places; of whole numbers and days those that lie there."""
         values = self.at(places)
-        if not self.whole:
-            return values
-        first = self.at(np.floor(places)) + 0.5
-        return self.shown(np.clip(np.ceil(values - 0.5), first, self.breaks[-1] - 0.5))
+        return self.shown(np.ceil(values - 0.5)) if self.whole else values
 
     def runs(self, most: int) -> Ranges:
         """Return all bins in at most so many runs of equal size, but the last."""

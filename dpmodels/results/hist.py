@@ -317,7 +317,8 @@ class HistResult(Result):
         for name, sampling in (("noise", False), ("conf", True)):
             ends = [own.quantile_range(prob, level, sampling=sampling) for prob in probs]
             start, stop = np.array(ends).reshape(-1, 2).T
-            held = Ranges(np.fmin(start, np.floor(places)), np.fmax(stop, np.ceil(places)))
+            low = np.where(np.isnan(start), np.nan, np.fmin(start, np.floor(places)))
+            held = Ranges(low, np.where(np.isnan(stop), np.nan, np.fmax(stop, np.ceil(places))))
             columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(held)
         return columns
 

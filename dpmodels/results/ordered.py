@@ -21,6 +21,9 @@ from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.bins import Ranges
 from dpmodels.typing import Floats, Integers
 
+# Of a bin, what is above its lower end: a choice.
+NEXT = 1e-6
+
 Columns = dict[str, Any]
 
 
@@ -149,7 +152,7 @@ class OrderedGroup:
         cell = int(np.searchsorted(running, wanted))
         cell = max(cell, int(np.flatnonzero(self.whole)[0]))
         inside = (wanted - running[cell] + self.whole[cell]) / max(int(self.whole[cell]), 1)
-        return cell + float(np.clip(inside, 0.0, 1.0))
+        return cell + float(np.clip(inside, NEXT, 1.0))
 
     def quantile_range(self, prob: float, level: float, *, sampling: bool) -> tuple[float, float]:
         """Return the places between which the quantile of these rows, or the population's, is."""
