@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 from dpmodels.mechanisms.choose import auto_counts
 from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.mechanisms.counts import COUNTS, Tree
+from dpmodels.mechanisms.counts import COUNTS, Tree, Wavelet
 from dpmodels.postprocess.hierarchy import range_counts
+from dpmodels.postprocess.wavelet import mean_variances
 from dpmodels.privacy import Guarantee
 
 # Bins that are read one at a time: a choice.
-FEW = 64
+FEW = 40
 
 
 class _Predicted(NamedTuple):
@@ -41,13 +42,15 @@ def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     if cells <= FEW:
         return flat, plain
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
-    tree = _of_tree(facts, guarantee)
-    if first.weighed <= tree.weighed:
+    others = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
+    name = min(others, key=lambda own: others[own].weighed)
+    best = others[name]
+    if first.weighed <= best.weighed:
         return flat, plain
     one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
-    sds = (one * own**0.5 for own in (tree.mean_range, first.mean_range, tree.cell, first.cell))
+    sds = (one * own**0.5 for own in (best.mean_range, first.mean_range, best.cell, first.cell))
     shown = [f"{own:.2g}" for own in sds]
-    return "tree", (
+    return name, (
         f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
         f"{shown[0]} rows, that of {flat} {shown[1]}; of a single bin {shown[2]}, not {shown[3]}."
     )
@@ -60,3 +63,8 @@ def _of_tree(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
     noise = plan.noise_sd**2
     own = 1 - 1 / fanout if hierarchy.starts else 1.0
     return _Predicted(noise * range_counts(facts.shape[1], fanout), noise * own)
+
+
+def _of_wavelets(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = Wavelet().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * own for own in mean_variances(facts.shape[1])))

@@ -73,8 +73,8 @@ def dp_hist(
         ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete Laplace,
         and ``"gaussian"``, discrete Gaussian. ``"tree"``: noisy counts of runs of bins too, made to
         agree, so that sums over many bins have little noise, and ``"wavelet"`` likewise. By default
-        flat for few bins and the tree for many: where it takes more from the predicted noise of the
-        mean range than it adds to that of a bin, the former weighed twice.
+        flat for up to 40 bins; for more one of the others, where it takes more from the predicted
+        noise of the mean range than it adds to that of a bin, the former weighed twice.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 

@@ -179,6 +179,28 @@ def _added(found: Spread, squares: Floats, fourths: Floats) -> Spread:
     return Spread(found.squares + squares, found.fourths + fourths)
 
 
+def mean_variances(cells: int) -> tuple[float, float]:
+    """Return the variances of the mean range and of a cell, noise of variance 1 in every number.
+
+    Approximately, as if there were a power of 2 of cells. A node has a fourth of its parent's
+    variance and of that of a difference. As in
+    :func:`dpmodels.postprocess.hierarchy.range_counts` the mean range is twice what a sum up to a
+    random end has less what the mean of these has.
+
+    >>> [round(own, 2) for own in mean_variances(4096)]
+    [2.03, 0.33]
+    """
+    levels = noisy_levels(cells) - 1
+    weight = weight2 = 1.0
+    one, steps, cell, size = 0.0, 0.0, 1.0, 2.0
+    for _ in range(levels):
+        one += (weight2 + 1 - 2 * weight + weight2) / 8
+        weight, weight2 = (1 + 2 * weight) / 4, (1 + 2 * weight + 2 * weight2) / 8
+        steps += size / (16 * cells)
+        cell, size = (cell + 1) / 4, 2 * size
+    return 2 * (one + weight2 - steps - 1 / 4), cell
+
+
 def noisy_levels(cells: int) -> int:
     """Return how many numbers a row changes: the sum of all cells, and a difference a level.
 
