@@ -178,14 +178,13 @@ class TreeCounts:
         variances.
         """
         variance, beside = self._hierarchy.whole_variance, self.release.shape[0] - 1
-        taken = (weight + beside * others) * variance / ((beside + 1) * variance + 1)
-        if self.release.rows is None:
-            taken = np.zeros_like(weight)
+        taken = NO_WEIGHT
+        if self.release.rows is not None:
+            taken = (weight + beside * others) * variance / ((beside + 1) * variance + 1)
         fourth = float(self._fourths[0].sum())
-        squares, fourths = (
-            beside * (others - taken) ** power * own + taken**power
-            for power, own in ((2, variance), (4, fourth))
-        )
+        elsewhere, incomplete = np.square(others - taken), np.square(taken)
+        squares = beside * elsewhere * variance + incomplete
+        fourths = beside * elsewhere**2 * fourth + incomplete**2
         return Spread(squares, fourths), weight - taken
 
 

@@ -103,6 +103,12 @@ class Bins(NamedTuple):
         start = np.arange(0, bins, -(-bins // most))
         return Ranges(start.astype(float), np.append(start[1:], bins).astype(float))
 
+    def parts(self, many: int) -> Ranges:
+        """Return all bins in so many runs of nearly equal size, or each by itself."""
+        bins = len(self.breaks) - 1
+        ends = np.linspace(0, bins, min(many, bins) + 1).astype(int).astype(float)
+        return Ranges(ends[:-1], ends[1:])
+
     def names(self, runs: Ranges) -> tuple[str, ...]:
         """Name runs of bins as bins are named."""
         ends = self.at(np.append(runs.start, runs.stop[-1])).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.arguments import between
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import NotAvailable
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.inference.shares import count_interval
 from dpmodels.outside import array
@@ -24,6 +24,7 @@ from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.legend import labelled
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.table import TableResult
@@ -314,47 +315,17 @@ class HistResult(Result):
     def _quantiles(self, own: OrderedGroup, probs: list[float], level: float) -> dict[str, Any]:
         places = np.array([own.quantile(prob) for prob in probs])
         columns: dict[str, Any] = {"prob": probs, "estimate": self.bins.inside(places)}
-        for name, sampling in (("noise", False), ("conf", True)):
-            ends = [own.quantile_range(prob, level, sampling=sampling) for prob in probs]
-            start, stop = np.array(ends).reshape(-1, 2).T
+        found = np.array([own.quantile_ranges(prob, level) for prob in probs]).reshape(-1, 2, 2)
+        for name, (start, stop) in zip(("noise", "conf"), found.transpose(1, 2, 0), strict=True):
             low = np.where(np.isnan(start), np.nan, np.fmin(start, np.floor(places)))
             held = Ranges(low, np.where(np.isnan(stop), np.nan, np.fmax(stop, np.ceil(places))))
             columns[f"{name}_low"], columns[f"{name}_high"] = self.bins.written(held)
         return columns
 
-    def _by_group(self, group: object, columns: Any) -> pd.DataFrame:
-        """Return what is told of one group, or of each, with its levels."""
-        groups = self._groups
-        if groups is None:
-            self._place(group)
-            return pd.DataFrame(columns(self.group(0)))
-        places = range(len(groups)) if group is None else [self._place(group)]
-        frames = [pd.DataFrame(columns(self.group(place))) for place in places]
-        for place, frame in zip(places, frames, strict=True):
-            key = groups[place] if isinstance(groups[place], tuple) else (groups[place],)
-            for at, (name, value) in enumerate(zip(groups.names, key, strict=True)):
-                frame.insert(at, name, value)
-        return pd.concat(frames, ignore_index=True)
-
-    @property
-    def _groups(self) -> pd.Index | None:
-        facts = self._facts
-        return TableCall(facts.factors[:-1], facts.levels[:-1]).index if facts.factors[1:] else None
-
-    def _place(self, group: object) -> int:
-        groups = self._groups
-        if groups is None:
-            if group is None:
-                return 0
-            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
-        try:
-            return int(groups.get_loc(group))  # type: ignore[arg-type]
-        except (KeyError, TypeError):
-            factors = ", ".join(self._facts.factors[:-1])
-            raise ArgumentError(
-                f"group={said(group)} is not one of the groups of {factors}; write one of them, "
-                f"such as group={groups[0]!r}"
-            ) from None
+    def _by_group(
+        self, group: object, columns: Callable[[OrderedGroup], Mapping[str, Any]]
+    ) -> pd.DataFrame:
+        return by_group(self._facts, group, lambda place: columns(self.group(place)))
 
     def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
         """Draw the bins with their noise intervals; many bins in runs of them.
@@ -375,7 +346,7 @@ class HistResult(Result):
         """
         from dpmodels.plots.bars import hist
 
-        place, runs = self._place(group), self.bins.runs(DRAWN)
+        place, runs = place_of(self._facts, group), self.bins.parts(DRAWN)
         own = self.group(place).ranges(runs, checked_level(level))
         bars = np.column_stack([own["noise_low"], own["noise_high"]])
         if isinstance(self.release, CountsRelease) and len(bars) == self._shape[1]:
@@ -398,7 +369,7 @@ class HistResult(Result):
         """
         from dpmodels.plots.steps import distribution
 
-        self._place(group)
+        place_of(self._facts, group)
         own = self.cdf(group=group, level=level)
         bands = own[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
         drawn = distribution(

@@ -154,11 +154,16 @@ class OrderedGroup:
         inside = (wanted - running[cell] + self.whole[cell]) / max(int(self.whole[cell]), 1)
         return cell + float(np.clip(inside, NEXT, 1.0))
 
-    def quantile_range(self, prob: float, level: float, *, sampling: bool) -> tuple[float, float]:
-        """Return the places between which the quantile of these rows, or the population's, is."""
+    def quantile_ranges(self, prob: float, level: float) -> tuple[tuple[float, float], ...]:
+        """Return between which places the quantile of these rows is, then the population's."""
         if self.counts.unlawful:
-            return float("nan"), float("nan")
-        effect = self.release.adjacency.design_effect if sampling else 1
-        running, noise = np.cumsum(self.cells) / effect, self._noise.divided(effect)
-        first, last = quantile_bins(running, prob, self._upto, noise, level, sampling=sampling)
-        return float(first), float(last + 1)
+            return ((float("nan"),) * 2,) * 2
+        running, spread = np.cumsum(self.cells), self._upto(np.asarray(1 - prob), np.asarray(-prob))
+        found = []
+        for sampling, effect in ((False, 1), (True, self.release.adjacency.design_effect)):
+            noise = self._noise.divided(effect)
+            first, last = quantile_bins(
+                running / effect, prob, lambda *weights: spread, noise, level, sampling=sampling
+            )
+            found.append((float(first), float(last + 1)))
+        return tuple(found)
