@@ -155,6 +155,7 @@ REGISTRY: Final = (
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
+    _of(dp_quantile, "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
     _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
 )
 

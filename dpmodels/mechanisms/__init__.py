@@ -63,6 +63,7 @@ from dpmodels.mechanisms.scalar import QUANTILES as QUANTILES
 from dpmodels.mechanisms.scalar import Exponential as Exponential
 from dpmodels.mechanisms.scalar import Paired as Paired
 from dpmodels.mechanisms.scalar import QuantileMechanism as QuantileMechanism
+from dpmodels.mechanisms.scalar import RankTree as RankTree
 from dpmodels.mechanisms.scalar import Refined as Refined
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
@@ -21,6 +23,9 @@ AROUND = {1: 5, 2: 10, 3: 16}
 SPARE, MOST, MOST_TOGETHER = 0.04, 40, 120
 # A cell is heavy from so many times the count that pieces have: a choice.
 HEAVY = 2.5
+# Cells of a tree, by the root of the rows over the noise sd of a count; and how few, how many.
+# Choices, tried on rows of many shapes.
+EVEN, PIECES = 4.0, (16, 4096)
 # Noise sds that a window reaches beyond: of this round, and of the last. Choices.
 NOISE_REACH, SLACK = 2.5, 0.3
 
@@ -29,7 +34,37 @@ Ends = NDArray[np.intp]
 
 def first_ends(cells: int) -> Ends:
     """Return the ends of the first round's cells, in cells of the grid."""
-    return _whole(np.linspace(0, cells, min(cells, FIRST_CELLS) + 1))
+    return equal_ends(cells, FIRST_CELLS)
+
+
+def equal_ends(cells: int, most: int) -> Ends:
+    """Return the ends of at most so many equal runs of the grid's cells."""
+    return _whole(np.linspace(0, cells, min(cells, most) + 1))
+
+
+def even_ends(ends: Ends, found: NoisyCells, facts: QuantileFacts, last_sd: float) -> Ends:
+    """Return the ends of cells of equal noisy counts, from the lowest quantile to the highest.
+
+    The rank of a cell is off by its count at most, by noise in proportion to the root of their
+    number: so there are the more the larger the counts are over the noise sd of the last round.
+    """
+    probs, rows = np.array(facts.probs), found.total
+    variance = probs * (1 - probs)
+    reach = NOISE_REACH * np.array([found.rank_sd(prob) for prob in facts.probs]) + 0.5
+    if facts.level is not None:
+        z = float(ndtri((1 + facts.level) / 2)) + SLACK
+        reach += z * np.sqrt(found.effect * rows * variance + PIECES[1] * last_sd**2)
+    low, high = (probs * rows - reach).min(), (probs * rows + reach).max()
+    low, high = max(low, 0.0), min(high, rows)
+    pieces = int(np.clip(EVEN * math.sqrt((high - low) / last_sd), *PIECES))
+    middle, half = np.array([(low + high) / 2]), np.array([(high - low) / 2])
+    cuts = _cut(ends, _mass(found), middle / max(rows, 1.0), half, pieces)
+    return _whole(np.concatenate([[0, ends[-1]], cuts]))
+
+
+def _mass(found: NoisyCells) -> Floats:
+    """Return counts of cells that are not negative."""
+    return np.diff(rising(np.concatenate([[0.0], np.cumsum(found.counts)])))
 
 
 def next_ends(
@@ -50,7 +85,7 @@ def next_ends(
     variance = probs * (1 - probs)
     now = found.noise_sd * np.sqrt(variance * cells + 1)
     last = last_sd * np.sqrt(variance * (near + around) + 1)
-    mass = np.diff(rising(np.concatenate([[0.0], np.cumsum(found.counts)])))
+    mass = _mass(found)
     noise = NOISE_REACH * now + SLACK * last + 0.5
     cuts = [_cut(ends, mass, probs, noise, near)]
     if facts.level is not None:

@@ -18,6 +18,7 @@ from dpmodels.formula.values import Category, Columns, Real
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
+from dpmodels.mechanisms.scalar.tree import FIRST
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
@@ -33,6 +34,9 @@ FINEST, COARSEST = 2**16, 1_000
 MOST_PROBS = 100  # A choice: they share the budget, and little is left to each of more
 # So many are drawn with less noise than they are counted with, where no interval is wanted.
 FEW_PROBS = 3
+# From so many on a tree has less noise in ranks than cells cut around each of them; of a number
+# with few steps, whose values have cells of their own, it has not. Tried on rows of many shapes.
+MANY_PROBS = 5
 
 
 def dp_quantile(
@@ -73,10 +77,12 @@ def dp_quantile(
         From 0 to 1, increasing.
     level : float or None
         Coverage of the confidence intervals; None for none.
-    mechanism : {"auto", "refined", "exponential"} or instance
-        Counts of cells that are cut finer where the quantiles are, or the
-        exponential mechanism, which gives no intervals; the latter by default
-        for up to three quantiles with ``level=None``.
+    mechanism : {"auto", "refined", "tree", "exponential"} or instance
+        Counts of cells that are cut finer where the quantiles are; a tree of
+        counts over cells between all of them; or the exponential mechanism,
+        which gives no intervals. By default the last for up to three quantiles
+        with ``level=None``, the tree from five on, unless the variable has few
+        steps.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
@@ -152,15 +158,17 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
         question,
         unbound_cells(both.text, both.codebook, (tally,)),
         QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
-        lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level)),
+        lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level, grid)),
         made,
     )
 
 
-def _auto(probs: tuple[float, ...], level: float | None) -> tuple[str, str]:
+def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[str, str]:
     """Return the name of a mechanism, and the reason."""
     if level is None and len(probs) <= FEW_PROBS:
         return "exponential", "it draws few quantiles with less noise, and no interval is wanted."
+    if len(probs) >= MANY_PROBS and grid.cells > FIRST:
+        return "tree", "one tree of counts serves many quantiles, however many they are."
     if level is None:
         return "refined", "its counts serve all quantiles together."
     return "refined", "it gives intervals, for values that many rows share too."

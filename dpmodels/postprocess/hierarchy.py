@@ -122,6 +122,25 @@ class Hierarchy:
         apart = variance * (own - whole[..., None]) ** 2
         return whole, (added + apart).sum(axis=-1)
 
+    def noise_weights(self, weights: Floats) -> Floats:
+        """Return the weights that the nodes' own counts have in a sum of cells by least squares.
+
+        Of all nodes in rows, the top level first; `weights` have the shape (cells,).
+        """
+        own = [np.asarray(weights, dtype=float)]
+        for level in range(len(self.starts), 0, -1):
+            starts, variance = self.starts[level - 1], self.variances[level]
+            summed = np.add.reduceat(own[-1] * variance, starts)
+            own.append(summed / np.add.reduceat(variance, starts))
+        own.reverse()
+        found, carried = [], own[0]
+        for level, starts in enumerate(self.starts):
+            below = np.add.reduceat(self.variances[level + 1], starts)
+            found.append(carried * below / (1 + below))
+            apart = own[level + 1] - self.spread(own[level], level + 1)
+            carried = apart + self.spread(carried / (1 + below), level + 1)
+        return np.concatenate([*found, carried])
+
 
 def line(cells: int, fanout: int) -> Hierarchy:
     """Put nodes above cells in a row, of as many children each as there are, up to `fanout`.

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from dpmodels.noise.sums import half_width
+from dpmodels.postprocess.hierarchy import Hierarchy, prefix_variances
 from dpmodels.typing import Floats
 
 
@@ -29,13 +31,25 @@ def rising(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class NoisyCells:
-    """Counts of cells side by side, with independent noise of one law."""
+    """Counts of cells side by side, made of noisy ones with independent noise of one law."""
 
     counts: Floats  # shape (cells,)
     law: str  # "laplace" or "gaussian"
     noise_sd: float
     rows: float  # How many there may be at most
     effect: int = 1  # Rows that sampling takes for one, as they may be one person's
+    # Of whose nodes' noisy counts least squares made them; None if each is a noisy count itself.
+    hierarchy: Hierarchy | None = None
+
+    @cached_property
+    def _nodes(self) -> Hierarchy:
+        return self.hierarchy or Hierarchy(len(self.counts))
+
+    @cached_property
+    def _prefixes(self) -> tuple[Floats, Floats]:
+        """Of the sums below each end, what :func:`prefix_variances` says."""
+        whole, added = prefix_variances(self._nodes)
+        return np.append(0.0, whole), np.append(0.0, added)
 
     @property
     def total(self) -> float:
@@ -45,7 +59,7 @@ class NoisyCells:
     @property
     def total_sd(self) -> float:
         """Standard deviation of the noise in their sum."""
-        return self.noise_sd * math.sqrt(len(self.counts))
+        return self.noise_sd * math.sqrt(self._nodes.whole_variance)
 
     def excess(self, prob: float) -> Floats:
         """Return the rows below each end above those that a quantile wants, shape (cells + 1,)."""
@@ -54,10 +68,10 @@ class NoisyCells:
 
     def excess_sd(self, prob: float) -> Floats:
         """Return the standard deviation of the noise in each of them."""
-        under = np.arange(len(self.counts) + 1)
-        return self.noise_sd * np.sqrt(
-            (1 - prob) ** 2 * under + prob**2 * (len(self.counts) - under)
-        )
+        whole, added = self._prefixes
+        variance = (whole - prob) ** 2 * self._nodes.whole_variance + added
+        # What the last end has at a share of 1 is none, but for rounding.
+        return np.asarray(self.noise_sd * np.sqrt(np.maximum(variance, 0.0)))
 
     def rank_sd(self, prob: float) -> float:
         """Return that of the noise in the rank of a quantile, in rows."""
@@ -84,7 +98,9 @@ class NoisyCells:
         excess, noise = self.excess(prob), self.excess_sd(prob)
         sampling = math.sqrt(self.effect * self.total * prob * (1 - prob))
         under = self._under(prob)
-        weights = np.where(np.arange(len(self.counts)) < under, 1 - prob, prob)
+        weights = self._nodes.noise_weights(
+            np.where(np.arange(len(self.counts)) < under, 1 - prob, -prob)
+        )
         reach = half_width(self.law, weights, self.noise_sd, sampling, level)
         spread = np.hypot(noise, sampling)
         away = reach / spread[under] * spread

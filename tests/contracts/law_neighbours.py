@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from contract_cases import BOOK, Case, Crossing
 from law_sensitivity import NEARLY, POWER, moments_apart
+from noises import ROUNDS
 
 import dpmodels as dp
 from dpmodels.noise.lattice import Lattice
@@ -161,7 +162,7 @@ def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
     Or how far counts of any cells move, each round alone.
     """
     plan = left.plan
-    if case.mechanism.name == "refined":
+    if case.mechanism.name in ROUNDS:
         return _of_rounds(case, left, right)
     (middle,) = (own.eps for own in plan.events if isinstance(own, BoundedRangeEvent))
     (counts,) = (own for own in plan.events if isinstance(own, LaplaceEvent))
@@ -179,8 +180,11 @@ def _of_rounds(case: Case, left: Crossing, right: Crossing) -> float:
     power = POWER[case.mechanism.norm]
     one, other = (own.statistic.cross()[0][:-1].astype(float) for own in (left, right))
     apart = float(np.linalg.norm(one - other, power))
-    rounds = zip(left.plan.scales, left.plan.events, strict=True)
-    return max(apart / scale / _declared((event,), power) for scale, event in rounds)
+    plan = left.plan
+    rounds = zip(plan.levels, plan.scales, plan.events, strict=True)
+    # A row moves as many counts on every level of a tree, whose cells are as far apart at most.
+    moved = ((levels ** (1 / power) * apart / scale, event) for levels, scale, event in rounds)
+    return max(own / _declared((event,), power) for own, event in moved)
 
 
 def _range(left: Crossing, right: Crossing, prob: float) -> float:

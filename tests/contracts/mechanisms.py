@@ -161,5 +161,7 @@ MECHANISMS = (
     Mechanism("paired", PURE, "means", between=("replace",)),
     Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
     Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),
+    Mechanism("tree", (PureDP, ApproxDP), "quantiles", norm="L1", tried="rank_tree"),
+    Mechanism("tree", (ZCDP,), "quantiles", norm="L2", tried="rank_tree"),
     Mechanism("exponential", PURE, "quantiles", norm="L1"),
 )

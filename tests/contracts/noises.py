@@ -18,10 +18,11 @@ from scipy import stats
 import dpmodels as dp
 from dpmodels.mechanisms import minimise as minimum
 from dpmodels.mechanisms.margins import marginals
+from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.regression import gradients
-from dpmodels.mechanisms.scalar import QuantileFacts, refined
+from dpmodels.mechanisms.scalar import QuantileFacts
 from dpmodels.noise import source
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.noise.truncated import below
@@ -34,6 +35,8 @@ SEED = 20240229
 # What a law of scale 1 is called elsewhere, and its standard deviation.
 LAWS = {"gaussian": ("norm", 1.0), "laplace": ("laplace", math.sqrt(2))}
 PARTS = ("count", "mean", "diagonal", "off")
+# Quantiles that are counted by rounds.
+ROUNDS = ("refined", "tree")
 
 
 class Noise(NamedTuple):
@@ -330,7 +333,7 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """Noise of the counts of all rounds, or draws of the stated density and noise of numbers."""
-    if case.mechanism.name == "refined":
+    if case.mechanism.name in ROUNDS:
         return _of_rounds(case, releases)
     cells = np.array([[4, 6, 3, 5, 7, 4, 6, 5, 3, 6, 4, 7] * 2, [10, 0, 0, 9, 1, 0, 2, 0] * 3])
     cells[1, ::5] += 7
@@ -360,21 +363,21 @@ def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 def _of_rounds(case: Any, releases: int) -> dict[str, Noise]:
     """The first two draws for the counts of each round of each group, in its scale."""
-    cells = np.random.default_rng(0).integers(0, 3, (2, 1_000))
-    facts = QuantileFacts((0.2, 0.5), 2, Grid(1_000), 0.95, case.own_plan.facts.adjacency)
+    cells = np.random.default_rng(0).integers(0, 3, (2, 1_500))
+    facts = QuantileFacts((0.2, 0.5), 2, Grid(1_500), 0.95, case.own_plan.facts.adjacency)
     plan, strategy = case.planned(facts), case.mechanism.make()
     statistic = Statistic("counts", np.append(cells, 0).astype(object), int(cells.sum()))
     gaussian = plan.law == "gaussian"
     name = "discrete_gaussian" if gaussian else "discrete_laplace"
     kept: list[np.ndarray] = []
-    drawn = getattr(refined, name)
+    drawn = getattr(quantile_rounds, name)
 
     def kept_too(*words: Any) -> np.ndarray:
         kept.append(drawn(*words))
         return kept[-1]
 
     with pytest.MonkeyPatch.context() as patch, dp.simulation(seed=SEED):
-        patch.setattr(refined, name, kept_too)
+        patch.setattr(quantile_rounds, name, kept_too)
         for _ in range(releases):
             strategy.release(statistic, plan, source())
     scales = np.tile(np.multiply(plan.scales, plan.units), len(cells))

@@ -9,10 +9,10 @@ import pytest
 import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
-from dpmodels.mechanisms import count_noise
+from dpmodels.mechanisms import count_noise, quantile_rounds
 from dpmodels.mechanisms.counts import rounds
 from dpmodels.mechanisms.regression import gradients, objective, output
-from dpmodels.mechanisms.scalar import exponential, refined
+from dpmodels.mechanisms.scalar import exponential
 from dpmodels.models import hist, quantile
 from dpmodels.statistics import gradient
 from dpmodels.statistics.losses import Poisson
@@ -121,14 +121,25 @@ def quantiles_are_drawn_twice_as_close(patch: pytest.MonkeyPatch) -> None:
 
 
 def replacing_a_row_of_rounds_is_taken_for_adding_one(patch: pytest.MonkeyPatch) -> None:
-    own = refined.count_sensitivity
-    patch.setattr(refined, "count_sensitivity", lambda *facts: own(*facts) / 2 ** (1 / facts[-1]))
+    own = quantile_rounds.count_sensitivity
+
+    def alone(*facts):
+        return own(*facts) / 2 ** (1 / facts[-1])
+
+    patch.setattr(quantile_rounds, "count_sensitivity", alone)
+
+
+def a_tree_is_taken_for_its_cells(patch: pytest.MonkeyPatch) -> None:
+    own = quantile_rounds.count_sensitivity
+    patch.setattr(
+        quantile_rounds, "count_sensitivity", lambda relation, levels, norm: own(relation, 1, norm)
+    )
 
 
 def the_noise_of_rounds_is_halved(patch: pytest.MonkeyPatch) -> None:
     for name in ("discrete_laplace", "discrete_gaussian"):
-        own = getattr(refined, name)
-        patch.setattr(refined, name, lambda scale, *more, own=own: own(scale / 2, *more))
+        own = getattr(quantile_rounds, name)
+        patch.setattr(quantile_rounds, name, lambda scale, *more, own=own: own(scale / 2, *more))
 
 
 def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:

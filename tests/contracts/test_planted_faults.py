@@ -214,6 +214,8 @@ FAULTS_OF_FAMILIES = (
         mechanism="refined",
     ),
     Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="refined"),
+    Fault(family.a_tree_is_taken_for_its_cells, NEAR, mechanism="tree"),
+    Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="tree"),
     Fault(family.groups_are_no_reason_to_pay_more, NEAR, "replace", mechanism="exponential"),
     Fault(family.quantiles_are_drawn_twice_as_close, FOLLOWS, mechanism="exponential"),
     Fault(

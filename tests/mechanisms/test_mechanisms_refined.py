@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpmodels.errors import BudgetError
+from dpmodels.mechanisms import quantile_rounds
 from dpmodels.mechanisms.add_noise import SMALLEST_SCALE
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts, Refined, refined
@@ -77,9 +78,9 @@ def test_all_that_is_released_comes_from_noisy_counts_alone(monkeypatch, groups)
         return kept_too
 
     current, turns = {}, iter(range(groups))
-    own, draw = refined._counted, refined.discrete_laplace
+    own, draw = refined._counted, quantile_rounds.discrete_laplace
     monkeypatch.setattr(refined, "_counted", recorded)
-    monkeypatch.setattr(refined, "discrete_laplace", noise)
+    monkeypatch.setattr(quantile_rounds, "discrete_laplace", noise)
     for name in ("first_ends", "next_ends"):
         monkeypatch.setattr(refined, name, ends_kept(getattr(refined, name)))
     one, other = (released(table, PureDP(0.5), relation="add-remove")[1] for table in tables)
@@ -118,7 +119,7 @@ def test_gaussian_noise_is_drawn_in_steps_as_fine_as_its_price_asks(monkeypatch,
         drawn.append(scale)
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr(refined, "discrete_gaussian", noise)
+    monkeypatch.setattr(quantile_rounds, "discrete_gaussian", noise)
     statistic = Statistic("counts", np.append(np.ones(cells, dtype=int), 0).astype(object), cells)
     release = Refined().release(statistic, plan, seeded(1))
     assert release.counts == pytest.approx([cells]), "steps are not taken for rows"

@@ -93,7 +93,8 @@ def test_quantiles_rise_and_lie_in_their_intervals():
             assert ((ends[:, 0] <= places) & (places <= ends[:, 1])).all()
 
 
-def test_intervals_cover_the_populations_quantiles():
+@pytest.mark.parametrize("mechanism", ["refined", "tree"])
+def test_intervals_cover_the_populations_quantiles(mechanism):
     """Binomial bound with a false-alarm rate of 1e-6 each at 95 %; more is allowed."""
     times, probs = 50, [0.1, 0.5, 0.9]
     rng, hits = np.random.default_rng(9), np.zeros(3)
@@ -101,7 +102,8 @@ def test_intervals_cover_the_populations_quantiles():
     with dp.simulation(seed=6):
         for _ in range(times):
             data = {"y": rng.gamma(2.0, 3.0, 800) - 5}
-            low, high = fit(data=data, probs=probs, eps=4.0).conf_int().to_numpy().T
+            own = fit(data=data, probs=probs, eps=4.0, mechanism=mechanism)
+            low, high = own.conf_int().to_numpy().T
             hits += (low <= truth) & (truth <= high)
     assert (hits >= stats.binom.ppf(1e-6, times, 0.95)).all()
 
@@ -226,3 +228,35 @@ def test_many_groups_have_a_coarser_grid():
 
 def test_results_hold_no_rows_and_are_not_pickled():
     is_private(fit())
+
+
+@pytest.mark.parametrize(
+    ("formula", "probs", "level", "chosen"),
+    [
+        ("~ y", (0.2, 0.4, 0.6, 0.8), 0.95, "refined"),
+        ("~ y", (0.1, 0.3, 0.5, 0.7, 0.9), 0.95, "tree"),
+        ("~ y", (0.1, 0.3, 0.5, 0.7, 0.9), None, "tree"),
+        ("~ y", (0.5,), None, "exponential"),
+        ("~ z == 1", (0.1, 0.3, 0.5, 0.7, 0.9), 0.95, "refined"),
+    ],
+)
+def test_the_choice_goes_by_how_many_quantiles_and_steps_there_are(formula, probs, level, chosen):
+    with dp.simulation(seed=4):
+        found = fit(formula, probs=probs, level=level)
+    assert found.release.card.name == chosen
+    assert chosen in str(found.summary())
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("budget", [{"eps": 2.0}, {"eps": None, "budget": dp.ZCDP(1.0)}], ids=str)
+def test_a_tree_gives_groups_their_quantiles_and_one_person_many_rows(budget, relation):
+    words = {"mechanism": "tree", "adjacency": relation, "probs": [0.25, 0.5, 0.75]} | budget
+    data = table(6_000)
+    with dp.simulation(seed=7):
+        grouped = fit("y ~ h", data, **words)
+        several = fit("~ y", data | {"who": np.arange(6_000) // 2}, person="who", rows=2, **words)
+    for level, own in grouped.params.iterrows():
+        exact = np.quantile(data["y"][np.array(data["h"]) == level], [0.25, 0.5, 0.75])
+        assert own.to_numpy() == pytest.approx(exact, abs=0.6)
+    one = fit("~ y", data, **words)
+    assert (several.rank_noise_sd > one.rank_noise_sd).all(axis=None)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpmodels.postprocess.hierarchy import agreeing, line, split_levels
 from dpmodels.postprocess.quantiles import NoisyCells, rising
 
 
@@ -29,6 +30,26 @@ def test_the_noise_in_an_excess_is_that_of_its_weights(prob):
     assert found.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(weights, axis=1))
     assert found.rank_sd(prob) > 0
     assert found.total_sd == pytest.approx(2.0 * np.sqrt(6))
+
+
+@pytest.mark.parametrize(("cells", "fanout"), [(7, 3), (16, 4), (30, 3), (5, 9)])
+def test_the_noise_in_an_excess_is_what_least_squares_makes_of_all_nodes(cells, fanout):
+    """Least squares is linear: of each node's noise alone it gives the node's weights."""
+    nodes = line(cells, fanout)
+    each = np.eye(sum(nodes.sizes))
+    alone = (split_levels(nodes, one, 1) for one in each)
+    made = np.array([agreeing(nodes, one, 0.0, None).cells[0] for one in alone])
+    found = NoisyCells(np.arange(float(cells)), "laplace", 2.0, np.inf, 1, nodes)
+    for prob in (0.0, 0.3, 1.0):
+        weights = np.tril(np.ones((cells + 1, cells)), -1) - prob
+        of_nodes = weights @ made.T
+        assert found.excess_sd(prob) == pytest.approx(2.0 * np.linalg.norm(of_nodes, axis=1))
+        assert nodes.noise_weights(weights[2]) == pytest.approx(of_nodes[2])
+    assert found.total_sd == pytest.approx(2.0 * np.linalg.norm(made.sum(axis=1)))
+    assert (
+        found.excess_sd(0.3)
+        <= NoisyCells(found.counts, "laplace", 2.0, np.inf).excess_sd(0.3) + 1e-9
+    ).all(), "counts of nodes make no sum noisier"
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])

@@ -15,6 +15,7 @@ from dpmodels.audit.exhibits import (
     margins,
     persons,
     response,
+    ranks,
     second_moment,
     steps_from_spectrum,
     sums,
@@ -37,6 +38,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **fourier.EXHIBITS,
     **margins.EXHIBITS,
     **hierarchies.EXHIBITS,
+    **ranks.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -52,4 +54,5 @@ CORRECT: dict[str, Exhibit] = {
     **fourier.CORRECT,
     **margins.CORRECT,
     **hierarchies.CORRECT,
+    **ranks.CORRECT,
 }

@@ -6,6 +6,11 @@ from dpmodels.mechanisms.quantile_facts import QuantileFacts as QuantileFacts
 from dpmodels.mechanisms.scalar.exponential import Exponential as Exponential
 from dpmodels.mechanisms.scalar.paired import Paired as Paired
 from dpmodels.mechanisms.scalar.refined import Refined as Refined
+from dpmodels.mechanisms.scalar.tree import RankTree as RankTree
 
-QUANTILES: dict[str, type[QuantileMechanism]] = {"refined": Refined, "exponential": Exponential}
+QUANTILES: dict[str, type[QuantileMechanism]] = {
+    "refined": Refined,
+    "tree": RankTree,
+    "exponential": Exponential,
+}
 MEANS: dict[str, type[CountMechanism]] = {"paired": Paired}

@@ -1,0 +1,121 @@
+"""Quantiles from two trees of counts: one over the range, one over cells that the first has cut.
+
+Theorem
+    Each round counts the complete rows in the nodes of a tree. The nodes of the first are public;
+    those of the second follow from the noisy counts of the first and nothing else of the rows. So
+    the release is what adaptive rounds of counts are: with Laplace noise ε-differentially private,
+    ε the sum over both, and an (ε, δ) guarantee leaves its δ unused; under zCDP the noise is
+    Gaussian and the ρ of both add up.
+Sensitivity
+    On each of the h levels of a round the nodes are disjoint, those of all groups together too. A
+    row more or fewer changes one count a level by 1, a row replaced two: L1 norm h, or 2h, L2 norm
+    √h, or √(2h), whatever cells were cut. The second round has two levels: of K cells at most ⌈√K⌉
+    stand under a node, and so there are at most as many nodes.
+Noise
+    Independent discrete Laplace or discrete Gaussian noise on every count of a round. The counts of
+    a round are made to agree by least squares. Those of the second, whose noise is independent of
+    its cells, give all quantiles and their intervals: the noise of a rank is that of a sum over a
+    run of cells, whose variance is exact.
+Numerics
+    exact: integer counts, integer noise of exact law. Gaussian noise is drawn in units so fine that
+    its scale is 2²⁰ of them or more, as its price by (ε, δ) asks.
+Source
+    Hay, Rastogi, Miklau, Suciu (2010), "Boosting the accuracy of differentially private histograms
+    through consistency", VLDB. Dwork, Rothblum, Vadhan (2010), "Boosting and differential privacy",
+    FOCS, for adaptive rounds. Woodruff (1952), "Confidence intervals for medians and other position
+    measures", JASA.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.quantile_cells import Ends, equal_ends, even_ends
+from dpmodels.mechanisms.quantile_facts import QuantileFacts
+from dpmodels.mechanisms.quantile_rounds import (
+    RoundsPlan,
+    noisy_cells,
+    quantiles_released,
+    rounds_plan,
+)
+from dpmodels.noise import Entropy
+from dpmodels.postprocess.hierarchy import best_fanout, levels_of, line
+from dpmodels.postprocess.quantiles import NoisyCells
+from dpmodels.privacy import ZCDP, Guarantee
+from dpmodels.released import Card, QuantilesRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.counts import counts
+
+# Of the budget, where there are two rounds; of the first one's cells, at most. Choices.
+SHARES = (0.3, 0.7)
+FIRST = 1024
+
+
+@dataclass(frozen=True)
+class RankTree:
+    """Two trees of counts, for many quantiles at once.
+
+    Examples
+    --------
+    >>> from dpmodels.mechanisms.quantile_grid import Grid
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = QuantileFacts((0.25, 0.5), 1, Grid(4096), None, adjacency("replace"))
+    >>> plan = RankTree().plan(facts, PureDP(1.0))
+    >>> plan.levels, [round(scale, 3) for scale in plan.scales]
+    ((2, 2), [13.333, 5.714])
+    """
+
+    card: ClassVar[Card] = Card(
+        name="tree",
+        theorem="eps-DP or rho-zCDP, two adaptive rounds of counts in trees",
+        sensitivity="of each round 2 a level in L1, its root in L2 (a row may change its nodes)",
+        noise="discrete Laplace, under zCDP discrete Gaussian, one scale a round",
+        numerics="exact lattice",
+        source="Hay, Rastogi, Miklau and Suciu (2010); Dwork, Rothblum and Vadhan (2010)",
+    )
+
+    def plan(self, facts: QuantileFacts, guarantee: Guarantee) -> RoundsPlan:
+        """Calibrate the noise of both rounds; BudgetError if it is beyond what is meaningful."""
+        cells = min(facts.grid.cells, FIRST)
+        fanout = best_fanout(cells, squared=not isinstance(guarantee, ZCDP))
+        first = levels_of(cells, fanout)
+        if facts.grid.cells <= FIRST:
+            return rounds_plan(facts, guarantee, (1.0,), (first,))
+        return rounds_plan(facts, guarantee, SHARES, (first, 2))
+
+    def measure(self, private: PrivateCells, plan: RoundsPlan) -> Statistic:
+        """Count the rows of each group in the cells of the grid."""
+        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: RoundsPlan, entropy: Entropy) -> QuantilesRelease:
+        """Count in a tree over the range, then in one over cells it has cut; invert the last."""
+        return quantiles_released(self.card, statistic, plan, entropy, _counted)
+
+
+def _counted(
+    below: NDArray[Any], plan: RoundsPlan, most: float, entropy: Entropy
+) -> tuple[Ends, NoisyCells]:
+    """Count one group in both trees; return the cells of the last."""
+    ends = equal_ends(len(below) - 1, FIRST)
+    nodes = line(len(ends) - 1, best_fanout(len(ends) - 1, squared=plan.law == "laplace"))
+    found = noisy_cells(np.diff(below[ends]), nodes, plan, 0, most, entropy)
+    if len(plan.scales) == 1:
+        return ends, found
+    ends = even_ends(ends, found, plan.facts, plan.noise_sds[1])
+    nodes = line(len(ends) - 1, fanout_of_two(len(ends) - 1))
+    return ends, noisy_cells(np.diff(below[ends]), nodes, plan, 1, most, entropy)
+
+
+def fanout_of_two(cells: int) -> int:
+    """Return how many children at most the nodes of a tree of two levels have.
+
+    >>> fanout_of_two(100), fanout_of_two(101)
+    (10, 11)
+    """
+    return max(math.isqrt(cells - 1) + 1, 2)
