@@ -2,6 +2,7 @@
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
 ``COUNTS``, ``ORDERED``, ``MARGINS``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``,
+``COUNTS``, ``ORDERED``, ``PLANE``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``,
 ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
 """
 
@@ -12,9 +13,11 @@ from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import LEVELS as LEVELS
 from dpmodels.mechanisms.counts import MEASURED as MEASURED
 from dpmodels.mechanisms.counts import ORDERED as ORDERED
+from dpmodels.mechanisms.counts import PLANE as PLANE
 from dpmodels.mechanisms.counts import RESPONSES as RESPONSES
 from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
+from dpmodels.mechanisms.counts import Grid as Grid
 from dpmodels.mechanisms.counts import Partition as Partition
 from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmodels.postprocess.hierarchy import line, whole_cells
+from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
 from dpmodels.postprocess.totals import balanced, whole
 from dpmodels.released import CountsRelease
@@ -31,6 +31,7 @@ class FlatCounts:
 
     release: CountsRelease
     shape: tuple[int, ...]  # groups, cells
+    above: Hierarchy | None = None  # By which many are made whole; those above a line by default
 
     unlawful = ""
 
@@ -53,7 +54,7 @@ class FlatCounts:
         """Of each group in turn, the incomplete rows last."""
         if self.shape[1] <= AT_ONCE:
             return whole(self._balanced, self.release.rows)
-        hierarchy = line(self.shape[1], CHILDREN)
+        hierarchy = self.above or line(self.shape[1], CHILDREN)
         totals = whole(np.append(self.cells.sum(axis=1), self.incomplete), self.release.rows)
         cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
         return np.append(cells.ravel(), totals[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import line
+from dpmodels.postprocess.plane import block_sizes
+from dpmodels.postprocess.plane_counts import plane_counts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
@@ -22,27 +25,28 @@ AT_ONCE = 2_000_000
 class Sums(NamedTuple):
     """A kind of sums: how many of a group there are, by cells and fan-out, and what reads them."""
 
-    numbers: Callable[[int, int], int]
+    numbers: Callable[[tuple[int, ...], int], int]
     counts: Callable[[SumsRelease], OrderedCounts]
 
 
 SUMS: Final[Mapping[str, Sums]] = {
-    "tree": Sums(lambda cells, fanout: sum(line(cells, fanout).sizes), TreeCounts),
-    "wavelet": Sums(lambda cells, fanout: cells, WaveletCounts),
+    "tree": Sums(lambda cells, fanout: sum(line(cells[0], fanout).sizes), TreeCounts),
+    "wavelet": Sums(lambda cells, fanout: math.prod(cells), WaveletCounts),
+    "grid": Sums(lambda cells, side: sum(map(math.prod, block_sizes(cells, side))), plane_counts),
 }
 
 
 def ordered(release: CountsRelease | SumsRelease, shape: tuple[int, ...]) -> OrderedCounts:
-    """Return the counts of a table of so many groups and cells."""
+    """Return the counts of a table of so many groups, and cells of each variable."""
     if isinstance(release, CountsRelease):
-        return FlatCounts(release, shape)
+        return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
     return SUMS[release.sums].counts(release)
 
 
 def numbers(release: SumsRelease) -> int:
     """Return how many numbers a release of such a shape has, the incomplete rows among them."""
-    groups, cells = release.shape
-    return groups * SUMS[release.sums].numbers(cells, release.fanout) + 1
+    groups, *cells = release.shape
+    return groups * SUMS[release.sums].numbers(tuple(cells), release.fanout) + 1
 
 
 def within(

@@ -49,11 +49,14 @@ class TreeCounts:
     """Counts by least squares, with the exact law of the noise in any sum of them."""
 
     release: SumsRelease
+    above: Hierarchy | None = None  # The nodes; those above a line by default
 
     unlawful = ""
 
     @cached_property
     def _hierarchy(self) -> Hierarchy:
+        if self.above is not None:
+            return self.above
         return line(self.release.shape[1], self.release.fanout)
 
     @cached_property

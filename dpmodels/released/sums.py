@@ -36,7 +36,7 @@ class SumsRelease(Released):
 
     later = Released.later | {"shared"}
     values: Annotated[Bounded, "part"]
-    sums: Annotated[str, one_of("tree", "wavelet")]
+    sums: Annotated[str, one_of("tree", "wavelet", "grid")]
     shape: tuple[int, ...]
     fanout: int
     law: Annotated[str, one_of("laplace", "gaussian")]

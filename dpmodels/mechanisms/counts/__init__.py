@@ -2,6 +2,7 @@
 
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
+from dpmodels.mechanisms.counts.grid import Grid as Grid
 from dpmodels.mechanisms.counts.partition import Partition as Partition
 from dpmodels.mechanisms.counts.randomized_response import (
     RandomizedResponse as RandomizedResponse,
@@ -26,6 +27,8 @@ MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree, "wavelet": Wavelet}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
+# Of cells in a plane.
+PLANE: dict[str, type[SumsMechanism]] = {"grid": Grid}
 # Of where the rows of several numbers are.
 BOUNDS: dict[str, type[CellMechanism]] = {"ranges": Ranges}
 # Of levels that nobody declared.

@@ -1,0 +1,120 @@
+"""Noisy counts of the blocks of a plane, and of its cells.
+
+Theorem
+    A row adds 1 to one block of each level, or to the incomplete rows: counts of h tables, as
+    :mod:`~dpmodels.mechanisms.counts.tree` has them. So the release is ε-differentially private
+    for Laplace noise, ρ-zCDP for Gaussian noise, which at (ε, δ) has the exact trade-off of the
+    Gaussian mechanism.
+Sensitivity
+    Of all counts together: L1 norm h, 2h where a row is replaced; L2 norm √h, √(2h)
+    (:func:`dpmodels.statistics.counts.count_sensitivity`). All are reached. The number of all rows
+    is no block: where it is public nothing is paid for it.
+Noise
+    Independent on every block, and on the number of incomplete rows: discrete Laplace for a pure
+    budget, else of the two laws that which leaves sums over rectangles less variance. The side of
+    a block is what is best for the mean rectangle
+    (:func:`dpmodels.postprocess.plane.rectangle_counts`); one level is counts of the cells alone.
+Numerics
+    exact: integer counts of cells, whose sums over blocks are integers, integer noise of exact
+    law, then a division.
+Source
+    Qardaji, Yang, Li (2013), "Understanding hierarchical methods for differentially private
+    histograms", VLDB. Hay, Rastogi, Miklau, Suciu (2010), "Boosting the accuracy of differentially
+    private histograms through consistency", VLDB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from dpmodels.arguments import whole
+from dpmodels.design.cells import PrivateCells
+from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
+from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
+from dpmodels.mechanisms.release_terms import release_terms
+from dpmodels.noise import Entropy
+from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
+from dpmodels.privacy import Guarantee, PureDP
+from dpmodels.released import Card, SumsRelease
+from dpmodels.statistics import Statistic
+from dpmodels.statistics.counts import counts
+
+# More blocks along an axis than the cells there may be are none.
+WIDEST = 2**24
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Blocks of counts in a plane, made to agree by least squares.
+
+    Parameters
+    ----------
+    side : int, optional
+        Blocks along each axis that a block has under it, 2 or more; by default what is best for
+        the mean rectangle.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy import PureDP, adjacency
+    >>> facts = CountFacts(1, 256 * 256 + 1, False, adjacency("replace"), (1, 256, 256))
+    >>> plan = Grid().plan(facts, PureDP(1.0))
+    >>> plan.events[0].count, round(plan.scale, 6)
+    (4, 4.0)
+    """
+
+    side: int | None = None
+
+    card: ClassVar[Card] = Card(
+        name="grid",
+        theorem="eps-DP, rho-zCDP or (eps, delta)-DP, as counts in so many tables as levels",
+        sensitivity="L1, 2 a level (a row may change its blocks) or 1, or L2, its root",
+        noise="discrete Laplace, or discrete Gaussian where that is less",
+        numerics="exact lattice",
+        source="Qardaji, Yang and Li (2013); Hay, Rastogi, Miklau and Suciu (2010)",
+    )
+
+    def __post_init__(self) -> None:
+        if self.side is not None:
+            whole("side", self.side, 2, WIDEST, "; or leave it out")
+
+    def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
+        """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
+        laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
+        plans: list[tuple[float, int, CountPlan]] = []
+        for law in laws:
+            side = self._side(facts, squared=law is laplace_plan)
+            levels = len(block_sizes(facts.shape[1:], side))
+            own = replace(law(replace(facts, tables=levels), guarantee), facts=facts)
+            mean = own.noise_sd**2 * rectangle_counts(facts.shape[1:], side)
+            plans.append((mean, len(plans), own))
+        return min(plans)[2]
+
+    def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
+        """Compute the exact counts of the cells."""
+        return counts(private, 1, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: CountPlan, entropy: Entropy) -> SumsRelease:
+        """Add the planned noise to the counts of all blocks."""
+        exact, rows = statistic.cross()
+        shape = plan.facts.shape
+        side = self._side(plan.facts, squared=law_of(plan) == "laplace")
+        blocks = plane(shape[1:], side)
+        cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
+        nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
+        values, law = noised_units(plan, np.append(nodes, int(exact[-1])), entropy)
+        return SumsRelease(
+            values=values,
+            sums="grid",
+            shape=shape,
+            fanout=side,
+            law=law,
+            noise_sd=plan.noise_sd,
+            step=1 / plan.whole,
+            **release_terms(self.card, plan, rows),
+        )
+
+    def _side(self, facts: CountFacts, *, squared: bool) -> int:
+        return self.side or best_side(facts.shape[1:], squared=squared)

@@ -1,0 +1,79 @@
+"""Counts of blocks of a plane: what a row moves, what is paid, the law that is chosen."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.counts import Grid
+from dpmodels.postprocess.plane import block_sizes, plane
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.statistics.counts import count_sensitivity
+
+
+def facts(sides, groups=1, relation="replace"):
+    size = groups * int(np.prod(sides)) + 1
+    return CountFacts(1, size, False, adjacency(relation), (groups, *sides))
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(("sides", "side"), [((4, 2), 2), ((2, 4), 2), ((3, 2), 2), ((2, 3), 4)])
+def test_neighbours_move_blocks_by_what_is_declared_and_reach_it(relation, sides, side):
+    """Every cell, or none, that a row leaves and enters, in planes of up to eight cells."""
+    own, blocks = adjacency(relation), plane(sides, side)
+    cells = int(np.prod(sides))
+    units = [*np.eye(cells), np.zeros(cells)]
+    gone = units if own.n_public else [np.zeros(cells)]
+    moved = {1: 0.0, 2: 0.0}
+    for one, other in product(units, gone):
+        # The incomplete rows are counted too.
+        last = one.sum() == 0, own.n_public and other.sum() == 0
+        nodes = np.concatenate(blocks.hierarchy.sums((one - other)[blocks.order]))
+        apart = np.append(nodes, float(last[0]) - float(last[1]))
+        for norm in moved:
+            moved[norm] = max(moved[norm], np.linalg.norm(apart, norm))
+    levels = len(block_sizes(sides, side))
+    for norm, furthest in moved.items():
+        assert furthest == pytest.approx(count_sensitivity(own, levels, norm))
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("sides", [(2, 2), (256, 256), (2048, 2048), (30, 4)])
+@pytest.mark.parametrize("guarantee", [PureDP(0.7), ZCDP(0.2), ApproxDP(1.0, 1e-6)], ids=str)
+def test_the_noise_is_that_of_what_is_paid(guarantee, sides, relation):
+    known = facts(sides, relation=relation)
+    plan = Grid().plan(known, guarantee)
+    spent = {
+        PureDP: lambda: total_eps(plan.events, 0.0),
+        ZCDP: lambda: total_rho(plan.events),
+        ApproxDP: lambda: total_eps(plan.events, 1e-6),
+    }[type(guarantee)]()
+    granted = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
+    assert granted * (1 - 1e-4) <= spent <= granted * (1 + 1e-9)
+    event = plan.events[-1]
+    laplace = event.count > 1 or isinstance(guarantee, PureDP)
+    side = Grid()._side(known, squared=laplace)
+    levels = len(block_sizes(sides, side))
+    changed = count_sensitivity(known.adjacency, levels, 1 if laplace else 2)
+    assert plan.scale / plan.whole >= changed * event.multiplier / (event.count if laplace else 1)
+
+
+def test_gaussian_noise_has_smaller_blocks_than_laplace_noise():
+    known = facts((256, 256))
+    pure, concentrated = (Grid().plan(known, own) for own in (PureDP(1.0), ZCDP(0.5)))
+    assert pure.events[0].count == 4
+    assert concentrated.noise_sd < 1.1 * pure.noise_sd
+
+
+@pytest.mark.parametrize("side", [1, 0, -3, 2.5, "4", True])
+def test_a_block_has_two_children_along_an_axis_or_more(side):
+    with pytest.raises(ArgumentError, match="side"):
+        Grid(side=side)
+
+
+@pytest.mark.parametrize("guarantee", [PureDP(1e-15), ZCDP(1e-40)], ids=str)
+def test_noise_beyond_meaning_is_refused(guarantee):
+    with pytest.raises(BudgetError, match="larger eps"):
+        Grid().plan(facts((64, 64)), guarantee)
