@@ -31,21 +31,23 @@ class Tally:
     """A table that every row adds one to, in all.
 
     A cell for each combination of the factors' levels, and in each the power sums of `measured` up
-    to `degree`, or counts alone where it is None. A table has a limit of size. `clustered` tells of
-    one that every person adds one to, whose rows may be in several cells or in none: degree 2.
+    to `degree`, or counts alone where it is None. A table has at most so many parts of cells.
+    `clustered` tells of one that every person adds one to, whose rows may be in several cells or in
+    none: degree 2.
     """
 
     factors: tuple[Category, ...]
     measured: Real | None = None
     degree: int = 0
     clustered: bool = False
+    most: int = MAX_CELLS
 
     def __post_init__(self) -> None:
-        if self.cells * self.parts > MAX_CELLS:
+        if self.cells * self.parts > self.most:
             names = " + ".join(factor.code for factor in self.factors)
             raise FormulaError(
                 f"{shorten(names)!r} has {self.cells:,} combinations of levels; at most "
-                f"{MAX_CELLS // self.parts:,} are counted. Use fewer factors or levels"
+                f"{self.most // self.parts:,} are counted. Use fewer factors or levels"
             )
 
     @property

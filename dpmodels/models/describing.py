@@ -12,9 +12,10 @@ from dpmodels.design.cells import PrivateCells, unbound_cells
 from dpmodels.formula.sides import Sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
-from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, choose
+from dpmodels.mechanisms import COUNTS, MEANS, MEASURED, ORDERED, PLANE, choose
 from dpmodels.mechanisms.choose import Choice, auto_counts
 from dpmodels.mechanisms.choose_ordered import auto_ordered
+from dpmodels.mechanisms.choose_plane import auto_plane
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.privacy import Adjacency, Guarantee
@@ -36,7 +37,7 @@ def described_way(
     """Return the way of a verb that counts the rows of a formula in tables.
 
     `more` are mechanisms that the verb knows besides those of counts; `shape` is that of the one
-    table whose cells stand in an order, if they do.
+    table whose cells stand in an order, or in a plane, if they do.
     """
     facts = CountFacts(
         tables=len(tallies),
@@ -75,8 +76,9 @@ def _ordered(
 ) -> Choice[Any]:
     """Choose among all that count cells in an order; "flat" is what has least noise in each."""
     flat, _ = auto_counts(facts, guarantee)
-    table: Mapping[str, type[Any]] = {"flat": COUNTS[flat], **COUNTS, **ORDERED}
-    return choose(mechanism, table, partial(auto_ordered, facts, guarantee))
+    own, automatic = (PLANE, auto_plane) if len(facts.shape) == 3 else (ORDERED, auto_ordered)
+    table: Mapping[str, type[Any]] = {"flat": COUNTS[flat], **COUNTS, **own}
+    return choose(mechanism, table, partial(automatic, facts, guarantee))
 
 
 def mean_tally(neighbours: Adjacency, factors: tuple[Category, ...], number: Real) -> Tally:

@@ -24,6 +24,7 @@ from dpmodels.models.hist import bins
 from dpmodels.models.linear import levels
 from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
+from dpmodels.models.plane import plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.survey import fit_call
 from dpmodels.models.table import counted
@@ -41,6 +42,7 @@ from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
+from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.survey import SurveyResult
@@ -48,6 +50,7 @@ from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
+from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 # Ranges are worked out by functions that may differ in their last bits between machines.
@@ -105,7 +108,14 @@ def require_tables(result: Any) -> None:
     call = result.call
     both = sides(call.formula, call.codebook)
     if isinstance(result, HistResult):
-        expected = [_bins(both, result)]
+        tally, ends, variable = bins(both, 2)
+        expected = [_binned(result, table_call(tally), [(result.breaks, ends)])]
+        _require_variables(same=result.variable == variable)
+    elif isinstance(result, PlaneResult):
+        tally, both_ends, variables = plane_bins(both, 2)
+        own = list(zip((result.along, result.across), both_ends, strict=True))
+        expected = [_binned(result, table_call(tally), own)]
+        _require_variables(same=result.variables == variables)
     else:
         tallies = _tallies(result, both)
         expected = list(map(table_call, tallies))
@@ -137,20 +147,24 @@ def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
     return (mean_tally(result.release.adjacency, factors, number),)
 
 
-def _bins(both: Sides, result: HistResult) -> TableCall:
-    """Return the table of a histogram, with the names of the bins that the file has."""
-    tally, ends, variable = bins(both, 2)
-    facts, breaks = table_call(tally), result.breaks
-    names = result.call.tables[0].levels[-1:]
-    if not names or len(set(names[0])) + 1 != len(breaks):
-        raise FrameError("breaks: not as many as there are bins, and one")
-    if not all(isinstance(name, str) for name in names[0]) or result.variable != variable:
-        raise FrameError("variable, call.tables: not those of the formula")
-    slack = _NEAR * (ends[-1] - ends[0])
-    held = ends[0] - slack <= breaks[0] and breaks[-1] <= ends[-1] + slack
-    if not held or not (np.diff(breaks) > 0).all():
-        raise FrameError("breaks: not increasing, or outside the declared range")
-    return replace(facts, levels=(*facts.levels[:-1], *names))
+def _binned(
+    result: Any, facts: TableCall, bins: list[tuple[Floats, tuple[float, ...]]]
+) -> TableCall:
+    """Return a table whose last factors are bins, with the names of these that the file has."""
+    names = result.call.tables[0].levels[-len(bins) :]
+    for own, (breaks, ends) in zip(names, bins, strict=False):
+        if len(set(own)) + 1 != len(breaks) or not all(isinstance(name, str) for name in own):
+            raise FrameError("breaks: not as many as there are bins, and one")
+        slack = _NEAR * (ends[-1] - ends[0])
+        held = ends[0] - slack <= breaks[0] and breaks[-1] <= ends[-1] + slack
+        if not held or not (np.diff(breaks) > 0).all():
+            raise FrameError("breaks: not increasing, or outside the declared range")
+    return replace(facts, levels=(*facts.levels[: -len(bins)], *names))
+
+
+def _require_variables(*, same: bool) -> None:
+    if not same:
+        raise FrameError("variable: not that of the formula")
 
 
 def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
@@ -321,6 +335,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     TTestResult: _described,
     QuantileResult: _described,
     HistResult: _described,
+    PlaneResult: _described,
     TableResult: _described,
     OverviewResult: _described,
     BoundsResult: _bounded,

@@ -79,6 +79,20 @@ def block_sizes(shape: Sizes, side: int) -> tuple[Sizes, ...]:
     return tuple(reversed(levels))
 
 
+def block_starts(shape: Sizes, side: int, level: int) -> tuple[NDArray[np.intp], ...]:
+    """Return at which cell of each axis the blocks of a level start.
+
+    >>> [own.tolist() for own in block_starts((16, 6), 4, 0)]
+    [[0, 4, 8, 12], [0, 3]]
+    """
+    starts = tuple(np.arange(own, dtype=np.intp) for own in shape)
+    levels = block_sizes(shape, side)[level:]
+    for above, below in reversed(list(pairwise(levels))):
+        firsts = (_blocks(*own)[0] for own in zip(above, below, strict=True))
+        starts = tuple(own[first] for own, first in zip(starts, firsts, strict=True))
+    return starts
+
+
 def _blocks(above: int, below: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return where the children of each block of an axis start, and how many there are."""
     starts = np.arange(above, dtype=np.intp) * below // above
@@ -102,7 +116,7 @@ def best_side(shape: Sizes, *, squared: bool) -> int:
         (rectangle_counts(shape, own) * float(len(block_sizes(shape, own))) ** power, own)
         for own in sides or {2}
     ]
-    return min(found)[1]
+    return int(min(found)[1])
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ from dpmodels.reports import margins as margins
 from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
+from dpmodels.reports import plane as plane
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import split as split
 from dpmodels.reports import survey as survey

@@ -19,6 +19,8 @@ from dpmodels.formula.bins import (
     whole_names,
 )
 from dpmodels.formula.values import Real
+from dpmodels.postprocess.ordered import within
+from dpmodels.postprocess.protocol import OrderedCounts, Spread
 from dpmodels.typing import Floats, Integers
 
 # Names of bins have their ends to a hundredth of the narrowest: so near is the same end.
@@ -60,6 +62,13 @@ class Ranges(NamedTuple):
     def outer(self) -> Ranges:
         """The bins that they touch."""
         return Ranges(np.floor(self.start), np.ceil(self.stop))
+
+    def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
+        """Return the noise in sums of the bins inside and the others of a group, each with a weight.
+
+        Of ranges that are aligned.
+        """
+        return within(counts, *self.whole, inside, outside)
 
 
 class Bins(NamedTuple):

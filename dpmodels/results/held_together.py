@@ -48,7 +48,8 @@ def sizes(result: Any) -> dict[str, int]:
             parts = sum(own.size for own in tables)
             if isinstance(result.release, SumsRelease):
                 parts = _sums(first, result.release)
-            return {"part": parts, "edge": sum(bins) + 1, **groups}
+            ends = {"edge": sum(bins) + 1, "edge_along": math.prod(first.shape[-2:-1]) + 1}
+            return {"part": parts, **ends, **groups}
     raise FrameError("call.tables: expected one at least")
 
 

@@ -15,10 +15,10 @@ from dpmodels.inference.ordered import (
     quantile_bins,
     sum_interval,
 )
-from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
 from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.bins import Ranges
+from dpmodels.results.rectangles import Rectangles
 from dpmodels.typing import Floats, Integers
 
 # Of a bin, what is above its lower end: a choice.
@@ -79,7 +79,7 @@ class OrderedGroup:
 
         return self._shares(self.cells, float(self.counts.cells.sum()), of, level)
 
-    def ranges(self, own: Ranges, level: float) -> Columns:
+    def ranges(self, own: Ranges | Rectangles, level: float) -> Columns:
         """Return counts, shares and intervals of ranges, each of shape (ranges,).
 
         An interval reaches from the lower end of that of the bins inside to the upper end of that
@@ -106,12 +106,12 @@ class OrderedGroup:
         }
         return columns | {"noise_sd": high[0]} | ends
 
-    def _bounds(self, own: Ranges, level: float) -> tuple[Floats, ...]:
+    def _bounds(self, own: Ranges | Rectangles, level: float) -> tuple[Floats, ...]:
         """Return noise sds, and ends of the intervals of sums and of the population's shares."""
         sums = own.sums(self.cells)
 
         def of(inside: Floats, outside: Floats) -> Spread:
-            return within(self.counts, *own.whole, inside, outside)
+            return own.spread(self.counts, inside, outside)
 
         spread = of(np.ones(()), NO_WEIGHT)
         noisy = sum_interval(sums, spread, self._noise, level)

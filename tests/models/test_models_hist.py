@@ -14,7 +14,8 @@ from models_samples import Mine
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, LedgerError, PrivacyError
 from dpmodels.formula.bins import interval_names
-from dpmodels.models.hist import _ends, dp_hist
+from dpmodels.formula.breaks import _ends
+from dpmodels.models.hist import dp_hist
 from dpmodels.privacy import ZCDP
 
 BOOK = dp.codebook(age=(0, 100), sex=["F", "M"], g=["u", "v", "w"])

@@ -100,7 +100,7 @@ class Grid:
         """Add the planned noise to the counts of all blocks."""
         exact, rows = statistic.cross()
         shape = plan.facts.shape
-        side = self._side(plan.facts, squared=law_of(plan) == "laplace")
+        side = self.side_of(plan)
         blocks = plane(shape[1:], side)
         cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
         nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
@@ -115,6 +115,10 @@ class Grid:
             step=1 / plan.whole,
             **release_terms(self.card, plan, rows),
         )
+
+    def side_of(self, plan: CountPlan) -> int:
+        """Return the side of the blocks of a plan."""
+        return self._side(plan.facts, squared=law_of(plan) == "laplace")
 
     def _side(self, facts: CountFacts, *, squared: bool) -> int:
         return self.side or best_side(facts.shape[1:], squared=squared)

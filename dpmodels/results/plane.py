@@ -1,0 +1,372 @@
+"""The result of a private histogram of two numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.errors import ArgumentError, said
+from dpmodels.formula.sides import measured, sides
+from dpmodels.inference.ordered import SumNoise
+from dpmodels.outside import array
+from dpmodels.postprocess.ordered import ordered
+from dpmodels.postprocess.plane import block_sizes, block_starts
+from dpmodels.postprocess.protocol import OrderedCounts
+from dpmodels.postprocess.told import Blocks, told_density
+from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.results.base import Result, checked_level
+from dpmodels.results.bins import Bins, Ranges
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.ordered import OrderedGroup
+from dpmodels.results.rectangles import Rectangles
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Blocks along an axis that are drawn, the finest first, and in how many pictures noise alone shows
+# anywhere, about: choices.
+DRAWN, ALARM = (256, 64, 16, 4), 0.05
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlaneResult(Result):
+    """A private histogram of two numbers: released values and public facts only.
+
+    Parameters
+    ----------
+    along, across : ndarray, shape (bins + 1,)
+        Public ends of the bins of the first number and of the second, as in HistResult.
+    variables : tuple of str
+        The two numbers.
+
+    Notes
+    -----
+    `counts` are whole, not negative and add up; sums of them over rectangles stay near the
+    unbiased ones. :meth:`noise_int` is of counts, :meth:`conf_int` of the cells' shares of all
+    counted rows. :meth:`between` is of one group, or of each by itself.
+    """
+
+    call: DescribedCall
+    release: CountsRelease | SumsRelease
+    along: Annotated[Floats, array, "edge_along"]
+    across: Annotated[Floats, array, "edge"]
+    variables: tuple[str, ...]
+
+    @property
+    def _facts(self) -> TableCall:
+        return self.call.tables[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Bins of the first number and of the second."""
+        return len(self.along) - 1, len(self.across) - 1
+
+    @property
+    def cells(self) -> int:
+        """How many there are, of one group."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def ordered(self) -> OrderedCounts:
+        """Counts by group and cell as arrays, row by row, and the noise in sums of them."""
+        groups = self._facts.cells // self.cells
+        return ordered(self.release, (groups, *self.shape))
+
+    @cached_property
+    def bins(self) -> tuple[Bins, Bins]:
+        """The public bins of both numbers."""
+        both = sides(self.call.formula, self.call.codebook)
+        first, second = map(measured, both.described)
+        return Bins(self.along, first), Bins(self.across, second)
+
+    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        facts = self._facts
+        levels = zip(facts.factors, facts.levels, strict=True)
+        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
+        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Consistent counts, by group and bins of both: whole, not negative, adding up."""
+        return self._labelled(self.ordered.whole[:-1], "count")
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts, which may be negative and agree with a public total."""
+        return self._labelled(self.ordered.cells, "released")
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete rows within the breaks: the sum of `counts`."""
+        return float(self.ordered.whole[:-1].sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows without one of the values, or outside the breaks; not negative."""
+        return float(self.ordered.whole[-1])
+
+    @property
+    def noise_sd(self) -> xr.DataArray:
+        """Noise standard deviation of the unbiased count of each cell, the same in all groups."""
+        one = self.ordered.along(np.zeros(()), np.ones(()), np.zeros(()))
+        sds = self.release.noise_sd * np.sqrt(one.squares) + np.zeros(self.cells)
+        facts = self._facts
+        names = list(facts.factors[-2:])
+        coords = {own: np.array(facts.levels[at - 2], dtype=object) for at, own in enumerate(names)}
+        return xr.DataArray(sds.reshape(self.shape), coords, names, "noise_sd")
+
+    def group(self, place: int) -> OrderedGroup:
+        """Return the counts of one group, by its place among the levels."""
+        return OrderedGroup(self.ordered, self.release, place)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._ends([self.group(place).noise_interval(level) for place in self._places])
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._ends([self.group(place).share_interval(level) for place in self._places])
+
+    def _ends(self, each: list[tuple[Floats, Floats]]) -> pd.DataFrame:
+        lower, upper = (np.concatenate(ends) for ends in zip(*each, strict=True))
+        return interval_frame(self._facts, (lower, upper))
+
+    @property
+    def _places(self) -> range:
+        return range(self._facts.cells // self.cells)
+
+    def between(
+        self, first: object, second: object, *, group: object = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return how many rows are in rectangles, and what share of the group's.
+
+        Parameters
+        ----------
+        first, second : pair
+            Lower and upper end along each axis, within the breaks: above the lower, up to and with
+            the upper; of whole numbers and days the lower belongs to the rectangle too, and so do
+            rows at the very first break. For several rectangles sequences of ends.
+        group : level or tuple of levels, optional
+            Which group; all of them, each by itself, by default.
+        level : float
+            Coverage of each interval by itself, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            A row a rectangle: its ends; ``count``, of the whole counts, and ``released``, the
+            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` for the number in
+            these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the population's
+            share, noise and sampling.
+
+        Raises
+        ------
+        ArgumentError
+            For rectangles that are reversed, of no width or outside the breaks.
+
+        Notes
+        -----
+        Within a cell rows are taken to lie evenly; an interval does not: it is widened to hold all
+        and none of the rows of a cell that a rectangle cuts.
+
+        Examples
+        --------
+        >>> import dpmodels as dp
+        >>> rows = {"lon": list(range(100)) * 20, "lat": list(range(50)) * 40}
+        >>> cb = dp.codebook(lon=(0, 100), lat=(0, 50))
+        >>> with dp.simulation(seed=1):
+        ...     fit = dp.dp_hist("~ lon + lat", rows, codebook=cb, eps=1.0, breaks=(20, 10))
+        >>> fit.between((0, 50), (0, 25))[["count"]].round(-2).to_numpy().tolist()
+        [[500]]
+        """
+        checked_level(level)
+        cells = self._rectangles(first, second)
+        ends: dict[str, Any] = {}
+        for name, own, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
+            ends[f"{name}_low"], ends[f"{name}_high"] = own.written(ranges)
+        places = self._places if group is None else [self._place(group)]
+        frames = [pd.DataFrame({**ends, **self.group(at).ranges(cells, level)}) for at in places]
+        groups = self._groups
+        if groups is None:
+            return frames[0]
+        keys = [groups[at] for at in places]
+        return pd.concat(frames, keys=keys, names=groups.names).droplevel(-1).reset_index()
+
+    def _rectangles(self, first: object, second: object) -> Rectangles:
+        pairs = []
+        for name, given in zip(("first", "second"), (first, second), strict=True):
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                raise ArgumentError(
+                    f"between(): {name}={said(given)}: expected a pair, the lower and the upper end"
+                )
+            pairs.append(given)
+        along, across = (own.ranges(*pair) for own, pair in zip(self.bins, pairs, strict=True))
+        many = {len(along.start), len(across.start)}
+        if len(many - {1}) > 1:
+            raise ArgumentError(
+                f"between(): {len(along.start)} ranges along one axis and {len(across.start)} "
+                "along the other; write as many of one as of the other, or one for all"
+            )
+        along, across = (
+            Ranges(*(np.resize(end, max(many)) for end in own)) for own in (along, across)
+        )
+        return Rectangles(along, across, self.shape)
+
+    @property
+    def _groups(self) -> pd.Index | None:
+        facts = self._facts
+        own = TableCall(facts.factors[:-2], facts.levels[:-2])
+        return own.index if own.factors else None
+
+    def _place(self, group: object) -> int:
+        groups = self._groups
+        if groups is None:
+            if group is None:
+                return 0
+            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
+        try:
+            return int(groups.get_loc(group))  # type: ignore[arg-type]
+        except (KeyError, TypeError):
+            factors = ", ".join(map(str, groups.names))
+            raise ArgumentError(
+                f"group={said(group)} is not one of the groups of {factors}; write one of them, "
+                f"such as group={groups[0]!r}"
+            ) from None
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a cell: ends, counts, shares, noise and 95 % intervals."""
+        groups, total = len(self._places), self.ncomplete
+        counts = self.ordered.whole[:-1]
+        values: dict[str, Any] = {}
+        sizes = ((1, self.shape[1]), (self.shape[0], 1))
+        for name, own, (times, each) in zip(self.variables, self.bins, sizes, strict=True):
+            for end, ends in zip(("low", "high"), own.ends, strict=True):
+                values[f"{name}_{end}"] = np.tile(np.repeat(ends, each), times * groups)
+        values |= {
+            "count": counts,
+            "released": self.ordered.cells.ravel(),
+            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
+            "noise_sd": np.tile(self.noise_sd.to_numpy().ravel(), groups),
+        }
+        intervals = interval_columns(self.noise_int(), self.conf_int())
+        values |= {name: own.to_numpy() for name, own in intervals.items()}
+        names = dict(zip(self._facts.factors[-2:], _columns(self.variables), strict=True))
+        table = pd.DataFrame(values, index=self._facts.index).reset_index()
+        return table.rename(columns=names)
+
+    def _line(self) -> dict[str, Any]:
+        return described_line(self.release, self.ncomplete, self._facts.cells)
+
+    def plot(self, ax: Axes | None = None, group: object = None) -> Axes:
+        """Draw counts by cell as a map, each place as finely as its rows are told from noise.
+
+        Where a cell is not told from noise the block around it is drawn, without what is told in
+        it, and where no block is either it stays blank.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        group : level or tuple of levels, optional
+            Which group; needed where there are any.
+
+        Raises
+        ------
+        ArgumentError
+            If the group is not one of the declared ones.
+        """
+        from dpmodels.plots.map import plane
+
+        finest = self.blocks((DRAWN[0],) * 2)
+        ends = [
+            own.at(np.append(run.start, run.stop[-1]))
+            for own, run in zip(self.bins, finest, strict=True)
+        ]
+        return plane(
+            ends,
+            self._told(finest, self._place(group)),
+            self.variables,
+            counted="persons" if self.release.adjacency.counts_persons else "rows",
+            ax=ax,
+            stamp=self.stamp,
+        )
+
+    def _told(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:
+        """Return counts by cell where they are told from noise, in blocks as large as need be."""
+        alarm = ALARM / sum(most**2 for most in DRAWN)
+        levels = []
+        for most in DRAWN:
+            runs = self.blocks((most, most))
+            starts = tuple(
+                np.searchsorted(fine.start, own.start)
+                for fine, own in zip(finest, runs, strict=True)
+            )
+            width = self.noise_width(runs, 1 - 2 * alarm)
+            levels.append(Blocks(starts, tuple(len(own.start) for own in finest), width))
+        along, across = (own.stop - own.start for own in finest)
+        return told_density(self.sums(finest, place), np.outer(along, across), levels)
+
+    def blocks(self, most: tuple[int, int]) -> tuple[Ranges, Ranges]:
+        """Return runs of bins along both axes, at most so many.
+
+        Of released blocks those of a level, or as few of these together as need be: their sums
+        have little noise. Of cells that were released alone as many as a power of two.
+        """
+        if isinstance(self.release, CountsRelease):
+            starts = tuple(map(_even, self.shape, most))
+        else:
+            side = self.release.fanout
+            sizes = block_sizes(self.shape, side)
+            fitting = [
+                at for at, own in enumerate(sizes) if own[0] <= most[0] and own[1] <= most[1]
+            ]
+            own = block_starts(self.shape, side, max(fitting, default=0))
+            starts = tuple(
+                each[:: -(-len(each) // room)] for each, room in zip(own, most, strict=True)
+            )
+        first, second = (
+            Ranges(each.astype(float), np.append(each[1:], bins).astype(float))
+            for each, bins in zip(starts, self.shape, strict=True)
+        )
+        return first, second
+
+    def sums(self, runs: tuple[Ranges, Ranges], place: int = 0, *, whole: bool = False) -> Floats:
+        """Return unbiased counts, or whole ones, of blocks of cells of one group."""
+        own = self.group(place)
+        cells = (own.whole if whole else own.cells).reshape(self.shape)
+        for axis, along in enumerate(runs):
+            cells = np.add.reduceat(cells, along.start.astype(int), axis=axis)
+        return np.asarray(cells)
+
+    def noise_width(self, runs: tuple[Ranges, Ranges], level: float | None = None) -> float:
+        """Return what the noise of a block stays within, or its standard deviation.
+
+        The larger of a block at the end and one in the middle, with the probability `level`.
+        """
+        first, second = (Ranges(*(end[[0, len(end) // 2]] for end in own)) for own in runs)
+        blocks = Rectangles(first, second, self.shape)
+        spread = blocks.spread(self.ordered, np.ones(()), np.zeros(()))
+        if level is None:
+            return float((self.release.noise_sd * np.sqrt(spread.squares)).max())
+        noise = SumNoise(self.release.law, self.release.noise_sd, self.release.step)
+        return float(noise.widths(spread, np.zeros(()), level).max())
+
+    @property
+    def _size(self) -> str:
+        return f"{self.shape[0]:,} by {self.shape[1]:,} cells"
+
+
+def _even(bins: int, most: int) -> NDArray[np.intp]:
+    """Return where runs of bins start, at most so many, each of a power of two."""
+    return np.arange(0, bins, 2 ** (-(-bins // most) - 1).bit_length())
+
+
+def _columns(variables: tuple[str, ...]) -> list[str]:
+    return [f"{name}_bin" for name in variables]
