@@ -64,7 +64,7 @@ class Ranges(NamedTuple):
         return Ranges(np.floor(self.start), np.ceil(self.stop))
 
     def spread(self, counts: OrderedCounts, inside: Floats, outside: Floats) -> Spread:
-        """Return the noise in sums of the bins inside and the others of a group, each with a weight.
+        """Return the noise in sums of the bins inside and the others of a group, with weights.
 
         Of ranges that are aligned.
         """

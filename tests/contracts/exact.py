@@ -157,6 +157,16 @@ def bins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     np.testing.assert_allclose(fit.counts.to_numpy().ravel(), expected, atol=NEAR)
 
 
+def plane(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Counts of cells of two numbers that are closed above."""
+    groups = [name for name in fit.counts.dims if name not in fit.variables]
+    frame = complete(" + ".join([*fit.variables, *groups]), data, book)
+    breaks = zip(fit.variables, (fit.along, fit.across), strict=True)
+    cuts = [pd.cut(frame[name], ends, include_lowest=True) for name, ends in breaks]
+    expected = frame.groupby([*groups, *cuts], observed=False).size().to_numpy()
+    np.testing.assert_allclose(fit.counts.to_numpy().ravel(), expected, atol=NEAR)
+
+
 def ranks(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Quantiles are between the order statistics next to their rank, to a cell of the grid."""
     measured, groups, frame = _grouped(formula, data, book)

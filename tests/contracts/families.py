@@ -20,6 +20,7 @@ from dpmodels.mechanisms import (
     MEANS,
     MEASURED,
     ORDERED,
+    PLANE,
     QUANTILES,
     REGRESSION,
     RESPONSES,
@@ -127,6 +128,14 @@ def _in_order(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...
     )
 
 
+def _planes(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    groups = 2 if way == "groups" else 1
+    sides = ((2, 2), (16, 5), (300, 300))
+    return tuple(
+        CountFacts(1, groups * x * y + 1, False, relation, (groups, x, y)) for x, y in sides
+    )
+
+
 def _measured(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
     parts = (4, 6) if way == "all rows" else (19, 90_001)
     return tuple(CountFacts(1, size, True, relation) for size in parts)
@@ -223,6 +232,15 @@ FAMILIES = {
         ("groups", "all rows"),
         (verbs.FINE_HIST,),
         _in_order,
+        noises.of_sums,
+        ("values",),
+    ),
+    "plane": Family(
+        PLANE,
+        counts,
+        ("groups", "all rows"),
+        (verbs.PLANE,),
+        _planes,
         noises.of_sums,
         ("values",),
     ),

@@ -203,7 +203,8 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
     "dp_mean": ONE_NUMBER,
     "dp_var": ONE_NUMBER,
     "dp_hist": [
-        *ONE_NUMBER,
+        ("takes one variable", {"formula": "age + wage + I(age + 1) ~ sex"}, FormulaError),
+        *ONE_NUMBER[1:],
         *_bad("breaks", ArgumentError, 1, 2.5, "4", [1], [0, 50], [0, 50, 20], [0, 50, 50]),
         *_bad("breaks", ArgumentError, [-9, 0, 9], [0, 50, NAN], True, None, 10**9),
     ],

@@ -15,8 +15,10 @@ from law_sensitivity import NEARLY, POWER, moments_apart
 from noises import ROUNDS
 
 import dpmodels as dp
+from dpmodels.mechanisms import Grid
 from dpmodels.noise.lattice import Lattice
 from dpmodels.postprocess.residuals import split, summed
+from dpmodels.postprocess.plane import plane
 from dpmodels.privacy import BoundedRangeEvent, LaplaceEvent
 from dpmodels.statistics import Statistic
 
@@ -154,6 +156,24 @@ def _of_margins(case: Case, left: Crossing, right: Crossing) -> float:
 
 def _margins(case: Case) -> Tried:
     return Tried(case.formula, BOOK, _extreme(case), _of_margins)
+def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
+    """How far the counts of all blocks move, in units of the noise that is charged for."""
+    power = 1 if isinstance(left.plan.events[-1], LaplaceEvent) else 2
+    shape = left.plan.facts.shape
+    blocks = plane(shape[1:], left.strategy.side_of(left.plan))
+    nodes = []
+    for own in (left, right):
+        exact = own.statistic.cross()[0].astype(float) * own.plan.whole
+        cells = exact[:-1].reshape(shape[0], -1)[:, blocks.order]
+        sums = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
+        nodes.append(np.append(sums, exact[-1]))
+    apart = float(np.linalg.norm(nodes[0] - nodes[1], power)) / left.plan.scale
+    return apart / _declared(left.plan.events, power)
+
+
+def _counts_of_blocks(case: Case) -> Tried:
+    words = {"breaks": (6, 5), "mechanism": Grid(side=2)}
+    return Tried(case.formula, BOOK, _extreme(case), _of_blocks, words)
 
 
 def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
@@ -215,5 +235,6 @@ TRIED: dict[str, Callable[[Case], Tried]] = {
     "coefficients": _coefficients,
     "counts": _counts,
     "margins": _margins,
+    "plane": _counts_of_blocks,
     "quantiles": _quantiles,
 }

@@ -155,6 +155,8 @@ MECHANISMS = (
     Mechanism("residual", GAUSSIAN, "margins", norm="L2"),
     Mechanism("tree", PURE, "ordered"),
     Mechanism("wavelet", PURE, "ordered"),
+    Mechanism("grid", (PureDP,), "plane", norm="L1"),
+    Mechanism("grid", GAUSSIAN, "plane", norm="L2"),
     Mechanism("rounds", PURE, "measured", tried="held_rounds", rereads=True),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),

@@ -28,6 +28,7 @@ from dpmodels.noise.lattice import choose_lattice
 from dpmodels.noise.truncated import below
 from dpmodels.postprocess import residuals
 from dpmodels.postprocess.hierarchy import line
+from dpmodels.postprocess.plane import plane
 from dpmodels.postprocess.wavelet import wavelets
 from dpmodels.statistics import Statistic, moments
 
@@ -153,6 +154,10 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     if case.mechanism.name == "tree":
         hierarchy = line(shape[1], released[0].fanout)
         sums = np.concatenate(hierarchy.sums(cells[:-1].reshape(shape)), axis=1)
+    elif case.mechanism.name == "grid":
+        blocks = plane(shape[1:], released[0].fanout)
+        turned = cells[:-1].reshape(shape[0], -1)[:, blocks.order]
+        sums = np.concatenate(blocks.hierarchy.sums(turned), axis=1)
     else:
         sums = wavelets(cells[:-1].reshape(shape))
     exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.whole

@@ -10,7 +10,7 @@ import dpmodels as dp
 from dpmodels.design import PrivateDesign
 from dpmodels.formula import coding, sides
 from dpmodels.mechanisms import count_noise, quantile_rounds
-from dpmodels.mechanisms.counts import rounds
+from dpmodels.mechanisms.counts import grid, rounds
 from dpmodels.mechanisms.regression import gradients, objective, output
 from dpmodels.mechanisms.scalar import exponential
 from dpmodels.models import hist, quantile
@@ -134,6 +134,10 @@ def a_tree_is_taken_for_its_cells(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         quantile_rounds, "count_sensitivity", lambda relation, levels, norm: own(relation, 1, norm)
     )
+
+
+def blocks_are_taken_for_cells(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(grid, "block_sizes", lambda shape, side: (shape,))
 
 
 def the_noise_of_rounds_is_halved(patch: pytest.MonkeyPatch) -> None:

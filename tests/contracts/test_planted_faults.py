@@ -216,6 +216,7 @@ FAULTS_OF_FAMILIES = (
     Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="refined"),
     Fault(family.a_tree_is_taken_for_its_cells, NEAR, mechanism="tree"),
     Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="tree"),
+    Fault(family.blocks_are_taken_for_cells, NEAR, mechanism="grid"),
     Fault(family.groups_are_no_reason_to_pay_more, NEAR, "replace", mechanism="exponential"),
     Fault(family.quantiles_are_drawn_twice_as_close, FOLLOWS, mechanism="exponential"),
     Fault(

@@ -59,6 +59,7 @@ def results():
     yield dp.dp_quantile("d ~ g", ROWS, **PURE, probs=[0.25, 0.5])
     yield dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4)
     yield dp.dp_hist("~ d", ROWS, **PURE, breaks=4)
+    yield dp.dp_hist("a + d ~ h", ROWS, **PURE, breaks=4, mechanism="grid")
     yield dp.dp_mean("year(d) ~ k", ROWS, **PURE)
     yield dp.dp_table("~ g + h", ROWS, **PURE)
     yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)

@@ -131,6 +131,14 @@ HIST = Verb("dp_hist", ("age ~ sex", "~ wage"), "b ~ g", answers={"": exact.bins
 FINE_HIST = Verb(
     HIST.name, HIST.formulas, HIST.odd, ({"breaks": 40}, {"breaks": 25}), HIST.answers, more="-fine"
 )
+PLANE = Verb(
+    "dp_hist",
+    ("age + wage ~ sex", "~ age + wage"),
+    "~ a + b",
+    ({"breaks": (4, 3)},) * 2,
+    {"": exact.plane},
+    more="-plane",
+)
 TABLE = Verb(
     "dp_table",
     ("~ sex + region", "~ region"),

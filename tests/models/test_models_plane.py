@@ -74,6 +74,7 @@ def test_breaks_are_one_for_both_or_a_pair_of_numbers_and_ends():
         ({"breaks": (4_000, 2_500)}, ArgumentError, "10,000,000 cells; at most 5,000,000"),
         ({"breaks": (10**9, 10**9)}, ArgumentError, "at most 5,000,000"),
         ({"mechanism": "tree"}, ArgumentError, "'grid'"),
+        ({"mechanism": "grid", "formula": "~ lon", "breaks": 8}, ArgumentError, "'tree'"),
         ({"formula": "~ lon + sex"}, FormulaError, "write 'y ~ group'"),
         ({"formula": "~ sex + g"}, FormulaError, "one variable"),
         ({"formula": "~ lon + lat + age"}, FormulaError, "one variable"),

@@ -85,6 +85,7 @@ FITS = {
     "ttest": lambda: dp.dp_ttest("a ~ h", ROWS, **WORDS),
     "quantile": lambda: dp.dp_quantile("~ a", ROWS, **WORDS),
     "hist": lambda: dp.dp_hist("~ a", ROWS, **WORDS, breaks=3),
+    "plane": lambda: dp.dp_hist("~ a + b", ROWS, **WORDS, breaks=3),
     "table": lambda: dp.dp_table("~ h", ROWS, **WORDS),
     "overview": lambda: dp.dp_summary("~ a + h", ROWS, **WORDS),
 }

@@ -57,6 +57,7 @@ ASKED = {
     "ttest": lambda: dp.dp_ttest("a ~ h", ROWS, **PURE),
     "quantile": lambda: dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
     "hist": lambda: dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4),
+    "plane": lambda: dp.dp_hist("a + b ~ h", ROWS, **PURE, breaks=4, mechanism="grid"),
     "table": lambda: dp.dp_table("~ g + h", ROWS, **PURE),
     "answers": lambda: dp.dp_table("~ g + h", ROWS, **PURE, mechanism="randomized_response"),
     "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),
