@@ -48,8 +48,10 @@ def even_ends(ends: Ends, found: NoisyCells, facts: QuantileFacts, last_sd: floa
     The rank of a cell is off by its count at most, by noise in proportion to the root of their
     number: so there are the more the larger the counts are over the noise sd of the last round.
     """
-    probs, rows = np.array(facts.probs), found.total
-    variance = probs * (1 - probs)
+    probs, mass = np.array(facts.probs), _mass(found)
+    rows, variance = float(mass.sum()), probs * (1 - probs)
+    if not rows > 0:
+        return equal_ends(int(ends[-1]), PIECES[0])
     reach = NOISE_REACH * np.array([found.rank_sd(prob) for prob in facts.probs]) + 0.5
     if facts.level is not None:
         z = float(ndtri((1 + facts.level) / 2)) + SLACK
@@ -58,7 +60,7 @@ def even_ends(ends: Ends, found: NoisyCells, facts: QuantileFacts, last_sd: floa
     low, high = max(low, 0.0), min(high, rows)
     pieces = int(np.clip(EVEN * math.sqrt((high - low) / last_sd), *PIECES))
     middle, half = np.array([(low + high) / 2]), np.array([(high - low) / 2])
-    cuts = _cut(ends, _mass(found), middle / max(rows, 1.0), half, pieces)
+    cuts = _cut(ends, mass, middle / rows, half, pieces)
     return _whole(np.concatenate([[0, ends[-1]], cuts]))
 
 

@@ -9,7 +9,7 @@ from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import Grid
 from dpmodels.postprocess.plane import block_sizes, plane
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
+from dpmodels.privacy import ZCDP, ApproxDP, LaplaceEvent, PureDP, adjacency, total_eps, total_rho
 from dpmodels.statistics.counts import count_sensitivity
 
 
@@ -53,7 +53,7 @@ def test_the_noise_is_that_of_what_is_paid(guarantee, sides, relation):
     granted = guarantee.rho if isinstance(guarantee, ZCDP) else guarantee.eps
     assert granted * (1 - 1e-4) <= spent <= granted * (1 + 1e-9)
     event = plan.events[-1]
-    laplace = event.count > 1 or isinstance(guarantee, PureDP)
+    laplace = isinstance(event, LaplaceEvent)
     side = Grid()._side(known, squared=laplace)
     levels = len(block_sizes(sides, side))
     changed = count_sensitivity(known.adjacency, levels, 1 if laplace else 2)

@@ -165,3 +165,16 @@ def test_cells_are_cut_between_the_lowest_quantile_and_the_highest():
     whole = even_ends(np.arange(1_001), found, facts((0.01, 0.99), level=None), 10.0)
     assert whole[1] < 20
     assert np.diff(upper[1:-1]).max() < np.diff(whole[1:-1]).min() + 2, "cells there are finer"
+
+
+@pytest.mark.parametrize("most", [1e-3, 1.0])
+@pytest.mark.parametrize("probs", [(0.0,), (0.5,), (1.0,), (0.2, 0.9)])
+def test_there_are_cells_to_count_in_though_noise_finds_no_rows(probs, most):
+    """Noise may leave no rows at all, or fewer than none in all cells together."""
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        noise = most * rng.laplace(size=1_000)
+        found = NoisyCells(noise, "laplace", most, np.inf, 1, Hierarchy(1_000))
+        ends = even_ends(np.arange(1_001) * 3, found, facts(probs), most)
+        assert len(ends) > 2
+        assert (ends[0], ends[-1]) == (0, 3_000)
