@@ -183,8 +183,8 @@ class PlaneResult(Result):
         >>> cb = dp.codebook(lon=(0, 100), lat=(0, 50))
         >>> with dp.simulation(seed=1):
         ...     fit = dp.dp_hist("~ lon + lat", rows, codebook=cb, eps=1.0, breaks=(20, 10))
-        >>> fit.between((0, 50), (0, 25))[["count"]].round(-2).to_numpy().tolist()
-        [[500]]
+        >>> fit.between((0, 50), (0, 50))[["count"]].round(-2).to_numpy().tolist()
+        [[1000.0]]
         """
         checked_level(level)
         cells = self._rectangles(first, second)
