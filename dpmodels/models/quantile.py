@@ -168,7 +168,7 @@ def _auto(probs: tuple[float, ...], level: float | None, grid: Grid) -> tuple[st
     if level is None and len(probs) <= FEW_PROBS:
         return "exponential", "it draws few quantiles with less noise, and no interval is wanted."
     if len(probs) >= MANY_PROBS and grid.cells > FIRST:
-        return "tree", "one tree of counts serves many quantiles, however many they are."
+        return "tree", f"one tree of counts serves all {len(probs)} quantiles together."
     if level is None:
         return "refined", "its counts serve all quantiles together."
     return "refined", "it gives intervals, for values that many rows share too."

@@ -149,7 +149,7 @@ def test_a_hundred_quantiles_are_near_their_ranks(shape, eps, most):
     away = []
     with dp.simulation(seed=11):
         for _ in range(5):
-            _, release = released(table, PureDP(eps), source(), probs=MANY)
+            _, release = released(table, PureDP(eps), source(), probs=MANY, level=None)
             found = np.rint(release.values[0, :, 0] * (cells - 1)).astype(int)
             wanted = np.array(MANY)
             away.append(np.maximum(np.maximum(below[found] - wanted, wanted - below[found + 1]), 0))
