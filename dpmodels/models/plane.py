@@ -35,7 +35,7 @@ def plane_way(question: Question, both: Sides) -> Way[PlaneResult]:
     tally, (along, across), variables = plane_bins(both, question.words["breaks"])
     made = partial(PlaneResult, along=np.array(along), across=np.array(across), variables=variables)
     shape = (math.prod(tally.shape[:-2]), *tally.shape[-2:])
-    return described_way(question, both, (tally,), made, shape)
+    return described_way(question, both, (tally,), made, shape=shape)
 
 
 def plane_bins(both: Sides, breaks: object) -> tuple[Tally, tuple[Ends, Ends], tuple[str, str]]:

@@ -10,7 +10,7 @@ from dpmodels.reports.counts import crossed, reading
 from dpmodels.reports.header import closing, complete_text, described_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
-from dpmodels.results.call import joined
+from dpmodels.results.call import TableCall
 from dpmodels.results.plane import PlaneResult
 
 # Runs of bins that a table has room for, down and across, and tables of groups: choices.
@@ -25,8 +25,9 @@ def plane_report(fit: PlaneResult) -> Report:
     total = fit.ordered.spread(np.ones(fit.cells), np.ones(())).squares
     sd = fit.release.noise_sd * float(np.sqrt(total))
     complete = complete_text(fit.ncomplete, sd, what=counted_as(fit.release.adjacency))
-    groups = fit._groups
-    names = [""] if groups is None else joined(groups)
+    facts = fit.call.tables[0]
+    groups = TableCall(facts.factors[:-2], facts.levels[:-2])
+    names = groups.labels if groups.factors else [""]
     return Report(
         title="Private histogram of two numbers",
         facts=(*described_header(fit.call, fit.release, complete), *_noise(fit, runs)),

@@ -25,6 +25,7 @@ from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.rectangles import Rectangles
 from dpmodels.typing import Floats
@@ -191,13 +192,11 @@ class PlaneResult(Result):
         ends: dict[str, Any] = {}
         for name, own, ranges in zip(self.variables, self.bins, cells[:2], strict=True):
             ends[f"{name}_low"], ends[f"{name}_high"] = own.written(ranges)
-        places = self._places if group is None else [self._place(group)]
-        frames = [pd.DataFrame({**ends, **self.group(at).ranges(cells, level)}) for at in places]
-        groups = self._groups
-        if groups is None:
-            return frames[0]
-        keys = [groups[at] for at in places]
-        return pd.concat(frames, keys=keys, names=groups.names).droplevel(-1).reset_index()
+        return by_group(
+            self._grouped,
+            group,
+            lambda place: {**ends, **self.group(place).ranges(cells, level)},
+        )
 
     def _rectangles(self, first: object, second: object) -> Rectangles:
         pairs = []
@@ -220,25 +219,9 @@ class PlaneResult(Result):
         return Rectangles(along, across, self.shape)
 
     @property
-    def _groups(self) -> pd.Index | None:
-        facts = self._facts
-        own = TableCall(facts.factors[:-2], facts.levels[:-2])
-        return own.index if own.factors else None
-
-    def _place(self, group: object) -> int:
-        groups = self._groups
-        if groups is None:
-            if group is None:
-                return 0
-            raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
-        try:
-            return int(groups.get_loc(group))  # type: ignore[arg-type]
-        except (KeyError, TypeError):
-            factors = ", ".join(map(str, groups.names))
-            raise ArgumentError(
-                f"group={said(group)} is not one of the groups of {factors}; write one of them, "
-                f"such as group={groups[0]!r}"
-            ) from None
+    def _grouped(self) -> TableCall:
+        """The table without its last factor, so that those of the groups come before one other."""
+        return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a cell: ends, counts, shares, noise and 95 % intervals."""
@@ -291,7 +274,7 @@ class PlaneResult(Result):
         ]
         return plane(
             ends,
-            self._told(finest, self._place(group)),
+            self._told(finest, place_of(self._grouped, group)),
             self.variables,
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
