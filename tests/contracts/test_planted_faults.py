@@ -46,6 +46,7 @@ class Fault(NamedTuple):
     centred: bool | None = None
     mechanism: str = "gauss"
     verb: str = ""
+    family: str = ""
     noise: str = ""
 
     def cases(self) -> list[Case]:
@@ -56,6 +57,7 @@ class Fault(NamedTuple):
             and self.adjacency in ("", case.adjacency)
             and self.centred in (None, case.centred)
             and self.verb in ("", case.verb.name)
+            and self.family in ("", case.mechanism.family)
             and self.noise in ("", case.mechanism.law)
         ]
 
@@ -214,8 +216,8 @@ FAULTS_OF_FAMILIES = (
         mechanism="refined",
     ),
     Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="refined"),
-    Fault(family.a_tree_is_taken_for_its_cells, NEAR, mechanism="tree", verb="dp_quantile"),
-    Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="tree", verb="dp_quantile"),
+    Fault(family.a_tree_is_taken_for_its_cells, NEAR, mechanism="tree", family="quantiles"),
+    Fault(family.the_noise_of_rounds_is_halved, FOLLOWS, mechanism="tree", family="quantiles"),
     Fault(family.blocks_are_taken_for_cells, NEAR, mechanism="grid"),
     Fault(family.groups_are_no_reason_to_pay_more, NEAR, "replace", mechanism="exponential"),
     Fault(family.quantiles_are_drawn_twice_as_close, FOLLOWS, mechanism="exponential"),
