@@ -1,9 +1,8 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
-``COUNTS``, ``ORDERED``, ``MARGINS``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``,
-``COUNTS``, ``ORDERED``, ``PLANE``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``, ``LEVELS``,
-``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
+``COUNTS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``,
+``LEVELS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpmodels.report import Report, Section, count, signif
 from dpmodels.reports.counted import counted_as
-from dpmodels.reports.counts import crossed, reading
+from dpmodels.reports.counts import reading, side_by_side
 from dpmodels.reports.header import closing, complete_text, described_header, more
 from dpmodels.results.base import report_of
 from dpmodels.results.bins import Ranges
@@ -48,7 +48,7 @@ def _section(fit: PlaneResult, runs: tuple[Ranges, Ranges], place: int, name: st
     labels = [list(own.names(run)) for own, run in zip(fit.bins, runs, strict=True)]
     titles = (f"{name}: {fit.variables[0]}" if name else fit.variables[0], fit.variables[1])
     sums = fit.sums(runs, place, whole=True).astype(np.int64)
-    return crossed(sums, titles, (labels[0], labels[1]))
+    return side_by_side(sums, titles, (labels[0], labels[1]))
 
 
 def _noise(fit: PlaneResult, runs: tuple[Ranges, Ranges]) -> tuple[tuple[str, str], ...]:

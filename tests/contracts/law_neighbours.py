@@ -17,8 +17,8 @@ from noises import ROUNDS
 import dpmodels as dp
 from dpmodels.mechanisms import Grid
 from dpmodels.noise.lattice import Lattice
-from dpmodels.postprocess.residuals import split, summed
 from dpmodels.postprocess.plane import plane
+from dpmodels.postprocess.residuals import split, summed
 from dpmodels.privacy import BoundedRangeEvent, LaplaceEvent
 from dpmodels.statistics import Statistic
 
@@ -156,6 +156,8 @@ def _of_margins(case: Case, left: Crossing, right: Crossing) -> float:
 
 def _margins(case: Case) -> Tried:
     return Tried(case.formula, BOOK, _extreme(case), _of_margins)
+
+
 def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
     """How far the counts of all blocks move, in units of the noise that is charged for."""
     power = 1 if isinstance(left.plan.events[-1], LaplaceEvent) else 2

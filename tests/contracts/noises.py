@@ -17,8 +17,8 @@ from scipy import stats
 
 import dpmodels as dp
 from dpmodels.mechanisms import minimise as minimum
-from dpmodels.mechanisms.margins import marginals
 from dpmodels.mechanisms import quantile_rounds
+from dpmodels.mechanisms.margins import marginals
 from dpmodels.mechanisms.minimise import minimise, tolerance
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.regression import gradients
