@@ -29,8 +29,13 @@ PARTS = 4
 
 def gaussian_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     """Calibrate discrete Gaussian noise in every count; BudgetError for a pure guarantee."""
+    return gaussian_sums(facts, guarantee, count_sensitivity(facts.adjacency, facts.tables, 2))
+
+
+def gaussian_sums(facts: CountFacts, guarantee: Guarantee, sensitivity: float) -> CountPlan:
+    """Calibrate discrete Gaussian noise in sums of an L2 sensitivity, in rows."""
     multiplier = gaussian_multiplier(guarantee)
-    rows = multiplier * count_sensitivity(facts.adjacency, facts.tables, 2) * ROUND_UP
+    rows = multiplier * sensitivity * ROUND_UP
     whole = units_of(rows)
     scale = max(rows * whole, SMALLEST_SCALE)
     events = (GaussianEvent(multiplier),)

@@ -13,6 +13,7 @@ from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.plane import block_sizes
 from dpmodels.postprocess.plane_counts import plane_counts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
+from dpmodels.postprocess.root_counts import RootCounts
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
 from dpmodels.released import CountsRelease, SumsRelease
@@ -33,6 +34,9 @@ SUMS: Final[Mapping[str, Sums]] = {
     "tree": Sums(lambda cells, fanout: sum(line(cells[0], fanout).sizes), TreeCounts),
     "wavelet": Sums(lambda cells, fanout: math.prod(cells), WaveletCounts),
     "grid": Sums(lambda cells, side: sum(map(math.prod, block_sizes(cells, side))), plane_counts),
+    "tree": Sums(lambda cells, fanout: sum(line(cells, fanout).sizes), TreeCounts),
+    "wavelet": Sums(lambda cells, fanout: cells, WaveletCounts),
+    "factorisation": Sums(lambda cells, fanout: cells, RootCounts),
 }
 
 

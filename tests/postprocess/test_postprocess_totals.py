@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpmodels.postprocess.totals import balanced, consistent, whole
+from dpmodels.postprocess.totals import balanced, consistent, rising, whole
 
 COUNTS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12).map(np.array)
 TOTALS = st.none() | st.integers(0, 10**6)
@@ -64,3 +64,15 @@ def test_balanced_counts_move_alike():
     assert found.sum() == pytest.approx(10)
     assert np.ptp(found - values) == pytest.approx(0)
     assert balanced(values, None) is values
+
+
+def test_rising_totals_are_no_farther_from_any_that_rise():
+    rng = np.random.default_rng(3)
+    for sd in (0.1, 3.0, 100.0):
+        values = np.cumsum(rng.poisson(0.4, (20, 30)), axis=1) + sd * rng.normal(size=(20, 30))
+        found = rising(values)
+        assert (np.diff(found, axis=1) >= 0).all()
+        assert found.min() >= 0
+        for true in (np.zeros(30), np.arange(30.0), np.cumsum(rng.poisson(9, 30))):
+            before, after = (np.linalg.norm(own - true, axis=1) for own in (values, found))
+            assert (after <= before + 1e-9).all()

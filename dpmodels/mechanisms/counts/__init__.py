@@ -1,5 +1,6 @@
 """Mechanisms that release counts of rows, or of parts of rows, by cell."""
 
+from dpmodels.mechanisms.counts.factorisation import Factorisation as Factorisation
 from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
 from dpmodels.mechanisms.counts.grid import Grid as Grid
@@ -24,7 +25,11 @@ COUNTS: dict[str, type[CountMechanism]] = {
 # Of one measured number alone.
 MEASURED: dict[str, type[CountMechanism]] = {"rounds": Rounds}
 # Of cells that stand in an order.
-ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree, "wavelet": Wavelet}
+ORDERED: dict[str, type[SumsMechanism]] = {
+    "tree": Tree,
+    "wavelet": Wavelet,
+    "factorisation": Factorisation,
+}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of cells in a plane.

@@ -1,0 +1,134 @@
+"""Running totals from the square root of their matrix: what is made of it, with exact variances.
+
+Cells stand in an order, and running totals are ``A x`` for the lower triangular matrix A of ones.
+With ``A = R R`` released are ``R x`` with independent noise z of variance 1, so that ``R`` times
+that are the totals, with the noise ``R z``. All matrices here are lower triangular and the same
+along diagonals: they are power series, A is ``1/(1 - s)`` and R its root, of coefficients
+``C(2k, k)/4**k``. Those are rounded to multiples of ``1/UNIT``, so that ``UNIT R x`` are integers;
+of the rounded R the totals are solved as of any other, and nothing is biased by it.
+
+*Theorem.* Let h be the series ``1/((1 - s) R(s))``. The noise of the total of the first t cells is
+``sum_{k<t} h_k z_{t-k}``, so that of two totals, t cells and m more, has the covariance ``sum_{k<t}
+h_k h_{k+m}``: the variance of a sum over a range takes one running sum of products for each
+length. A public number of all rows is one more observation, without noise, of the last totals and
+the incomplete rows: a best estimate takes off its covariance with them, and variances fall by that
+covariance's square over their variance.
+
+.. [1] Henzinger, M., Upadhyay, J. and Upadhyay, S. (2023). "Almost tight error bounds on
+   differentially private continual counting." SODA.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.typing import Floats, Integers
+
+# The first coefficient as an integer: sums of squares of the others stay below 2**53.
+UNIT: Final = 2**20
+
+
+def coefficients(cells: int) -> Integers:
+    """Return the first coefficients of the root, in units of which a row has `UNIT` in the first.
+
+    >>> coefficients(4) / UNIT
+    array([1.    , 0.5   , 0.375 , 0.3125])
+    """
+    k = np.arange(1, cells)
+    exact = np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])
+    rounded: Integers = np.rint(UNIT * exact).astype(np.int64)
+    return rounded
+
+
+def product(left: Floats, right: Floats) -> Floats:
+    """Multiply two series on the last axis, up to the length of the first."""
+    size = left.shape[-1]
+    length = 2 ** (2 * size - 1).bit_length()
+    both = np.fft.rfft(left, length) * np.fft.rfft(right, length)
+    return np.asarray(np.fft.irfft(both, length)[..., :size])
+
+
+def inverse(series: Floats) -> Floats:
+    """Return the series that a series has to be multiplied with for 1, by Newton's steps."""
+    found = 1 / series[:1]
+    while len(found) < len(series):
+        size = min(2 * len(found), len(series))
+        padded = np.pad(found, (0, size - len(found)))
+        found = 2 * padded - product(padded, product(padded, series[:size]))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SquareRoot:
+    """The estimates that released sums of so many cells by group are turned into."""
+
+    cells: int
+
+    @cached_property
+    def back(self) -> Floats:
+        """Series that released sums are multiplied with for the counts of cells."""
+        return inverse(coefficients(self.cells) / UNIT)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights of the noise in a running total, that of the last cell first."""
+        return np.cumsum(self.back)
+
+    @cached_property
+    def prefix_variances(self) -> Floats:
+        """Of the running totals, without a public number of rows."""
+        return np.cumsum(self.weights**2)
+
+    @cached_property
+    def with_last(self) -> Floats:
+        """Covariance of each running total with the last one."""
+        return product(self.weights, self.weights[::-1])
+
+    def sums(self, cells: NDArray[Any]) -> Integers:
+        """Return what is released of exact counts, shape (groups, cells), in units of `UNIT`."""
+        own = coefficients(self.cells)
+        rows = [np.convolve(row, own)[: self.cells] for row in cells.astype(np.int64)]
+        return np.array(rows)
+
+    def agreeing(
+        self, noisy: Floats, incomplete: float, total: float | None
+    ) -> tuple[Floats, float]:
+        """Return counts of cells, shape (groups, cells), and of the incomplete rows.
+
+        They are made to agree with a public total of all rows. `noisy` has the shape (groups,
+        cells), in rows.
+        """
+        cells = product(noisy, self.back)
+        if total is None:
+            return cells, incomplete
+        gap = total - float(cells.sum()) - incomplete
+        share = gap / self.whole_variance(len(noisy))
+        return cells + share * np.diff(self.with_last, prepend=0.0), incomplete + share
+
+    def whole_variance(self, groups: int) -> float:
+        """Return the variance of the number of all rows of so many groups, as released."""
+        return groups * float(self.prefix_variances[-1]) + 1
+
+    def noise(self, weights: Floats) -> Floats:
+        """Return the weights of the noise in sums of cells of a group, the last cell's first.
+
+        `weights`, shape (..., cells), are those of the cells.
+        """
+        return product(weights[..., ::-1], self.back)
+
+    def range_variances(self, starts: Integers, stops: Integers) -> Floats:
+        """Return those of sums over cells from `starts` up to `stops`, without these."""
+        own = np.append(0.0, self.prefix_variances)
+        found = own[starts] + own[stops]
+        inner, lengths = starts > 0, stops - starts
+        for length in np.unique(lengths[inner]).tolist():
+            products = self.weights[: self.cells - length] * self.weights[length:]
+            both = np.append(0.0, np.cumsum(products))
+            at = inner & (lengths == length)
+            found[at] -= 2 * both[starts[at]]
+        return np.asarray(found)
