@@ -134,6 +134,11 @@ def _check(text: str, described: tuple[Varying, ...], groups: tuple[Varying, ...
             "grouped by it or described; leave it out on one side"
         )
     numbers = [one.code for one in groups if isinstance(one, Real)]
+    if numbers and not described:
+        raise FormulaError(
+            f"formula {shorten(text)!r} groups rows by {shorten(numbers[0])!r}, which is a number "
+            f"and has no levels; write cut({shorten(numbers[0])}, [0, 10, 20]), with public breaks"
+        )
     if numbers and not any(isinstance(one, Real) for one in described):
         first, last = (shorten(" + ".join(one.code for one in own)) for own in (groups, described))
         raise FormulaError(

@@ -10,6 +10,7 @@ from dpmodels.mechanisms.counts.factorisation import MOST_CELLS
 from dpmodels.postprocess.hierarchy import prefix_variances
 from dpmodels.postprocess.square_root import SquareRoot
 from dpmodels.privacy import Guarantee, PureDP
+from dpmodels.typing import Floats
 
 
 def auto_running(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
@@ -32,7 +33,9 @@ def auto_running(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
 
 
 def _of_root(facts: CountFacts, guarantee: Guarantee) -> float:
-    variances = SquareRoot(facts.shape[1]).prefix_variances
+    root = SquareRoot(facts.shape[1])
+    whole = root.whole_variance(facts.shape[0])
+    variances = _told(facts, root.prefix_variances, root.with_last, whole)
     return Factorisation().plan(facts, guarantee).noise_sd * math.sqrt(variances.mean())
 
 
@@ -41,5 +44,12 @@ def _of_tree(facts: CountFacts, guarantee: Guarantee) -> float:
     plan = tree.plan(facts, guarantee)
     hierarchy, _ = tree.above(plan)
     own, added = prefix_variances(hierarchy)
-    variances = own**2 * hierarchy.whole_variance + added
+    of_all = hierarchy.whole_variance
+    whole = facts.shape[0] * of_all + 1
+    variances = _told(facts, own**2 * of_all + added, own * of_all, whole)
     return plan.noise_sd * math.sqrt(variances.mean())
+
+
+def _told(facts: CountFacts, variances: Floats, with_all: Floats, whole: float) -> Floats:
+    """Take off what a public number of rows tells, by covariances with the released one."""
+    return variances - with_all**2 / whole if facts.adjacency.n_public else variances

@@ -26,6 +26,7 @@ from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
 from dpmodels.models.plane import plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
+from dpmodels.models.series import RUNNING, tallied, timed
 from dpmodels.models.survey import fit_call
 from dpmodels.models.table import counted
 from dpmodels.outside import LONGEST
@@ -44,6 +45,7 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.series import SeriesResult
 from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
@@ -116,6 +118,12 @@ def require_tables(result: Any) -> None:
         own = list(zip((result.along, result.across), both_ends, strict=True))
         expected = [_binned(result, table_call(tally), own)]
         _require_variables(same=result.variables == variables)
+        expected = [_bins(both, result)]
+    elif isinstance(result, SeriesResult):
+        if result.release.sums not in RUNNING:
+            raise FrameError("release.sums: no sums of counts over time")
+        over = timed(call.formula, call.codebook, result.time, result.by)
+        expected = [table_call(tallied(*over))]
     else:
         tallies = _tallies(result, both)
         expected = list(map(table_call, tallies))
@@ -186,6 +194,7 @@ Means = MeanResult | VarResult | TTestResult
 Described = (
     Means
     | QuantileResult
+    | SeriesResult
     | HistResult
     | TableResult
     | OverviewResult
@@ -334,6 +343,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     VarResult: _described,
     TTestResult: _described,
     QuantileResult: _described,
+    SeriesResult: _described,
     HistResult: _described,
     PlaneResult: _described,
     TableResult: _described,

@@ -111,6 +111,17 @@ def test_totals_are_quieter_than_those_of_a_tree():
     assert f"{math.sqrt(total):.3g}" in reason
 
 
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("mechanism", ["tree", "factorisation"])
+def test_the_predicted_noise_is_that_of_the_result(relation, mechanism):
+    book = dp.codebook(t=dp.Integer(0, 79), g=["u", "v"])
+    rows = {"t": [5, 60] * 40, "g": ["u", "v"] * 40}
+    words = {"codebook": book, "adjacency": relation, "budget": ZCDP(0.2)}
+    fit = dp.dp_series("~ g", rows, time="t", mechanism=mechanism, **words)
+    found = math.sqrt((fit.running()["noise_sd"] ** 2).mean())
+    assert f"{found:.3g}" in auto_running(facts(2, 80, relation), ZCDP(0.2))[1]
+
+
 @pytest.mark.parametrize(
     ("cells", "budget", "name"),
     [

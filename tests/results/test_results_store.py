@@ -23,7 +23,14 @@ from dpmodels.results.call import DescribedCall
 from dpmodels.results.netcdf import Saved, file_bytes
 from dpmodels.results.store import FORMAT, _arrays, read_result, result_bytes
 
-BOOK = dp.codebook(a=dp.Numeric(0, 10, unit="m"), b=(-1, 1), g=["p", "q", "r"], h=[0, 1], w=(0, 2))
+BOOK = dp.codebook(
+    a=dp.Numeric(0, 10, unit="m"),
+    b=(-1, 1),
+    g=["p", "q", "r"],
+    h=[0, 1],
+    w=(0, 2),
+    k=dp.Integer(0, 8),
+)
 RNG = np.random.default_rng(8)
 ROWS = {
     "a": RNG.uniform(0, 10, 300),
@@ -31,6 +38,7 @@ ROWS = {
     "g": RNG.choice(["p", "q", "r"], 300),
     "h": RNG.choice([0, 1], 300),
     "w": RNG.uniform(0, 2, 300),
+    "k": RNG.integers(0, 9, 300),
 }
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
 PURE = {"codebook": BOOK, "eps": 2.0}
@@ -64,6 +72,8 @@ ASKED = {
     "survey fit": lambda: surveyed("h ~ a", strata="g"),
     "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
     "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
+    "series": lambda: dp.dp_series("~ g", ROWS, time="k", by=3, **APPROX),
+    "series of a tree": lambda: dp.dp_series("~ h", ROWS, time="k", **PURE),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
     "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
 }

@@ -1,0 +1,210 @@
+"""``dp_series``: private counts over time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
+from dpmodels.design.cells import unbound_cells
+from dpmodels.errors import ArgumentError, FormulaError, shorten
+from dpmodels.formula.periods import Periods, periods
+from dpmodels.formula.sides import Sides, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Columns, Truth, Varying
+from dpmodels.mechanisms import ORDERED, SumsMechanism, choose
+from dpmodels.mechanisms.choose import Choice
+from dpmodels.mechanisms.choose_running import auto_running
+from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_call
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import SumsRelease
+from dpmodels.results.series import SeriesResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+from dpmodels.typing import Floats
+
+# All rows, by groups or not.
+_ALL_ROWS: Final = re.compile(r"~ ?1 ?(\|.+)?|1 ?~.+")
+RUNNING: Final = {name: ORDERED[name] for name in ("tree", "factorisation")}
+
+
+def dp_series(
+    formula: str,
+    data: object = None,
+    *,
+    time: str,
+    by: str | int | None = None,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Declared = None,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    mechanism: str | SumsMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    ledger: Ledger | None = None,
+) -> SeriesResult:
+    """Release counts over time: by period, running totals, and sums over any interval.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ 1"`` counts rows, ``"~ emergency"`` and ``"~ (stay > 30)"`` those of which
+        it is true, ``"~ cause"`` those of each level of a category; with groups
+        ``"~ 1 | region"`` or ``"cause ~ region"``.
+    data : frame, mapping, path or list of frames
+        The rows, an event each, as for :func:`dp_pca`.
+    time : str
+        The variable that tells when: a :class:`Date`, a whole number or an
+        ordered category of the codebook, whose public ends are those of the
+        series.
+    by : {"day", "week", "month", "quarter", "year"} or int, optional
+        Periods of days, the first and last of which may be cut by the declared
+        ends, or of so many days or whole numbers from the first on; by default
+        each by itself. Weeks begin on Mondays.
+    sites, protocol
+        As for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
+    mechanism : {"auto", "tree", "factorisation"} or instance
+        Noisy counts of periods and of runs of them, made to agree, or noisy
+        sums by the square root of running totals, which needs a delta or rho and
+        takes 32,768 periods; by default what has the quieter running totals.
+    adjacency, person, rows, subset, ledger
+        As for :func:`dp_pca`. Without a person one event is protected, with
+        ``person="id", rows=5`` all events of a person, at most 5 of which count.
+
+    Returns
+    -------
+    SeriesResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Rows without a time, with days outside the declared ones, or of which the
+    event is not true, count as incomplete; whole numbers outside their bounds
+    are held at them.
+
+    Both mechanisms are those of counts that are released as time goes by:
+    every period's numbers depend on it and those before it alone, so that the
+    guarantee would be the same. This is one release of a table that is at
+    hand; what has to be added as it comes is not offered.
+
+    References
+    ----------
+    .. [1] Dwork, C., Naor, M., Pitassi, T. and Rothblum, G. N. (2010).
+       "Differential privacy under continual observation." STOC.
+    .. [2] Fichtenberger, H., Henzinger, M. and Upadhyay, J. (2023). "Constant
+       matters: fine-grained error bound on differentially private continual
+       observation." ICML.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(day=dp.Date("2024-01-01", "2024-01-31"), ward=["a", "b"])
+    >>> rows = {"day": ["2024-01-05", "2024-01-20"] * 300, "ward": ["a", "b"] * 300}
+    >>> fit = dp_series("~ ward", rows, time="day", codebook=cb, eps=1.0, delta=1e-6)
+    >>> fit.totals.sizes, len(fit.window(7)), len(fit.between("2024-01-01", "2024-01-07"))
+    (Frozen({'ward': 2, 'day': 31}), 50, 2)
+    """
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    words |= {"time": time, "by": by}
+    question = asked("series", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(series_way(question), held, mechanism, ledger)
+
+
+def series_way(question: Question) -> Way[SeriesResult]:
+    """Return the way of the verb's question."""
+    time, by = question.words["time"], question.words["by"]
+    both, over = timed(question.formula, question.codebook, time, by)
+    tally = tallied(both, over)
+    groups, cells = tally.cells // len(over), len(over)
+    facts = CountFacts(1, tally.size, False, question.adjacency, (groups, cells))
+
+    def made(release: SumsRelease, ledger: str, reason: str) -> SeriesResult:
+        return SeriesResult(described_call(both, (tally,), ledger, reason), release, time, by)
+
+    return Way(
+        question,
+        unbound_cells(both.text, both.codebook, (tally,)),
+        facts,
+        lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.guarantee)),
+        made,
+    )
+
+
+def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choice[Any]:
+    own = choose(mechanism, RUNNING, automatic)
+    if not isinstance(own.strategy, tuple(RUNNING.values())):
+        raise ArgumentError(
+            f"mechanism= is of type {type(own.strategy).__name__}, which counts no running totals; "
+            f"write one of {', '.join(map(repr, RUNNING))}, or dp.mechanisms.Tree(fanout=2)"
+        )
+    return own
+
+
+def timed(formula: str, book: Codebook, time: str, by: str | int | None) -> tuple[Sides, Periods]:
+    """Return the sides of a formula, time among its variables, and the periods."""
+    own = sides(formula, book)
+    over = periods(time, by, book)
+    if any(one.code == over.factor.code for one in (*own.described, *own.groups)):
+        raise FormulaError(
+            f"formula {shorten(own.text)!r} names {over.factor.code!r}, which is the time: "
+            "write the formula without it"
+        )
+    used = {*own.codebook, time}
+    return replace(own, codebook=book.select(name for name in book if name in used)), over
+
+
+def tallied(both: Sides, over: Periods) -> Tally:
+    """Return the table of groups, levels of the event and periods."""
+    if len(both.described) > 1:
+        raise FormulaError(
+            f"formula {shorten(both.text)!r}: dp_series counts one kind of event; write '~ 1', "
+            "'~ event', or '~ event | group'"
+        )
+    if not both.described:
+        if not _ALL_ROWS.fullmatch(both.text):
+            raise FormulaError(
+                f"formula {shorten(both.text)!r} says nothing to count; write '~ 1' for all rows, "
+                "'~ event', or '~ event | group'"
+            )
+        return Tally((*both.groups, over.factor))
+    (event,) = both.described
+    if isinstance(event, Category) and event.levels != (False, True):
+        return Tally((*both.groups, event, over.factor))
+    return Tally((*both.groups, _of_events(event, over.factor)))
+
+
+def _of_events(event: Varying, time: Category) -> Category:
+    """Return the periods of the rows of which a condition is true."""
+    if not isinstance(event, Truth | Category):
+        raise FormulaError(
+            f"{shorten(event.code)!r} is a number: dp_series counts rows; write a condition, "
+            f"'~ ({shorten(event.code)} > 0)', or '~ 1' for all rows"
+        )
+    is_true, when = event.evaluate, time.evaluate
+
+    def place(columns: Columns) -> Floats:
+        return np.where(is_true(columns) == 1, when(columns), np.nan)
+
+    return replace(time, evaluate=place)

@@ -1,0 +1,317 @@
+"""The result of private counts over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from dpmodels.arguments import whole
+from dpmodels.errors import ArgumentError, said
+from dpmodels.formula.periods import Periods, periods
+from dpmodels.inference.ordered import SumNoise, sum_interval
+from dpmodels.inference.rates import rate_interval
+from dpmodels.postprocess.ordered import ordered, within
+from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
+from dpmodels.released import SumsRelease
+from dpmodels.results.base import Result, checked_level
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.described import described_line
+from dpmodels.results.legend import labelled
+from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ONE: Final[Floats] = np.ones(())
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SeriesResult(Result):
+    """Private counts over time: released values and public facts only.
+
+    Parameters
+    ----------
+    time : str
+        The variable that tells when.
+    by : str, int or None
+        What was asked as a period.
+
+    Notes
+    -----
+    `counts` are whole and not negative, `totals` their running sums; `released`
+    are unbiased and may be negative: intervals are made from them. All sums of
+    counts, over whatever periods, are as good as :meth:`between` tells of them.
+    :meth:`noise_int` and :meth:`conf_int` are of counts by period. The second is of
+    the number that is expected there, of events that come by a Poisson process.
+    """
+
+    call: DescribedCall
+    release: SumsRelease
+    time: str
+    by: str | int | None
+
+    @property
+    def _facts(self) -> TableCall:
+        return self.call.tables[0]
+
+    @cached_property
+    def _ordered(self) -> OrderedCounts:
+        return ordered(self.release, self.release.shape)
+
+    @cached_property
+    def _whole(self) -> Integers:
+        """Shape (groups, periods)."""
+        return self._ordered.whole[:-1].reshape(self.release.shape)
+
+    @cached_property
+    def periods(self) -> Periods:
+        """When each period begins and ends."""
+        return periods(self.time, self.by, self.call.codebook)
+
+    @property
+    def _groups(self) -> TableCall:
+        """What there is a series of each."""
+        return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
+
+    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        facts, groups = self._facts, self._groups
+        coords: dict[str, NDArray[Any]] = {
+            factor: np.array(levels, dtype=object)
+            for factor, levels in zip(groups.factors, groups.levels, strict=True)
+        }
+        coords[facts.factors[-1]] = self.periods.times
+        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+
+    @property
+    def counts(self) -> xr.DataArray:
+        """Counts by period: whole, not negative; a dimension for each factor, time the last."""
+        return self._labelled(self._whole, "count")
+
+    @property
+    def totals(self) -> xr.DataArray:
+        """Running totals: of each period and all before it, whole and never falling."""
+        return self._labelled(np.cumsum(self._whole, axis=1), "total")
+
+    @property
+    def released(self) -> xr.DataArray:
+        """Unbiased counts by period."""
+        return self._labelled(self._ordered.cells, "released")
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of events counted: the sum of `counts`."""
+        return float(self._whole.sum())
+
+    @property
+    def nincomplete(self) -> float:
+        """Number of rows that are not counted, not negative."""
+        return float(self._ordered.whole[-1])
+
+    def between(self, start: object, end: object, level: float = 0.95) -> pd.DataFrame:
+        """Return the number of events from the start of one period to the end of another.
+
+        Parameters
+        ----------
+        start, end : date, str or int
+            The first and the last day, number or level, both counted: such that a
+            period begins and one ends.
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group: ``count, released, noise_sd`` and the ends
+            ``noise_low, noise_high, conf_low, conf_high`` of both intervals, in
+            events.
+
+        Raises
+        ------
+        ArgumentError
+            If no period begins or ends there, or the end comes before the start.
+        """
+        first, stop = self.periods.start(start), self.periods.stop(end)
+        if stop <= first:
+            raise ArgumentError(
+                f"start={said(start)}, end={said(end)}: time goes backwards; the start comes first"
+            )
+        return self._summed(np.array([first]), np.array([stop]), level).droplevel(-1)
+
+    def window(self, periods: int, level: float = 0.95) -> pd.DataFrame:
+        """Return the numbers of events in every run of so many periods.
+
+        Parameters
+        ----------
+        periods : int
+            How many, from 1 to all.
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            A row for each group and run, under its last period; columns are those
+            of :meth:`between`.
+
+        Raises
+        ------
+        ArgumentError
+            If there are not so many periods.
+        """
+        width = whole("periods", periods, 1, len(self.periods), ", the number of all periods")
+        stops = np.arange(width, len(self.periods) + 1)
+        return self._summed(stops - width, stops, level)
+
+    def running(self, level: float = 0.95) -> pd.DataFrame:
+        """Return the running totals, a row for each group and period, with their intervals.
+
+        Parameters
+        ----------
+        level : float
+            Coverage, in (0, 1), of each interval by itself.
+
+        Returns
+        -------
+        DataFrame
+            Columns are those of :meth:`between`.
+        """
+        stops = np.arange(1, len(self.periods) + 1)
+        return self._summed(np.zeros_like(stops), stops, level)
+
+    def _summed(self, starts: Integers, stops: Integers, level: float) -> pd.DataFrame:
+        """Return what is known of sums over periods from `starts` up to `stops`."""
+        checked_level(level)
+        spread = within(self._ordered, starts, stops, _ONE, NO_WEIGHT)
+        released, whole_ones = (
+            np.diff(_running(own)[:, np.stack([starts, stops])], axis=1)[:, 0].ravel()
+            for own in (self._ordered.cells, self._whole)
+        )
+        groups = len(released) // len(starts)
+        each = Spread(*(np.tile(own, groups) for own in spread))
+        noise = SumNoise(self.release.law, self.release.noise_sd, self.release.step)
+        low, high = sum_interval(released, each, noise, level)
+        effect = self.release.adjacency.design_effect
+        conf_low, conf_high = rate_interval(released, each, noise, effect, level)
+        columns = {
+            "count": whole_ones,
+            "released": released,
+            "noise_sd": noise.sd * np.sqrt(each.squares),
+            "noise_low": low,
+            "noise_high": high,
+            "conf_low": conf_low,
+            "conf_high": conf_high,
+        }
+        return pd.DataFrame(columns, index=self._index(self.periods.times[stops - 1]))
+
+    def _index(self, times: NDArray[Any]) -> pd.MultiIndex:
+        """Label groups, or all rows, and times."""
+        groups, time = self._groups, self._facts.factors[-1]
+        levels = groups.levels or (("(all)",),)
+        return pd.MultiIndex.from_product(
+            [*levels, times], names=[*(groups.factors or ["group"]), time]
+        )
+
+    def _intervals(self, kind: str, level: float) -> pd.DataFrame:
+        own = self.window(1, level)
+        columns = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
+        return own[list(columns)].rename(columns=columns)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._intervals("noise", level)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._intervals("conf", level)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a period: counts and running totals with 95 % noise intervals."""
+        table = self.window(1)
+        totals = self.running()[["count", "released", "noise_sd", "noise_low", "noise_high"]]
+        totals.columns = ["total", *(f"total_{name}" for name in totals.columns[1:])]
+        table = pd.concat([table, totals], axis=1)
+        if not self._groups.factors:
+            table = table.droplevel(0)
+        names = [self._facts.factors[-1]] * len(table)
+        return labelled(table.reset_index(), self.call.codebook, label=names)
+
+    def _line(self) -> dict[str, Any]:
+        line = described_line(self.release, self.ncomplete, self._groups.cells)
+        return {**line, "nperiods": len(self.periods)}
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.periods)} periods"
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        group: object = None,
+        periods: int = 1,
+        level: float = 0.95,
+    ) -> Axes:
+        """Draw the counts of every run of so many periods, with the band of their noise.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        group : level or tuple of levels, optional
+            Which group; needed where there are any.
+        periods : int
+            How many periods are added up at each.
+        level : float
+            Coverage of the band, in (0, 1), at each time by itself.
+
+        Raises
+        ------
+        ArgumentError
+            If the group is not one of the declared ones, or there are not so many
+            periods.
+        """
+        each = "" if periods == 1 else f" in {periods} periods"
+        return self._drawn(self.window(periods, level), group, ax, f"{self._unit}{each}")
+
+    def plot_totals(
+        self, ax: Axes | None = None, group: object = None, level: float = 0.95
+    ) -> Axes:
+        """Draw the running totals with the band of their noise; words are those of :meth:`plot`."""
+        return self._drawn(self.running(level), group, ax, f"{self._unit}, running total")
+
+    @property
+    def _unit(self) -> str:
+        return "persons" if self.release.adjacency.counts_persons else "events"
+
+    def _drawn(self, table: pd.DataFrame, group: object, ax: Axes | None, what: str) -> Axes:
+        from dpmodels.plots.lines import band
+
+        groups = self._groups
+        if not groups.factors and group is not None:
+            raise ArgumentError("group= is given, and the series has no groups: leave it out")
+        if groups.factors and (group is None or group not in groups.index):
+            raise ArgumentError(
+                f"group={said(group)} is not one of the groups of {', '.join(groups.factors)}; "
+                f"write one of them, such as group={groups.index[0]!r}"
+            )
+        place = int(groups.index.get_loc(group)) if groups.factors else 0  # type: ignore[arg-type]
+        size = len(table) // groups.cells
+        own = table.iloc[place * size : (place + 1) * size]
+        name = self._facts.factors[-1]
+        return band(
+            own.index.get_level_values(-1).to_numpy(),
+            np.maximum(own["released"].to_numpy(), 0.0),
+            own[["noise_low", "noise_high"]].to_numpy(),
+            (name if group is None else f"{name}, {group}", what),
+            ax=ax,
+            stamp=self.stamp,
+        )
+
+
+def _running(values: NDArray[Any]) -> NDArray[Any]:
+    """Return running sums, shape (groups, periods + 1)."""
+    sums: Floats = np.cumsum(np.pad(values, ((0, 0), (1, 0))), axis=1)
+    return sums

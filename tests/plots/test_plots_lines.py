@@ -1,0 +1,27 @@
+"""A line over time with a band."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from dpmodels.plots.lines import band
+
+
+def test_the_band_is_of_the_ends_and_the_line_of_the_values():
+    days = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], dtype="datetime64[s]")
+    ends = np.array([[0.0, 4.0], [1.0, 5.0], [2.0, 6.0]])
+    ax = band(days, np.array([2.0, 3.0, 4.0]), ends, ("day", "events"), stamp="SIMULATED")
+    assert ax.lines[0].get_ydata().tolist() == [2.0, 3.0, 4.0]
+    (path,) = ax.collections[0].get_paths()
+    assert {tuple(ends[:, 0]), tuple(ends[:, 1])} == {(0.0, 1.0, 2.0), (4.0, 5.0, 6.0)}
+    assert {*path.vertices[:, 1].tolist()} == {*ends.ravel().tolist()}
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("day", "events")
+    assert ax.get_ylim()[0] == 0
+    assert [text.get_text() for text in ax.texts] == ["SIMULATED"]
+    plt.close(ax.figure)
+
+
+def test_levels_are_places_in_their_order():
+    levels = np.array(["low", 2, "high"], dtype=object)
+    ax = band(levels, np.ones(3), np.ones((3, 2)), ("level", "events"))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["low", "2", "high"]
+    plt.close(ax.figure)
