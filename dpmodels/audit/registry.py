@@ -25,10 +25,12 @@ from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
 from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
+from dpmodels.models.series import dp_series
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
 from dpmodels.models.var import dp_var
+from dpmodels.variables import Integer
 
 BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])
 PURE: Final[dict[str, Any]] = {"codebook": BOOK, "eps": 1.0}
@@ -51,6 +53,13 @@ CHANGED_LEVEL: Final = Pair(
     {"g": ["x"] * 60 + ["y"] * 60},
     {"g": ["x"] * 59 + ["y"] * 61},
     name="a row of another level, among its like",
+)
+# Two levels of nodes, all four of which a row changes; and the longest of eight columns.
+MOVED: Final = Pair(
+    {"t": [0, 20, 40, 40]}, {"t": [63, 20, 40, 40]}, name="the first period against the last"
+)
+LEFT: Final = Pair(
+    {"t": [0, 2, 5, 5]}, {"t": [None, 2, 5, 5]}, name="the first period against none"
 )
 
 # A row's answer tells most where no other row answers.
@@ -108,6 +117,12 @@ FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
+
+def _over(periods: int, words: dict[str, Any]) -> dict[str, Any]:
+    """Return the words of counts over so many periods."""
+    return {**words, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
+
+
 REGISTRY: Final = (
     _pca("gauss", GAUSSIAN, GONE_OF_MANY, 1_000, 60_000),
     _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
@@ -155,6 +170,8 @@ REGISTRY: Final = (
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
+    _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
     _of(dp_quantile, "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
     _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),

@@ -23,6 +23,7 @@ RUNS = {
     "budget_slip": 20_000,
     "doubled_exponent": 10_000,
     "told_share": 20_000,
+    "last_column": 12_000,
     "tight_filter": 100_000,
 }
 # A learner that is slow for what it finds here.

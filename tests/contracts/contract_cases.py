@@ -259,7 +259,12 @@ def _parameter(case: Case, kept: Container[Case], *law: Law) -> Any:
     )
 
 
-BOOK = dp.codebook(age=(0, 100), wage=(-5.0, 45.0), sex=["F", "M"], region=["n", "e", "s"])
+BOOK = dp.codebook(
+    age=(0, 100),
+    wage=(-5.0, 45.0),
+    sex=["F", "M"],
+    region=dp.Categorical(["n", "e", "s"], ordered=True),
+)
 FORMULA = verbs.FORMULA
 
 

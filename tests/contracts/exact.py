@@ -149,6 +149,16 @@ def margins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         assert own.nincomplete == len(frame) - expected.sum()
 
 
+def events(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Counts by period of rows of which the event is true, and their running sums."""
+    groups = [name for name in book if name in formula and name != "age"]
+    frame = complete(f"{formula} {fit.time}", data, book)
+    expected = frame[frame["age"] > 50].groupby([*groups, fit.time], observed=False).size()
+    found = fit.counts.to_numpy()
+    np.testing.assert_allclose(found.ravel(), expected.to_numpy(), atol=NEAR)
+    np.testing.assert_allclose(fit.totals.to_numpy(), np.cumsum(found, axis=-1), atol=NEAR)
+
+
 def bins(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Counts of bins that are closed above."""
     measured, groups, frame = _grouped(formula, data, book)

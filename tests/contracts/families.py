@@ -8,6 +8,7 @@ from typing import Any
 import noises
 import numpy as np
 import verbs
+from noises_running import of_running_sums
 from verbs import Verb
 
 from dpmodels.mechanisms import (
@@ -165,6 +166,14 @@ def _margins(name: str, relation: Adjacency, way: str) -> tuple[MarginFacts, ...
     return tuple(MarginFacts(sizes, terms, relation) for sizes, terms in shapes)
 
 
+def _running(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
+    shapes = ((1, 2), (1, 366), (1, 1_000)) if way == "all rows" else ((2, 3), (40, 365))
+    sizes = [(1, groups * cells + 1, False) for groups, cells in shapes]
+    return tuple(
+        CountFacts(*size, relation, shape) for size, shape in zip(sizes, shapes, strict=True)
+    )
+
+
 def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, ...]:
     return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
@@ -251,6 +260,15 @@ FAMILIES = {
         (verbs.MEAN, verbs.VAR, verbs.TTEST),
         _measured,
         noises.of_held_counts,
+        ("values",),
+    ),
+    "running": Family(
+        {"factorisation": ORDERED["factorisation"]},
+        counts,
+        ("groups", "all rows"),
+        (verbs.SERIES,),
+        _running,
+        of_running_sums,
         ("values",),
     ),
     "bounds": Family(

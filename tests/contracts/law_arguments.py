@@ -242,6 +242,17 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("delta", {"delta": 0.0}, BudgetError),
         ("delta", {"eps": None, "delta": 0.0, "budget": dp.ZCDP(1.0)}, BudgetError),
     ],
+    "dp_series": [
+        *_bad("time", ArgumentError, 3, None, ["region"]),
+        *_bad("time", FormulaError, "sex", "age"),
+        ("is not in the codebook", {"time": "day"}, UnknownVariable),
+        *_bad("by", ArgumentError, 2, "week", True),
+        ("is a number", {"formula": "~ age"}, FormulaError),
+        ("is a number", {"formula": "~ 1 | age"}, FormulaError),
+        ("one kind of event", {"formula": "~ sex + (age > 50)"}, FormulaError),
+        ("is the time", {"formula": "~ region"}, FormulaError),
+        *_bad("mechanism", ArgumentError, "geometric", "wavelet"),
+    ],
     "dp_quantile": [
         *ONE_NUMBER,
         *_bad("probs", ArgumentError, 1.5, [-0.1], [], NAN, "0.5", None, [0.5, "1"]),

@@ -13,6 +13,7 @@ import numpy as np
 from contract_cases import BOOK, Case, Crossing
 from law_sensitivity import NEARLY, POWER, moments_apart
 from noises import ROUNDS
+from noises_running import running_sums
 
 import dpmodels as dp
 from dpmodels.mechanisms import Grid
@@ -176,6 +177,13 @@ def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
 def _counts_of_blocks(case: Case) -> Tried:
     words = {"breaks": (6, 5), "mechanism": Grid(side=2)}
     return Tried(case.formula, BOOK, _extreme(case), _of_blocks, words)
+def _running(case: Case) -> Tried:
+    return Tried(case.formula, BOOK, _extreme(case), _of_running)
+
+
+def _of_running(case: Case, left: Crossing, right: Crossing) -> float:
+    one, other = map(running_sums, (left, right))
+    return float(np.linalg.norm(one - other)) / left.plan.scale / _declared(left.plan.events, 2)
 
 
 def _of_quantiles(case: Case, left: Crossing, right: Crossing) -> float:
@@ -239,4 +247,5 @@ TRIED: dict[str, Callable[[Case], Tried]] = {
     "margins": _margins,
     "plane": _counts_of_blocks,
     "quantiles": _quantiles,
+    "running": _running,
 }

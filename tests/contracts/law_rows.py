@@ -17,7 +17,7 @@ from dpmodels.inference import Spectrum
 from dpmodels.privacy import total_eps
 from dpmodels.results import CovResult, PCAResult, SubspaceResult
 
-ODD_BOOK = dp.codebook(a=(-1, 1), b=(0, 10), g=["u", "v", "w"])
+ODD_BOOK = dp.codebook(a=(-1, 1), b=(0, 10), g=dp.Categorical(["u", "v", "w"], ordered=True))
 PLAIN = {"a": [0.5] * 4, "b": [2.0] * 4, "g": ["u"] * 4}
 
 
@@ -98,16 +98,22 @@ def odd_rows_pass_in_silence(
             finite_and_printable(fit)
 
 
+def _odd_words(case: Case) -> dict[str, Any]:
+    """Words that name variables, of the codebook of odd rows."""
+    named = {"time": "g"} if case.verb is verbs.SERIES else {}
+    return named | ({"weights": "b"} if case.way == "weighted" else {})
+
+
 def odd_rows_of_any_verb_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
     """By every verb: every number of the result can be asked for, and its table prints."""
-    plain = {"weights": "b"} if case.way == "weighted" else {}
+    plain = _odd_words(case)
     with silence():
         shown.whole_and_printable(case.fit(case.verb.odd, PLAIN | odd, ODD_BOOK, **plain))
 
 
 def odd_rows_are_measured_in_silence(case: Case, odd: dict[str, Any]) -> None:
     """On their way into the statistic."""
-    plain = {"weights": "b"} if case.way == "weighted" else {}
+    plain = _odd_words(case)
     with silence():
         case.crossing(case.verb.odd, PLAIN | odd, ODD_BOOK, **plain)
 
@@ -115,7 +121,7 @@ def odd_rows_are_measured_in_silence(case: Case, odd: dict[str, Any]) -> None:
 def any_budget_of_any_verb_passes_in_silence(case: Case, budgets: list[Any]) -> None:
     """A budget that leaves no lattice is refused; that is all that may happen."""
     data = {"a": [0.1, -0.9, 0.5] * 9, "b": [2.0, 9.0, 4.0] * 9, "g": ["u", "v", "u"] * 9}
-    plain = {"weights": "b"} if case.way == "weighted" else {}
+    plain = _odd_words(case)
     for budget in budgets:
         with silence():
             try:

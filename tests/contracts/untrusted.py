@@ -62,6 +62,8 @@ def results():
     yield dp.dp_hist("a + d ~ h", ROWS, **PURE, breaks=4, mechanism="grid")
     yield dp.dp_mean("year(d) ~ k", ROWS, **PURE)
     yield dp.dp_table("~ g + h", ROWS, **PURE)
+    yield dp.dp_series("~ g", ROWS, time="d", by="month", **PURE)
+    yield dp.dp_series("~ h", ROWS, time="k", **APPROX, mechanism="factorisation")
     yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
 
 

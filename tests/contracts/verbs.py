@@ -172,5 +172,12 @@ QUANTILE = Verb(
     ({}, {"probs": [0, 0.1, 1]}),
     {"": exact.ranks},
 )
+SERIES = Verb(
+    "dp_series",
+    ("~ (age > 50) | sex", "~ (age > 50)"),
+    "~ (a > 0)",
+    ({"time": "region"},) * 2,
+    {"": exact.events},
+)
 BOUNDS = Verb("dp_bounds", ("~ age + wage", "~ wage"), "~ a + b", answers={"": exact.bounds})
 LEVELS = Verb("dp_levels", ("~ sex + region", "~ region"), "~ g + b", answers={"": exact.levels})

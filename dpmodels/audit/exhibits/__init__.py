@@ -16,6 +16,7 @@ from dpmodels.audit.exhibits import (
     persons,
     ranks,
     response,
+    running,
     second_moment,
     steps_from_spectrum,
     sums,
@@ -39,6 +40,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **margins.EXHIBITS,
     **hierarchies.EXHIBITS,
     **ranks.EXHIBITS,
+    **running.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -55,4 +57,5 @@ CORRECT: dict[str, Exhibit] = {
     **margins.CORRECT,
     **hierarchies.CORRECT,
     **ranks.CORRECT,
+    **running.CORRECT,
 }
