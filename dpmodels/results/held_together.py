@@ -27,6 +27,9 @@ from dpmodels.released import (
 from dpmodels.released.answers import AnswersRelease
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, TableCall
 
+# Of a coefficient's unit, whose square is a number too; bounds of variables are up to 1e100.
+_SHORTEST = 1e-120
+
 
 def sizes(result: Any) -> dict[str, int]:
     """Return the sizes of the dimensions of a result's arrays, as its facts imply them."""
@@ -107,7 +110,7 @@ def require_together(result: Any) -> None:
         case SubspaceRelease():
             _require_variances(release)
         case CoefficientsRelease():
-            _require_coefficients(release)
+            _require_coefficients(call, release)
         case CountsRelease() | SumsRelease():
             _require_counts(release)
         case QuantilesRelease():
@@ -153,7 +156,9 @@ def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
         raise FrameError("release.noise: expected a law of all that was released, or of none")
 
 
-def _require_coefficients(release: CoefficientsRelease) -> None:
+def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
+    if not (np.abs(call.matrix).max(axis=1, initial=0.0) >= _SHORTEST).all():
+        raise FrameError(f"array 'matrix': expected a number from {_SHORTEST:g} up in each row")
     if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
         raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
     bought = release.curvature

@@ -52,6 +52,7 @@ CASES = [
     ("glm", "release", {"coefficient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
     ("glm", "release", {"curvature": LAWLESS}, "release.curvature: bought, and the law"),
     ("glm", "release", {"ball": FLAT}, "release.ball.radius: expected a number from"),
+    ("glm", "call", {"matrix": np.diag([1e-300, 1.0])}, "'matrix': expected a number from 1e-120"),
     ("mean", "call", {"tables": ()}, "call.tables: expected one at least"),
     ("mean", "call", {"tables": (replace(FACTS, upper=-1.0),)}, "no table of levels and of a"),
     ("mean", "call", {"tables": (FACTS, FACTS)}, "array 'values': expected the shape"),
