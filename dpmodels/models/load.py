@@ -118,7 +118,6 @@ def require_tables(result: Any) -> None:
         own = list(zip((result.along, result.across), both_ends, strict=True))
         expected = [_binned(result, table_call(tally), own)]
         _require_variables(same=result.variables == variables)
-        expected = [_bins(both, result)]
     elif isinstance(result, SeriesResult):
         if result.release.sums not in RUNNING:
             raise FrameError("release.sums: no sums of counts over time")

@@ -34,9 +34,7 @@ SUMS: Final[Mapping[str, Sums]] = {
     "tree": Sums(lambda cells, fanout: sum(line(cells[0], fanout).sizes), TreeCounts),
     "wavelet": Sums(lambda cells, fanout: math.prod(cells), WaveletCounts),
     "grid": Sums(lambda cells, side: sum(map(math.prod, block_sizes(cells, side))), plane_counts),
-    "tree": Sums(lambda cells, fanout: sum(line(cells, fanout).sizes), TreeCounts),
-    "wavelet": Sums(lambda cells, fanout: cells, WaveletCounts),
-    "factorisation": Sums(lambda cells, fanout: cells, RootCounts),
+    "factorisation": Sums(lambda cells, fanout: math.prod(cells), RootCounts),
 }
 
 

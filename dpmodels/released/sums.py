@@ -18,7 +18,7 @@ class SumsRelease(Released):
     values : ndarray, shape (parts,)
         In rows: of each group in turn all its sums, last the incomplete rows. Each with independent
         noise of the same law; may be negative.
-    sums : {"tree", "wavelet", "factorisation"}
+    sums : {"tree", "wavelet", "grid", "factorisation"}
         Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
         cells last; ``"wavelet"`` that of all cells, then differences of neighbouring ones, level by
         level from the top; ``"factorisation"`` for each cell the sum of it and of those before it
@@ -37,8 +37,7 @@ class SumsRelease(Released):
 
     later = Released.later | {"shared"}
     values: Annotated[Bounded, "part"]
-    sums: Annotated[str, one_of("tree", "wavelet", "grid")]
-    sums: Annotated[str, one_of("tree", "wavelet", "factorisation")]
+    sums: Annotated[str, one_of("tree", "wavelet", "grid", "factorisation")]
     shape: tuple[int, ...]
     fanout: int
     law: Annotated[str, one_of("laplace", "gaussian")]

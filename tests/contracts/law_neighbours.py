@@ -177,6 +177,8 @@ def _of_blocks(case: Case, left: Crossing, right: Crossing) -> float:
 def _counts_of_blocks(case: Case) -> Tried:
     words = {"breaks": (6, 5), "mechanism": Grid(side=2)}
     return Tried(case.formula, BOOK, _extreme(case), _of_blocks, words)
+
+
 def _running(case: Case) -> Tried:
     return Tried(case.formula, BOOK, _extreme(case), _of_running)
 
