@@ -162,6 +162,7 @@ REGISTRY: Final = (
     _of(dp_hist, "~ a", "tree", FINE, GONE, 1_000, 40_000),
     _of(dp_hist, "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
     _of(dp_hist, "~ a + b", "grid", {**PURE, "breaks": 4}, TURNED, 64, 20_000),
+    _of(dp_hist, "~ a", "partition", {**PURE, "breaks": 16}, GONE, 200, 6_000),
     _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
     _of(dp_table, "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
     _of(dp_margins, "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),

@@ -21,6 +21,7 @@ from dpmodels.mechanisms.counts import Grid as Grid
 from dpmodels.mechanisms.counts import Partition as Partition
 from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges
+from dpmodels.mechanisms.counts import Runs as Runs
 from dpmodels.mechanisms.counts import Tree as Tree
 from dpmodels.mechanisms.counts import Wavelet as Wavelet
 from dpmodels.mechanisms.covariance.adaptive import Adaptive as Adaptive

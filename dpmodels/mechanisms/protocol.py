@@ -28,6 +28,7 @@ from dpmodels.released import (
     MomentNoise,
     MomentsRelease,
     QuantilesRelease,
+    RunsRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -95,7 +96,7 @@ RegressionMechanism = Strategy[RegressionFacts, RegressionPlan, PrivateDesign, C
 # Of counts of rows, or of parts of rows, by cell.
 CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
 # Of sums of rows over runs of cells that stand in an order.
-SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease]
+SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease | RunsRelease]
 # Of counts of cells that rows answer with.
 ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, AnswersRelease]
 # Of counts of rows in margins that agree.

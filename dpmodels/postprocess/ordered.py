@@ -12,11 +12,12 @@ from dpmodels.postprocess.flat_counts import FlatCounts
 from dpmodels.postprocess.hierarchy import line
 from dpmodels.postprocess.plane import block_sizes
 from dpmodels.postprocess.plane_counts import plane_counts
+from dpmodels.postprocess.pooled_counts import PooledCounts
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, RangedCounts, Spread
 from dpmodels.postprocess.root_counts import RootCounts
 from dpmodels.postprocess.tree_counts import TreeCounts
 from dpmodels.postprocess.wavelet import WaveletCounts
-from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.typing import Floats, Integers
 
 # Weights of cells that are held at once: a choice.
@@ -42,6 +43,14 @@ def ordered(release: CountsRelease | SumsRelease, shape: tuple[int, ...]) -> Ord
     """Return the counts of a table of so many groups, and cells of each variable."""
     if isinstance(release, CountsRelease):
         return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
+def ordered(
+    release: CountsRelease | SumsRelease | RunsRelease, shape: tuple[int, ...]
+) -> OrderedCounts:
+    """Return the counts of a table of so many groups and cells."""
+    if isinstance(release, CountsRelease):
+        return FlatCounts(release, shape)
+    if isinstance(release, RunsRelease):
+        return PooledCounts(release)
     return SUMS[release.sums].counts(release)
 
 

@@ -29,6 +29,7 @@ from dpmodels.released import (
     MomentNoise,
     MomentsRelease,
     QuantilesRelease,
+    RunsRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -53,6 +54,8 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
             more = {"noise_sds": (first / places, second / places)}
         case MarginsRelease(noise_sds=sds):
             more = {"noise_sds": tuple(sd / places for sd in sds)}
+        case RunsRelease(noise_sds=noise_sds):
+            more = {"noise_sds": tuple(own / places for own in noise_sds)}
     rows = None if release.rows is None else release.rows // places
     own: AnyRelease = replace(_divided(release, places), rows=rows, **more)
     return own
@@ -66,6 +69,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     CountsRelease: ("values", "noise_sd", "step"),
     MarginsRelease: ("values",),
     SumsRelease: ("values", "noise_sd", "step"),
+    RunsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
     CellsRelease: ("values",),
     # Whole numbers, whose noise has steps of one place: its result divides them.

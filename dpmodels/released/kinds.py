@@ -6,6 +6,7 @@ from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
 from dpmodels.released.margins import MarginsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
 from dpmodels.released.quantiles import QuantilesRelease
+from dpmodels.released.runs import RunsRelease
 from dpmodels.released.sums import SumsRelease
 
 Release = MomentsRelease | SubspaceRelease
@@ -15,6 +16,7 @@ AnyRelease = (
     | CountsRelease
     | SumsRelease
     | MarginsRelease
+    | RunsRelease
     | QuantilesRelease
     | CellsRelease
     | LevelsRelease

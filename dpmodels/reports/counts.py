@@ -71,11 +71,16 @@ def _lost(fit: TableResult) -> tuple[str, ...]:
 
 def reading(release: AnyRelease) -> str:
     """Say what printed counts are."""
-    agree = "" if release.rows is None else " and, with the incomplete rows, add up to n"
     return (
-        f"Counts are whole, not negative{agree}: made so from the unbiased ones in released. "
-        "Noise and noise_int() are privacy noise only; shares of the population: conf_int()."
+        f"{made_whole(release, 'the unbiased ones')} Noise and noise_int() are privacy noise only; "
+        "shares of the population: conf_int()."
     )
+
+
+def made_whole(release: AnyRelease, others: str) -> str:
+    """Say what printed counts were made of."""
+    agree = "" if release.rows is None else " and, with the incomplete rows, add up to n"
+    return f"Counts are whole, not negative{agree}: made so from {others} in released."
 
 
 def crossed(facts: TableCall, counts: NDArray[Any]) -> Section:

@@ -13,6 +13,7 @@ from dpmodels.reports.counts import (
     SHOWN_ROWS,
     joined_levels,
     listed,
+    made_whole,
     reading,
     side_by_side,
 )
@@ -43,7 +44,7 @@ def hist_report(fit: HistResult) -> Report:
         notes=(
             *_hist_notes(fit, runs),
             *_lost(fit, half),
-            reading(fit.release),
+            _reading(fit),
             *closing(fit.call, fit.release),
         ),
         stamp=fit.stamp,
@@ -89,7 +90,7 @@ def _alone(fit: HistResult, runs: Ranges) -> tuple[Section, ...]:
 def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
     """Return a tidy table of the lines of one group."""
     bins = fit._shape[1]
-    if len(runs.start) == bins:
+    if len(runs.start) == bins and not fit.ordered.unlawful:
         return fit.tidy().iloc[group * bins : (group + 1) * bins]
     return pd.DataFrame(fit.group(group).ranges(runs, LEVEL))
 
@@ -108,6 +109,12 @@ def _by_group(fit: HistResult, runs: Ranges) -> Section:
     labels = [f"{group} / {name}" for group in shown for name in names]
     title = " / ".join(titles[::-1])
     return listed(title, labels[:SHOWN_ROWS], tables.head(SHOWN_ROWS), fit.release)
+
+
+def _reading(fit: HistResult) -> str:
+    if not fit.ordered.unlawful:
+        return reading(fit.release)
+    return made_whole(fit.release, "the estimates, alike within a run and not unbiased,")
 
 
 def _bars(heights: Floats) -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.postprocess.totals import balanced
-from dpmodels.released import CountsRelease, QuantilesRelease, SumsRelease
+from dpmodels.released import CountsRelease, QuantilesRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import public_rows
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.typing import Floats
@@ -77,7 +77,9 @@ def interval_columns(noise: pd.DataFrame, population: pd.DataFrame) -> dict[str,
 
 
 def described_line(
-    release: CountsRelease | QuantilesRelease | SumsRelease, complete: float, groups: int
+    release: CountsRelease | QuantilesRelease | SumsRelease | RunsRelease,
+    complete: float,
+    groups: int,
 ) -> dict[str, Any]:
     """Return what a one-row table says of a description."""
     rows = np.nan if public_rows(release) is None else public_rows(release)

@@ -10,6 +10,7 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.formula.parse import MAX_ORDER, MAX_TERMS
 from dpmodels.outside import LONGEST
+from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.residuals import cells, components
 from dpmodels.released import (
@@ -21,6 +22,7 @@ from dpmodels.released import (
     MarginsRelease,
     MomentsRelease,
     QuantilesRelease,
+    RunsRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -53,6 +55,12 @@ def sizes(result: Any) -> dict[str, int]:
                 parts = _sums(first, result.release)
             ends = {"edge": sum(bins) + 1, "edge_along": math.prod(first.shape[-2:-1]) + 1}
             return {"part": parts, **ends, **groups}
+            match result.release:
+                case SumsRelease() as sums:
+                    parts = _sums(first, sums)
+                case RunsRelease(sizes=steps):
+                    parts = sum(steps)
+            return {"part": parts, "edge": sum(bins) + 1, **groups}
     raise FrameError("call.tables: expected one at least")
 
 
@@ -113,6 +121,9 @@ def require_together(result: Any) -> None:
             _require_coefficients(call, release)
         case CountsRelease() | SumsRelease():
             _require_counts(release)
+            _require_coefficients(release)
+        case CountsRelease() | SumsRelease() | RunsRelease():
+            _require_counts(call, release)
         case QuantilesRelease():
             _require_quantiles(call, release)
         case CellsRelease():
@@ -177,16 +188,41 @@ def _require_variances(release: SubspaceRelease) -> None:
         raise FrameError("release: variances were bought, without a number of rows or noise")
 
 
-def _require_counts(release: CountsRelease | SumsRelease) -> None:
+def _require_counts(
+    call: DescribedCall, release: CountsRelease | SumsRelease | RunsRelease
+) -> None:
     if release.step > 1:
         raise FrameError("release.step: expected a part of a row, at most 1")
-    if isinstance(release, SumsRelease):
+    if isinstance(release, RunsRelease):
+        _require_runs(call.tables[0], release)
+    if not isinstance(release, CountsRelease):
         return
     if release.paired and len(release.values) != 4:
         raise FrameError("release.paired: expected false but for the mean of one number")
     held = release.held
     if held is not None and not held.lower < held.upper:
         raise FrameError("release.held: expected a range, its lower end first")
+
+
+def _require_runs(facts: TableCall, release: RunsRelease) -> None:
+    each = facts.shape[-1]
+    if release.shape != (facts.cells // each, each):
+        raise FrameError("release.shape: not that of the table")
+    halves, cells = Halves(each), facts.cells
+    told = zip(release.sizes, release.levels, release.noise_sds, strict=False)
+    if not len(release.sizes) == len(release.levels) == len(release.noise_sds) or not all(
+        size >= 0 and 0 <= level <= halves.lowest and noise_sd >= 1 / LONGEST
+        for size, level, noise_sd in told
+    ):
+        raise FrameError("release.sizes, levels, noise_sds: not those of steps above such a table")
+    *steps, last = np.split(release.starts, np.cumsum(release.sizes)[:-1])
+    for starts, level in zip(steps, release.levels, strict=False):
+        cell = np.clip(starts, 0, cells - 1).astype(np.int64)
+        first = halves.firsts[level][halves.node(level, cell % each)] + cell // each * each
+        if not (first == starts).all():
+            raise FrameError("array 'starts': not the first cells of runs")
+    if release.sizes[-1:] != (1,) or last != cells:
+        raise FrameError("array 'starts': expected the incomplete rows last")
 
 
 def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:

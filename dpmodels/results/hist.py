@@ -19,7 +19,7 @@ from dpmodels.inference.shares import count_interval
 from dpmodels.outside import array
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
-from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
@@ -59,7 +59,7 @@ class HistResult(Result):
     """
 
     call: DescribedCall
-    release: CountsRelease | SumsRelease
+    release: CountsRelease | SumsRelease | RunsRelease
     breaks: Annotated[Floats, array, "edge"]
     variable: str
 

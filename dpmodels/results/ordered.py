@@ -16,7 +16,7 @@ from dpmodels.inference.ordered import (
     sum_interval,
 )
 from dpmodels.postprocess.protocol import NO_WEIGHT, OrderedCounts, Spread
-from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.bins import Ranges
 from dpmodels.results.rectangles import Rectangles
 from dpmodels.typing import Floats, Integers
@@ -35,7 +35,7 @@ class OrderedGroup:
     """
 
     counts: OrderedCounts
-    release: CountsRelease | SumsRelease
+    release: CountsRelease | SumsRelease | RunsRelease
     group: int
 
     @property

@@ -161,6 +161,7 @@ MECHANISMS = (
     Mechanism("factorisation", GAUSSIAN, "running", norm="L2"),
     Mechanism("ranges", PURE, "bounds", rereads=True),
     Mechanism("partition", (ApproxDP,), "levels"),
+    Mechanism("partition", PURE, "ordered", tried="runs"),
     Mechanism("paired", PURE, "means", between=("replace",)),
     Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
     Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),

@@ -25,6 +25,7 @@ FITS = {
     "ppca": dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
     "glm": dp.dp_glm("g2 ~ a", ROWS, **PURE),
     "mean": dp.dp_mean("a ~ g", ROWS, **PURE),
+    "partition": dp.dp_hist("a ~ g", ROWS, **PURE, breaks=16, mechanism="partition"),
     "quantile": dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
 }
 SHARED = dp.dp_pca(
@@ -34,6 +35,9 @@ BOUGHT = FITS["glm"].release.curvature
 FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)
 LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 FACTS = FITS["mean"].call.tables[0]
+RUNS = FITS["partition"].release
+BELOW = (*RUNS.levels[:-2], 5, 0)
+MOVED, FIRST = RUNS.starts + 1, np.append(RUNS.starts[:-1], 0.0)
 CASES = [
     ("pca", "release", {"rows": None}, "release.rows: not a number of rows as under 'replace'"),
     ("pca", "release", {"rows": -1}, "release.rows: not a number of rows"),
@@ -58,6 +62,11 @@ CASES = [
     ("mean", "call", {"tables": (FACTS, FACTS)}, "array 'values': expected the shape"),
     ("mean", "release", {"step": 2.0}, "release.step: expected a part of a row, at most 1"),
     ("mean", "release", {"paired": True}, "release.paired: expected false but for the mean"),
+    ("partition", "release", {"shape": (1, 48)}, "release.shape: not that of the table"),
+    ("partition", "release", {"levels": BELOW}, "release.sizes, levels, noise_sds: not those"),
+    ("partition", "release", {"noise_sds": RUNS.noise_sds[1:]}, "release.sizes, levels, noise_sds"),
+    ("partition", "release", {"starts": MOVED}, "array 'starts': not the first cells of runs"),
+    ("partition", "release", {"starts": FIRST}, "array 'starts': expected the incomplete rows"),
     ("mean", "release", {"noise_sd": math.inf}, "release.noise_sd: expected 0 or a number"),
     ("quantile", "call", {"tables": (FACTS, FACTS)}, "call.tables: expected one$"),
     ("quantile", "release", {"rank_sd": np.zeros((3, 2))}, "expected positive numbers"),

@@ -66,6 +66,7 @@ ASKED = {
     "quantile": lambda: dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
     "hist": lambda: dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4),
     "plane": lambda: dp.dp_hist("a + b ~ h", ROWS, **PURE, breaks=4, mechanism="grid"),
+    "partition": lambda: dp.dp_hist("a ~ h", ROWS, **PURE, breaks=16, mechanism="partition"),
     "table": lambda: dp.dp_table("~ g + h", ROWS, **PURE),
     "answers": lambda: dp.dp_table("~ g + h", ROWS, **PURE, mechanism="randomized_response"),
     "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),

@@ -10,6 +10,7 @@ from dpmodels.mechanisms.counts.randomized_response import (
 )
 from dpmodels.mechanisms.counts.ranges import Ranges as Ranges
 from dpmodels.mechanisms.counts.rounds import Rounds as Rounds
+from dpmodels.mechanisms.counts.runs import Runs as Runs
 from dpmodels.mechanisms.counts.tree import Tree as Tree
 from dpmodels.mechanisms.counts.wavelet import Wavelet as Wavelet
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
@@ -30,6 +31,7 @@ ORDERED: dict[str, type[SumsMechanism]] = {
     "wavelet": Wavelet,
     "factorisation": Factorisation,
 }
+ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree, "wavelet": Wavelet, "partition": Runs}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of cells in a plane.

@@ -1,0 +1,224 @@
+"""Counts of cells in an order, pooled where the counts of runs do not show them to be uneven.
+
+Cells are halved and halved again; some nodes have a noisy count, others none. A node is *pooled*
+if all its cells have the same count, else it is *cut* in its halves. The pools are those that make
+the sum of squared errors of all noisy counts, each over its variance, plus `PENALTY` for every cut,
+as small as a pass from the lowest level up can.
+
+*Lemma.* Let the errors of what is below a node, as a function of its own sum T, be ``c + p (T -
+z)²`` at their least. Pooled halves with ``a T`` each, a their shares of the cells, add up to the
+same form, as do halves that are cut, for which ``1 / p`` is the sum of theirs; so does a noisy
+count y of variance ``1 / i``, which adds ``i p / (i + p) (y - z)²`` to c. So one number decides at
+each node, c pooled against c cut.
+
+Where noise goes to 0 every count goes to the exact one: pools of which two halves differ cost more
+than any penalty. What is pooled depends on the counts, so the noise of a sum has no known law.
+
+.. [1] Donoho, D. L. (1997). "CART and best-ortho-basis: a connection." Annals of Statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.postprocess.halves import Halves
+from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
+from dpmodels.postprocess.totals import whole
+from dpmodels.released import RunsRelease
+from dpmodels.typing import Floats, Integers
+
+# Of squared noise sds: halves differ if they do by more than two of them. A choice.
+PENALTY = 4.0
+
+
+class Fit(NamedTuple):
+    """The least errors of what is below nodes, as a function of their sums T: c + p (T - z)²."""
+
+    c: Floats
+    p: Floats
+    z: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCounts:
+    """Counts of cells in an order, pooled where they are not shown to be uneven."""
+
+    release: RunsRelease
+
+    @cached_property
+    def _halves(self) -> Halves:
+        return Halves(self.release.shape[1])
+
+    @cached_property
+    def _best(self) -> tuple[tuple[Fit, ...], tuple[NDArray[np.bool_], ...]]:
+        """Best fits of all nodes, level by level, shape (groups, nodes), and which were cut."""
+        *above, (precisions, counts) = zip(*by_node(self.release, self._halves), strict=True)
+        pooled = best = Fit(np.zeros_like(counts), precisions, counts)
+        fits, cuts = [best], [np.zeros(counts.shape, dtype=bool)]
+        for (precision, count), widths in zip(
+            reversed(above), reversed(self._halves.widths[1:]), strict=True
+        ):
+            pooled = _with(_pooled(pooled, widths), precision, count)
+            cut = _with(_cut(best, widths), precision, count)
+            further = pooled.c > cut.c
+            best = Fit(*(np.where(further, *pair) for pair in zip(cut, pooled, strict=True)))
+            fits.append(best)
+            cuts.append(further)
+        return tuple(reversed(fits)), tuple(reversed(cuts))
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """Numbers of rows by group, last the incomplete ones; they agree with a public total."""
+        top = self._best[0][0]
+        sums = np.append(top.z[:, 0], self.release.values[-1])
+        if self.release.rows is None:
+            return sums
+        variances = _over(np.ones(1), np.append(top.p[:, 0], self.release.noise_sds[-1] ** -2))
+        return np.asarray(sums + (self.release.rows - sums.sum()) * variances / variances.sum())
+
+    @cached_property
+    def _shared(self) -> tuple[Floats, int]:
+        """Counts of cells, shape (groups, cells), and the number of pools."""
+        fits, cuts = self._best
+        sums = np.maximum(self._sums[:-1, None], 0.0)
+        split = np.ones(sums.shape, dtype=bool)
+        pools = 0
+        for best, own, widths in zip(fits[1:], cuts[:-1], self._halves.widths[1:], strict=True):
+            pools += int((split & ~own).sum())
+            split = split & own
+            sums = np.where(
+                np.repeat(split, 2, axis=1), _shared_out(sums, best), _evenly(sums, widths)
+            )
+            split = np.repeat(split, 2, axis=1) & (widths > 0)
+        return sums[:, self._halves.places], pools + int(split.sum())
+
+    @property
+    def cells(self) -> Floats:
+        """Shape (groups, cells); not negative, and the same within a pool."""
+        return self._shared[0]
+
+    @property
+    def pools(self) -> int:
+        """How many runs the cells were pooled into."""
+        return self._shared[1]
+
+    @property
+    def unlawful(self) -> str:
+        """Why the noise of sums has no known law: what was pooled depends on it."""
+        return (
+            f"the bins were pooled into {self.pools:,} runs, in which noisy counts show no "
+            "differences, and what these show depends on their noise."
+        )
+
+    @property
+    def incomplete(self) -> float:
+        """Number of incomplete rows."""
+        return float(self._sums[-1])
+
+    @cached_property
+    def whole(self) -> Integers:
+        """Of each group in turn, the incomplete rows last: running sums are rounded."""
+        sums = np.append(self.cells.sum(axis=1), self.incomplete)
+        totals = whole(sums, self.release.rows)
+        running = np.minimum(np.rint(np.cumsum(self.cells, axis=1)), totals[:-1, None])
+        running[:, -1] = totals[:-1]
+        counts = np.diff(running, axis=1, prepend=0.0).astype(np.int64)
+        return np.append(counts.ravel(), totals[-1])
+
+    def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
+        """Return nan: the noise of sums has no known law."""
+        return _unknown(np.shape(weights)[:-1])
+
+    def along(
+        self, before: Floats, own: Floats, after: Floats, others: Floats = NO_WEIGHT
+    ) -> Spread:
+        """Return nan, a sum a cell."""
+        return _unknown(self.release.shape[1:])
+
+
+def _unknown(shape: tuple[int, ...]) -> Spread:
+    return Spread(np.full(shape, np.nan), np.full(shape, np.nan))
+
+
+def by_node(release: RunsRelease, halves: Halves) -> tuple[list[Floats], list[Floats]]:
+    """Return of all nodes the precision of their noisy counts, and these counts, level by level.
+
+    Both have the shape (groups, nodes); where a node was counted twice its counts are made one,
+    and where it was not counted both are 0.
+    """
+    groups, cells = release.shape
+    shapes = [(groups, 1 << level) for level in range(halves.lowest + 1)]
+    precisions, totals = ([np.zeros(shape) for shape in shapes] for _ in range(2))
+    ends = np.cumsum(release.sizes)[:-1]
+    steps = (np.split(own, ends)[:-1] for own in (release.values, release.starts.astype(np.int64)))
+    terms = zip(*steps, release.levels[:-1], release.noise_sds[:-1], strict=True)
+    for values, starts, level, noise_sd in terms:
+        group, start = np.divmod(starts, cells)
+        at = group, halves.node(level, start)
+        precisions[level][at] += noise_sd**-2
+        totals[level][at] += noise_sd**-2 * values
+    counts = [_over(*own) for own in zip(totals, precisions, strict=True)]
+    return precisions, counts
+
+
+def _over(above: Floats, below: Floats) -> Floats:
+    """Divide where there is something to divide by; 0 elsewhere."""
+    found: Floats = np.zeros(np.broadcast_shapes(above.shape, below.shape))
+    return np.divide(above, below, out=found, where=below > 0)
+
+
+def _halves(values: NDArray[Any]) -> Floats:
+    """Return the halves of every node on a new last axis."""
+    return values.reshape(*values.shape[:-1], -1, 2).astype(float)
+
+
+def _shares(widths: Integers) -> Floats:
+    """Return the shares of the cells of every node that its halves have."""
+    own = _halves(widths)
+    return _over(own, own.sum(axis=-1, keepdims=True))
+
+
+def _pooled(below: Fit, widths: Integers) -> Fit:
+    """Return the fits of nodes whose cells are all alike."""
+    shares = _shares(widths)
+    precisions = _halves(below.p) * shares**2
+    sums = _over(_halves(below.z), shares)
+    p = precisions.sum(axis=-1)
+    apart = _over(precisions.prod(axis=-1), p) * np.diff(sums, axis=-1)[..., 0] ** 2
+    return Fit(_halves(below.c).sum(axis=-1) + apart, p, _over((precisions * sums).sum(-1), p))
+
+
+def _cut(below: Fit, widths: Integers) -> Fit:
+    """Return the fits of nodes whose halves have sums of their own; a single cell has one."""
+    real = _halves(widths) > 0
+    precisions = _halves(below.p)
+    known = ((precisions > 0) | ~real).all(axis=-1)
+    variances = _over(np.ones(1), precisions).sum(axis=-1)
+    c = _halves(below.c).sum(axis=-1) + PENALTY * real.all(axis=-1)
+    return Fit(c, _over(known.astype(float), variances), _halves(below.z).sum(axis=-1))
+
+
+def _with(fit: Fit, precision: Floats, count: Floats) -> Fit:
+    """Return the fits together with the nodes' own noisy counts."""
+    p = fit.p + precision
+    share = _over(precision, p)
+    return Fit(fit.c + share * fit.p * (count - fit.z) ** 2, p, fit.z + share * (count - fit.z))
+
+
+def _shared_out(sums: Floats, below: Fit) -> Floats:
+    """Share sums of nodes out between their halves, by the fits of these and not below 0."""
+    counts, precisions = _halves(below.z), _halves(below.p)
+    gap = sums - counts.sum(axis=-1)
+    first = counts[..., 0] + gap * _over(precisions[..., 1], precisions.sum(axis=-1))
+    first = np.minimum(np.maximum(first, 0.0), sums)
+    return np.stack([first, sums - first], axis=-1).reshape(len(sums), -1)
+
+
+def _evenly(sums: Floats, widths: Integers) -> Floats:
+    """Share sums of nodes out between their halves, by their numbers of cells."""
+    return np.asarray((sums[..., None] * _shares(widths)).reshape(len(sums), -1))
