@@ -17,6 +17,7 @@ from dpmodels.audit.exhibits import (
     ranks,
     response,
     running,
+    second_count,
     second_moment,
     steps_from_spectrum,
     sums,
@@ -41,6 +42,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **hierarchies.EXHIBITS,
     **ranks.EXHIBITS,
     **running.EXHIBITS,
+    **second_count.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -58,4 +60,5 @@ CORRECT: dict[str, Exhibit] = {
     **hierarchies.CORRECT,
     **ranks.CORRECT,
     **running.CORRECT,
+    **second_count.CORRECT,
 }
