@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import noises
+import noises_ordered
 import numpy as np
 import verbs
 from noises_running import of_running_sums
@@ -241,7 +242,7 @@ FAMILIES = {
         ("groups", "all rows"),
         (verbs.FINE_HIST,),
         _in_order,
-        noises.of_sums,
+        noises_ordered.of_sums,
         ("values",),
     ),
     "plane": Family(

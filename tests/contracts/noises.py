@@ -80,7 +80,7 @@ def of_moments(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     }
 
 
-def _releases(own: Any, releases: int) -> list[Any]:
+def releases_of(own: Any, releases: int) -> list[Any]:
     with dp.simulation(seed=SEED):
         return [own.strategy.release(own.statistic, own.plan, source()) for _ in range(releases)]
 
@@ -95,7 +95,7 @@ def _normal(below: np.ndarray, mass: np.ndarray) -> np.ndarray:
     return stats.norm.ppf(np.clip(below + spread * mass, 1e-300, 1 - 1e-16))
 
 
-def _discrete_laplace(draws: np.ndarray, scale: float) -> np.ndarray:
+def discrete_laplace(draws: np.ndarray, scale: float) -> np.ndarray:
     ratio, gap = math.exp(-1 / scale), -math.expm1(-1 / scale)
     tail = np.exp(-np.abs(draws) / scale) / (1 + ratio)
     return _normal(np.where(draws <= 0, tail * ratio, 1 - tail), tail * gap)
@@ -118,14 +118,14 @@ def of_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to each part of each table, in units of the plan's scale."""
     own = case.crossing(case.formula, data, case.book)
     exact, plan = own.statistic.cross()[0].astype(float), own.plan
-    released = _releases(own, releases)
+    released = releases_of(own, releases)
     draws = np.array([one.values * plan.whole for one in released]) - exact
     spread = stats.norm if released[0].law == "gaussian" else stats.laplace
     stated = released[0].noise_sd * plan.whole
     # A discrete law of few steps is narrower than the continuous one.
     assert stated <= spread.std() * plan.scale * (1 + 1e-9)
     if released[0].law == "laplace":
-        return {"counts": Noise("gaussian", _discrete_laplace(np.rint(draws), plan.scale))}
+        return {"counts": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
     return {"counts": Noise("gaussian", draws / plan.scale)}
 
 
@@ -136,7 +136,7 @@ def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     exact = np.zeros(cells, dtype=object)
     exact[1] = rows
     moved = own._replace(statistic=Statistic("counts", exact, rows))
-    answers = np.array([one.values[0] for one in _releases(moved, releases)])
+    answers = np.array([one.values[0] for one in releases_of(moved, releases)])
     chances = np.where(np.arange(cells) == 1, math.exp(eps), 1.0) / (math.exp(eps) + cells - 1)
     draws = []
     for cell in range(cells - 1):
@@ -196,7 +196,7 @@ def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     own = case.crossing(case.formula, data, case.book)
     mixed = np.array([[-1.0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     exact, plan = own.statistic.cross()[0].astype(float), own.plan
-    draws = np.array([one.values * plan.whole for one in _releases(own, releases)]) - exact
+    draws = np.array([one.values * plan.whole for one in releases_of(own, releases)]) - exact
     return {"counts": Noise("laplace", draws @ mixed.T / plan.scale)}
 
 
@@ -204,7 +204,7 @@ def of_held_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to the parts of rows held in the range that each release tells of."""
     own = case.crossing(case.formula, data, case.book)
     draws = []
-    for one in _releases(own, releases):
+    for one in releases_of(own, releases):
         at = (
             own.statistic
             if one.held is None
@@ -220,7 +220,7 @@ def of_cells(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """The first two draws for the counts of each number in each round."""
     own = case.crossing(case.formula, data, case.book)
     draws: dict[str, list[Any]] = {"first": [], "second": []}
-    for one in _releases(own, releases):
+    for one in releases_of(own, releases):
         stops = np.cumsum([size + 1 for size in one.sizes])[:-1]
         ends, values = np.split(one.ends, stops), np.split(one.values, stops)
         many = len(ends) // 2
@@ -233,7 +233,7 @@ def of_cells(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     law, found = one.law, {}
     for part, plan in plans.items():
         noise = np.array(draws[part])
-        normal = _discrete_laplace(np.rint(noise), plan.scale) if law == "laplace" else None
+        normal = discrete_laplace(np.rint(noise), plan.scale) if law == "laplace" else None
         found[part] = Noise("gaussian", noise / plan.scale if normal is None else normal)
     return found
 
@@ -248,9 +248,9 @@ def of_margins(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     exact = own.statistic.cross()[0].astype(float)
     if case.mechanism.name == "marginals":
         with _kept(marginals, "discrete_laplace") as drawn:
-            _releases(own, releases)
-        return {"counts": Noise("gaussian", _discrete_laplace(np.array(drawn), plan.scales[0]))}
-    released = _releases(own, releases)
+            releases_of(own, releases)
+        return {"counts": Noise("gaussian", discrete_laplace(np.array(drawn), plan.scales[0]))}
+    released = releases_of(own, releases)
     parts = residuals.components(facts.terms)
     tables = residuals.split(exact, facts.largest, facts.sizes)
     draws = []
@@ -297,7 +297,7 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     exact = np.empty(plan.facts.variables, dtype=object)
     exact[:] = [Counter(dict.fromkeys(names, rows)) for _ in exact]
     own = crossing._replace(statistic=Statistic("levels", exact, rows))
-    draws = np.array([one.values for one in _releases(own, releases)]) - rows
+    draws = np.array([one.values for one in releases_of(own, releases)]) - rows
     under, upto = (below(draws - less, plan.scale, plan.most) for less in (1, 0))
     return {"counts": Noise("gaussian", _normal(under, upto - under))}
 
@@ -338,7 +338,7 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     rows, plan, scales = own.statistic, own.plan, own.plan.scales
     module = gradients if case.mechanism.name == "gradients" else minimum
     with _noised_by(module) as added:
-        points = [one.coefficients for one in _releases(own, releases)]
+        points = [one.coefficients for one in releases_of(own, releases)]
     if module is gradients:
         each = [scales["noise"]] * own.strategy.steps + [scales["last"]]
         assert len(added) == releases * len(each), "a gradient has no noise"
@@ -386,7 +386,7 @@ def of_quantiles(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     noisy = np.array([one.counts for one in released]) - cells.sum(axis=1)
     return {
         "places": Noise("gaussian", _normal(*drawn).reshape(releases, -1)),
-        "counts": Noise("gaussian", _discrete_laplace(np.rint(noisy), plan.count_scale)),
+        "counts": Noise("gaussian", discrete_laplace(np.rint(noisy), plan.count_scale)),
     }
 
 
@@ -412,7 +412,7 @@ def _of_rounds(case: Any, releases: int) -> dict[str, Noise]:
     scales = np.tile(np.multiply(plan.scales, plan.units), len(cells))
     assert len(kept) == releases * len(scales), "a round has no noise"
     first = np.array([noise[:2] for noise in kept]).reshape(releases, len(scales), 2)
-    normal = _discrete_gaussian if gaussian else _discrete_laplace
+    normal = _discrete_gaussian if gaussian else discrete_laplace
     each = [normal(*own) for own in zip(first.swapaxes(0, 1), scales, strict=True)]
     return {"counts": Noise("gaussian", np.concatenate(each, axis=1))}
 
