@@ -63,23 +63,17 @@ def dp_hist(
         reach it. Whole numbers and days have at most so many bins of equally
         many values, the last of which may have fewer. Of two numbers one for both, or a pair, one
         for each: ``(256, 256)``; at most 5,000,000 cells.
-    mechanism : {"auto", "flat", "geometric", "gaussian", "tree", "wavelet", "grid"} or instance
-        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete Laplace,
-        and ``"gaussian"``, discrete Gaussian. ``"tree"``: noisy counts of runs of bins too, made to
-        agree, so that sums over many bins have little noise, and ``"wavelet"`` likewise. By default
-        flat for up to 40 bins; for more one of the others, where it takes more from the predicted
-        noise of the mean range than it adds to that of a bin, the former weighed twice. ``"grid"``
-        is the tree of a plane: noisy counts of blocks of cells too, so that rectangles have little
-        noise.
-        many values, the last of which may have fewer.
     mechanism : str or instance
-        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete Laplace,
-        and ``"gaussian"``, discrete Gaussian. ``"tree"``: noisy counts of runs of bins too, made to
-        agree, so that sums over many bins have little noise, and ``"wavelet"`` likewise.
-        ``"partition"``: runs of bins that are cut finer where there are rows, and pooled where they
-        are even; closest where rows are few or many bins empty, and without intervals. By default
-        flat for up to 40 bins; for more the tree or wavelets, where they take more from the
-        predicted noise of the mean range than they add to that of a bin, the former weighed twice.
+        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete
+        Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``: noisy counts of runs of
+        bins too, made to agree, so that sums over many bins have little noise, and
+        ``"wavelet"`` likewise; ``"factorisation"``: running totals, with Gaussian noise.
+        ``"partition"``: runs of bins that are cut finer where there are rows, and pooled
+        where they are even; closest where rows are few or many bins empty, and without
+        intervals. By default flat for up to 40 bins; for more one of the others, where it
+        takes more from the predicted noise of the mean range than it adds to that of a bin,
+        the former weighed twice. ``"grid"`` is the tree of a plane: noisy counts of blocks
+        of cells too, so that rectangles have little noise.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 

@@ -39,16 +39,12 @@ SUMS: Final[Mapping[str, Sums]] = {
 }
 
 
-def ordered(release: CountsRelease | SumsRelease, shape: tuple[int, ...]) -> OrderedCounts:
-    """Return the counts of a table of so many groups, and cells of each variable."""
-    if isinstance(release, CountsRelease):
-        return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
 def ordered(
     release: CountsRelease | SumsRelease | RunsRelease, shape: tuple[int, ...]
 ) -> OrderedCounts:
-    """Return the counts of a table of so many groups and cells."""
+    """Return the counts of a table of so many groups, and cells of each variable."""
     if isinstance(release, CountsRelease):
-        return FlatCounts(release, shape)
+        return FlatCounts(release, shape) if len(shape) == 2 else plane_counts(release, shape)
     if isinstance(release, RunsRelease):
         return PooledCounts(release)
     return SUMS[release.sums].counts(release)

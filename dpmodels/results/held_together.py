@@ -51,16 +51,13 @@ def sizes(result: Any) -> dict[str, int]:
             groups |= _answers(result.release)
             groups["residual"] = _residuals(result)
             parts = sum(own.size for own in tables)
-            if isinstance(result.release, SumsRelease):
-                parts = _sums(first, result.release)
-            ends = {"edge": sum(bins) + 1, "edge_along": math.prod(first.shape[-2:-1]) + 1}
-            return {"part": parts, **ends, **groups}
             match result.release:
                 case SumsRelease() as sums:
                     parts = _sums(first, sums)
                 case RunsRelease(sizes=steps):
                     parts = sum(steps)
-            return {"part": parts, "edge": sum(bins) + 1, **groups}
+            ends = {"edge": sum(bins) + 1, "edge_along": math.prod(first.shape[-2:-1]) + 1}
+            return {"part": parts, **ends, **groups}
     raise FrameError("call.tables: expected one at least")
 
 
@@ -119,9 +116,6 @@ def require_together(result: Any) -> None:
             _require_variances(release)
         case CoefficientsRelease():
             _require_coefficients(call, release)
-        case CountsRelease() | SumsRelease():
-            _require_counts(release)
-            _require_coefficients(release)
         case CountsRelease() | SumsRelease() | RunsRelease():
             _require_counts(call, release)
         case QuantilesRelease():

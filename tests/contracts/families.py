@@ -251,7 +251,7 @@ FAMILIES = {
         ("groups", "all rows"),
         (verbs.PLANE,),
         _planes,
-        noises.of_sums,
+        noises_ordered.of_sums,
         ("values",),
     ),
     "measured": Family(

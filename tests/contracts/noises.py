@@ -27,10 +27,6 @@ from dpmodels.noise import source
 from dpmodels.noise.lattice import choose_lattice
 from dpmodels.noise.truncated import below
 from dpmodels.postprocess import residuals
-from dpmodels.postprocess.halves import Halves
-from dpmodels.postprocess.hierarchy import line
-from dpmodels.postprocess.plane import plane
-from dpmodels.postprocess.wavelet import wavelets
 from dpmodels.statistics import Statistic, moments
 
 SEED = 20240229
@@ -144,51 +140,6 @@ def of_answers(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         law = stats.binom(left, chances[cell] / chances[cell:].sum())
         draws.append(_normal(law.cdf(answers[:, cell] - 1), law.pmf(answers[:, cell])))
     return {"answers": Noise("gaussian", np.array(draws).T)}
-
-
-def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to each sum of cells, or difference, in units of the plan's scale."""
-    if case.mechanism.name == "partition":
-        return of_runs(case, data, releases)
-    own = case.crossing(case.formula, data, case.book)
-    plan, cells = own.plan, own.statistic.cross()[0]
-    released = _releases(own, releases)
-    shape = plan.facts.shape
-    if case.mechanism.name == "tree":
-        hierarchy = line(shape[1], released[0].fanout)
-        sums = np.concatenate(hierarchy.sums(cells[:-1].reshape(shape)), axis=1)
-    elif case.mechanism.name == "grid":
-        blocks = plane(shape[1:], released[0].fanout)
-        turned = cells[:-1].reshape(shape[0], -1)[:, blocks.order]
-        sums = np.concatenate(blocks.hierarchy.sums(turned), axis=1)
-    else:
-        sums = wavelets(cells[:-1].reshape(shape))
-    exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.whole
-    draws = np.array([one.values * plan.whole for one in released]) - exact
-    if released[0].law == "laplace":
-        return {"sums": Noise("gaussian", _discrete_laplace(np.rint(draws), plan.scale))}
-    return {"sums": Noise("gaussian", draws / plan.scale)}
-
-
-def of_runs(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to the counts of the first step, and to the incomplete rows."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, released = own.statistic.cross()[0].astype(float), _releases(own, releases)
-    groups, cells = released[0].shape
-    level, many = released[0].levels[0], released[0].sizes[0]
-    sums = Halves(cells).sums(exact[:-1].reshape(groups, cells))[level].ravel()
-    found = {}
-    for part, at, counted in (
-        ("first", slice(many), sums[sums.shape[0] - many :]),
-        ("incomplete", slice(-1, None), exact[-1:]),
-    ):
-        draws = np.array([one.values[at] for one in released]) - counted
-        sd = released[0].noise_sds[0 if part == "first" else -1]
-        scale = 1 / math.acosh(1 + sd**-2)
-        laplace = released[0].law == "laplace"
-        noise = _discrete_laplace(np.rint(draws), scale) if laplace else draws / sd
-        found[part] = Noise("gaussian", noise)
-    return found
 
 
 def of_paired_counts(case: Any, data: Any, releases: int) -> dict[str, Noise]:

@@ -8,6 +8,7 @@ from noises import Noise, discrete_laplace, releases_of
 
 from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.hierarchy import line
+from dpmodels.postprocess.plane import plane
 from dpmodels.postprocess.wavelet import wavelets
 
 
@@ -22,6 +23,10 @@ def of_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     if case.mechanism.name == "tree":
         hierarchy = line(shape[1], released[0].fanout)
         sums = np.concatenate(hierarchy.sums(cells[:-1].reshape(shape)), axis=1)
+    elif case.mechanism.name == "grid":
+        blocks = plane(shape[1:], released[0].fanout)
+        turned = cells[:-1].reshape(shape[0], -1)[:, blocks.order]
+        sums = np.concatenate(blocks.hierarchy.sums(turned), axis=1)
     else:
         sums = wavelets(cells[:-1].reshape(shape))
     exact = np.append(sums.ravel(), cells[-1]).astype(float) * plan.whole

@@ -4,14 +4,14 @@ import math
 from typing import Any
 
 import numpy as np
-from noises import Noise, _releases
+from noises import Noise, releases_of
 
 
 def of_running_sums(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     """What is added to each sum, in units of the plan's scale."""
     own = case.crossing(case.formula, data, case.book)
     exact, draws = running_sums(own), []
-    for one in _releases(own, releases):
+    for one in releases_of(own, releases):
         draws.append(one.values * own.plan.whole - exact)
         assert one.noise_sd * own.plan.whole <= own.plan.scale * (1 + 1e-9)
     return {"sums": Noise("gaussian", np.array(draws) / own.plan.scale)}

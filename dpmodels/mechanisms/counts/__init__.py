@@ -30,8 +30,8 @@ ORDERED: dict[str, type[SumsMechanism]] = {
     "tree": Tree,
     "wavelet": Wavelet,
     "factorisation": Factorisation,
+    "partition": Runs,
 }
-ORDERED: dict[str, type[SumsMechanism]] = {"tree": Tree, "wavelet": Wavelet, "partition": Runs}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of cells in a plane.
