@@ -97,4 +97,5 @@ class RootCounts:
         if self.release.rows is not None:
             shared = with_all + beside * others * variance
             found = found - shared**2 / self._root.whole_variance(beside + 1)
-        return Spread(found, np.zeros_like(found))
+        # What a public total tells in full is left with the rounding of products.
+        return Spread(np.maximum(found, 0.0), np.zeros_like(found))

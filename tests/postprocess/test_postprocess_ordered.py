@@ -49,6 +49,16 @@ def test_the_noise_of_sums_is_that_of_the_linear_map_that_makes_the_counts(sums,
     assert own.along(1.0, 1.0, 0.0).squares == pytest.approx(own.spread(np.tri(cells)).squares)
 
 
+@pytest.mark.parametrize("rows", [None, 0])
+@pytest.mark.parametrize("sums", ["flat", "tree", "wavelet", "factorisation"])
+def test_a_sum_of_no_cell_has_no_noise_whatever_is_rounded(sums, rows):
+    for cells in range(2, 32):
+        none = np.zeros(cells)
+        found = ordered(released(sums, (1, cells), rows), (1, cells)).along(none, none, none - 1)
+        assert found.squares.min() >= 0
+        assert found.squares[-1] == pytest.approx(0, abs=1e-10)
+
+
 @pytest.mark.parametrize(("shape", "rows"), [case[1:] for case in CASES if case[0] == "tree"])
 def test_counts_of_a_tree_are_least_squares(shape, rows):
     release = released("tree", shape, rows)
