@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
-from typing import TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -72,6 +72,16 @@ def whole(name: str, given: object, least: int, most: int | None = None, more: s
             f"{name}={said(given)}: expected a whole number from {least}{up_to}{more}"
         )
     return int(given)  # type: ignore[call-overload,no-any-return]
+
+
+def several(given: object) -> TypeGuard[Iterable[Any]]:
+    """Whether many are listed; a text is one, and so is an array without a dimension.
+
+    >>> several([0.5]), several("ab"), several(np.array(0.5))
+    (True, False, False)
+    """
+    listed = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    return listed and getattr(given, "ndim", 1) > 0
 
 
 def truth(name: str, given: object) -> bool:

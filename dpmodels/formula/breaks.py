@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import finite, several
 from dpmodels.dates import day_of, text_of_day
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.formula.bins import (
@@ -59,7 +58,7 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
                 f"{number.lower:g}; write the ends of the bins"
             )
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
-    if isinstance(breaks, str | bytes) or not isinstance(breaks, Iterable):
+    if not several(breaks):
         raise ArgumentError(f"breaks={said(breaks)}: expected a number of bins or their ends")
     ends = tuple(_end(one, number) for one in breaks)
     listed = shorten(repr(list(ends)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
+from dpmodels.arguments import several
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.breaks import binned
 from dpmodels.formula.sides import Sides, measured
@@ -52,18 +52,14 @@ def _pair(breaks: object) -> tuple[Any, Any]:
     """Return the breaks of each number, from one for both or a pair; those that are many listed."""
     if isinstance(breaks, int | np.integer):
         return breaks, breaks
-    own = [list(one) if _many(one) else one for one in breaks] if _many(breaks) else []
+    own = [list(one) if several(one) else one for one in breaks] if several(breaks) else []
     if len(own) != 2:
-        given = f"a sequence of {len(own)}" if _many(breaks) else said(breaks)
+        given = f"a sequence of {len(own)}" if several(breaks) else said(breaks)
         raise ArgumentError(
             f"breaks={given}: the formula has two numbers; write a number of bins for both, or a "
             "pair with a number of bins or their ends for each, such as breaks=(256, 256)"
         )
     return own[0], own[1]
-
-
-def _many(given: object) -> TypeGuard[Iterable[Any]]:
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
 
 
 def _require_room(pair: tuple[Any, Any], groups: int) -> None:

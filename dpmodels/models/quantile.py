@@ -8,7 +8,7 @@ from itertools import pairwise
 from numbers import Real as Number
 from typing import Any, Literal
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import finite, several
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
 from dpmodels.errors import ArgumentError, said
@@ -198,7 +198,7 @@ def _grid(number: Real, grid: Grid) -> Category:
 def checked_probs(probs: object) -> tuple[float, ...]:
     """Return increasing numbers from 0 to 1."""
     given = [probs] if isinstance(probs, Number) else probs
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if not several(given):
         raise ArgumentError(f"probs={said(probs)}: expected numbers from 0 to 1")
     asked = tuple(_prob(one) for one in given)
     if not 1 <= len(asked) <= MOST_PROBS:

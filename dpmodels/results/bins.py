@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.arguments import finite
+from dpmodels.arguments import finite, several
 from dpmodels.dates import day_of, text_of_day
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.formula.bins import (
@@ -144,9 +143,7 @@ class Bins(NamedTuple):
         return ("day" if self.number.date else "whole number") if self.whole else "number"
 
     def _values(self, name: str, given: object) -> list[float]:
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            return [self._value(name, given)]
-        return [self._value(name, one) for one in given]
+        return [self._value(name, one) for one in (given if several(given) else [given])]
 
     def _value(self, name: str, given: object) -> float:
         if not self.number.date:

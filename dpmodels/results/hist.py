@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from dpmodels.arguments import between
+from dpmodels.arguments import between, several
 from dpmodels.errors import NotAvailable
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.inference.shares import count_interval
@@ -308,7 +308,7 @@ class HistResult(Result):
             If a prob is not within 0 and 1.
         """
         checked_level(level)
-        given = list(probs) if isinstance(probs, Iterable) else [probs]
+        given = list(probs) if several(probs) else [probs]
         asked = [between("probs", prob, 0, 1, ", such as 0.5") for prob in given]
         return self._by_group(group, lambda own: self._quantiles(own, asked, level))
 

@@ -94,6 +94,7 @@ BAD_BREAKS = (
     (2.5, "expected a number of bins or their ends"),
     ("10", "expected a number of bins or their ends"),
     (None, "expected a number of bins or their ends"),
+    (np.array(10), "expected a number of bins or their ends"),
     ([], "three ends or more"),
     ([50], "three ends or more"),
     ([0, 100], "three ends or more"),

@@ -172,6 +172,10 @@ def test_what_is_wrong_is_said_of_all_three(words):
             ask()
     with pytest.raises(ArgumentError, match=r"probs=1.5: expected a number from 0 to 1"):
         fit.quantile(1.5)
+    with pytest.raises(ArgumentError, match=r"probs=ndarray: expected a number from 0 to 1"):
+        fit.quantile(np.array(0.5))
+    with pytest.raises(ArgumentError, match=r"lo=ndarray: expected a finite number"):
+        fit.between(np.array(0.5), 1)
     with pytest.raises(ArgumentError, match="group='X' is not one of the groups of sex"):
         fitted("x ~ sex").cdf(group="X")
 

@@ -67,6 +67,8 @@ def test_breaks_are_one_for_both_or_a_pair_of_numbers_and_ends():
         ({"breaks": (8,)}, ArgumentError, "two numbers; write a number of bins for both"),
         ({"breaks": (8, 8, 8)}, ArgumentError, "a sequence of 3"),
         ({"breaks": "8"}, ArgumentError, "two numbers"),
+        ({"breaks": np.array(8)}, ArgumentError, "two numbers"),
+        ({"breaks": (np.array(8), 8)}, ArgumentError, "a number of bins or their ends"),
         ({"breaks": 1}, ArgumentError, "2 to"),
         ({"breaks": (1, 8)}, ArgumentError, "2 to"),
         ({"breaks": (8, [0, 8])}, ArgumentError, "three ends or more"),

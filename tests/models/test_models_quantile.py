@@ -40,6 +40,7 @@ def fit(formula="~ y", data=None, **words):
         ("~ y", {"probs": [0.5, 0.5]}, ArgumentError, "increasing"),
         ("~ y", {"probs": [0.5, float("nan")]}, ArgumentError, "probs"),
         ("~ y", {"probs": "0.5"}, ArgumentError, "probs"),
+        ("~ y", {"probs": np.array(0.5)}, ArgumentError, "probs"),
         ("~ y", {"probs": np.linspace(0, 1, 102)}, ArgumentError, "probs"),
         ("~ y", {"level": 95}, ArgumentError, "level"),
         ("~ y", {"level": 1.0}, ArgumentError, "level"),
