@@ -99,10 +99,12 @@ def planned_for_group(
         return plan(_divided(guarantee, rows, _ROOM**2))
     if GaussianEvent not in kinds:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
-    gaussian = 0.5 / gaussian_multiplier(guarantee) ** 2
-    rho = gaussian if kinds == {GaussianEvent} else largest_rho(guarantee)
     try:
-        return plan(ZCDP(rho / rows**2 * _ROOM))
+        # Gaussian noise alone may have all the rho whose exact trade-off meets the guarantee.
+        own = plan(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 / rows**2 * _ROOM))
+        if all(isinstance(event, GaussianEvent) for event in events(own)):
+            return own
+        return plan(ZCDP(largest_rho(guarantee) / rows**2 * _ROOM))
     except BudgetError:
         return plan(_divided(guarantee, rows))
 

@@ -24,6 +24,7 @@ from dpmodels.privacy import (
     total_eps,
     total_rho,
 )
+from dpmodels.privacy.filters import largest_rho
 
 ROWS = 5
 
@@ -73,6 +74,20 @@ def test_mixtures_keep_what_was_asked(rows):
     asked = ApproxDP(1.0, 1e-6)
     assert total_eps(priced(mixed, asked, rows), 1e-6) <= 1.0
     assert total_rho(priced(mixed, ZCDP(0.1), rows)) <= 0.1
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 8.0])
+def test_a_law_that_changes_with_the_unit_of_the_budget_keeps_what_was_asked(eps):
+    """Gaussian for eps and delta, Laplace under zCDP: the rho of Gaussian noise is too much."""
+
+    def quieter(guarantee):
+        if isinstance(guarantee, ZCDP):
+            return (LaplaceEvent(math.sqrt(25 / guarantee.rho), count=50),)
+        return gaussian(guarantee)
+
+    asked = ApproxDP(eps, 1e-6)
+    plan = planned_for_group(quieter, lambda own: own, asked, ROWS)
+    assert total_rho(group_events(plan, ROWS)) <= largest_rho(asked)
 
 
 def test_a_published_scale_is_asked_for_one_row():
