@@ -12,8 +12,9 @@ from dpmodels.errors import NotAvailable
 from dpmodels.inference.independence import whitening
 from dpmodels.typing import Floats
 
-# Newton's steps, what ends them in units of the coefficients, and where there is no end.
-STEPS, NEAR, FAR = 100, 1e-10, 30.0
+# Newton's steps, what ends them in units of the coefficients, and logarithms of expected counts
+# below and above which there is no end.
+STEPS, NEAR, NONE, FAR = 100, 1e-10, -18.0, 30.0
 # Stands for no rows where the steps begin.
 START = 0.5
 
@@ -98,7 +99,8 @@ def _solved(wanted: Floats, coded: Floats) -> Floats:
         while value(params + size * step) < value(params) - NEAR and size > NEAR:
             size /= 2
         params = params + size * step
-        if np.abs(coded @ params).max() > FAR:
+        logs = coded @ params
+        if logs.min() < NONE or logs.max() > FAR:
             break
         if np.abs(size * step).max() < NEAR:
             return np.asarray(params)
