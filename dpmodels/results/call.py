@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
@@ -174,6 +176,12 @@ class TableCall:
     def labels(self) -> list[str]:
         """The same as text, one string a cell."""
         return joined(self.index)
+
+    def by_cell(self, values: NDArray[Any], name: str) -> xr.DataArray:
+        """Return values of all cells with their levels."""
+        levels = zip(self.factors, self.levels, strict=True)
+        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
+        return xr.DataArray(values.reshape(self.shape), coords, self.factors, name)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.arguments import between, several
 from dpmodels.errors import NotAvailable
@@ -97,21 +96,15 @@ class HistResult(Result):
         number = one_measured(sides(self.call.formula, self.call.codebook), "the result")[0]
         return Bins(self.breaks, number)
 
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        facts = self._facts
-        levels = zip(facts.factors, facts.levels, strict=True)
-        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
-        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
-
     @property
     def counts(self) -> xr.DataArray:
         """Consistent counts, by group and bin: whole, not negative, adding up."""
-        return self._labelled(self.ordered.whole[:-1], "count")
+        return self._facts.by_cell(self.ordered.whole[:-1], "count")
 
     @property
     def released(self) -> xr.DataArray:
         """Unbiased counts, which may be negative and agree with a public total."""
-        return self._labelled(self.ordered.cells, "released")
+        return self._facts.by_cell(self.ordered.cells, "released")
 
     @property
     def ncomplete(self) -> float:
@@ -126,7 +119,7 @@ class HistResult(Result):
     @property
     def density(self) -> xr.DataArray:
         """Share of the group's counted rows by unit of the variable; nan without rows."""
-        return self._labelled(self._density, "density")
+        return self._facts.by_cell(self._density, "density")
 
     @property
     def _density(self) -> Floats:

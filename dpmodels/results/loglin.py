@@ -125,7 +125,7 @@ class LogLinear(Printed):
         """Expected counts of the complete rows, by cell."""
         declared = tuple(map(slice, self.margin.facts.shape))
         values = self.model.fitted.reshape(self.shape)[declared]
-        return self.margin.labelled(values * self.margin.fit.effect, "fitted")
+        return self.margin.facts.by_cell(values * self.margin.fit.effect, "fitted")
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient."""

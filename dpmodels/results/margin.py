@@ -71,15 +71,6 @@ class Margin(Printed):
     def _declared(self, table: Any) -> Any:
         return table[(slice(-1),) * len(self.term)]
 
-    def labelled(self, values: Any, name: str) -> xr.DataArray:
-        """Return values by cell with their declared levels."""
-        facts = self.facts
-        coords = {
-            factor: np.array(levels, dtype=object)
-            for factor, levels in zip(facts.factors, facts.levels, strict=True)
-        }
-        return xr.DataArray(values, coords, facts.factors, name)
-
     @property
     def _whole(self) -> Integers:
         own: Integers = self.fit.whole(self.term)
@@ -93,12 +84,12 @@ class Margin(Printed):
     @property
     def counts(self) -> xr.DataArray:
         """Consistent counts: whole, not negative; a dimension a variable."""
-        return self.labelled(self._declared(self._whole), "count")
+        return self.facts.by_cell(self._declared(self._whole), "count")
 
     @property
     def released(self) -> xr.DataArray:
         """Unbiased counts; sums of them are those of every other margin, with rows that miss it."""
-        return self.labelled(self._unbiased, "released")
+        return self.facts.by_cell(self._unbiased, "released")
 
     @property
     def noise_sd(self) -> float:

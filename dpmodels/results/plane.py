@@ -89,21 +89,15 @@ class PlaneResult(Result):
         first, second = map(measured, both.described)
         return Bins(self.along, first), Bins(self.across, second)
 
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        facts = self._facts
-        levels = zip(facts.factors, facts.levels, strict=True)
-        coords = {factor: np.array(own, dtype=object) for factor, own in levels}
-        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
-
     @property
     def counts(self) -> xr.DataArray:
         """Consistent counts, by group and bins of both: whole, not negative, adding up."""
-        return self._labelled(self.ordered.whole[:-1], "count")
+        return self._facts.by_cell(self.ordered.whole[:-1], "count")
 
     @property
     def released(self) -> xr.DataArray:
         """Unbiased counts, which may be negative and agree with a public total."""
-        return self._labelled(self.ordered.cells, "released")
+        return self._facts.by_cell(self.ordered.cells, "released")
 
     @property
     def ncomplete(self) -> float:
@@ -118,12 +112,8 @@ class PlaneResult(Result):
     @property
     def noise_sd(self) -> xr.DataArray:
         """Noise standard deviation of the unbiased count of each cell, the same in all groups."""
-        one = self.ordered.along(np.zeros(()), np.ones(()), np.zeros(()))
-        sds = self.release.noise_sd * np.sqrt(one.squares) + np.zeros(self.cells)
-        facts = self._facts
-        names = list(facts.factors[-2:])
-        coords = {own: np.array(facts.levels[at - 2], dtype=object) for at, own in enumerate(names)}
-        return xr.DataArray(sds.reshape(self.shape), coords, names, "noise_sd")
+        both = TableCall(self._facts.factors[-2:], self._facts.levels[-2:])
+        return both.by_cell(self.group(0).noise_sd, "noise_sd")
 
     def group(self, place: int) -> OrderedGroup:
         """Return the counts of one group, by its place among the levels."""
@@ -220,7 +210,7 @@ class PlaneResult(Result):
 
     @property
     def _grouped(self) -> TableCall:
-        """The table without its last factor, so that those of the groups come before one other."""
+        """The table of the groups and of the first number: groups are all factors but the last."""
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def tidy(self) -> pd.DataFrame:

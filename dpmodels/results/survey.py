@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, NotAvailable, said
@@ -84,31 +83,23 @@ class SurveyResult(Result):
     def _cells(self) -> Shares:
         return self._shares(np.eye(self._facts.cells))
 
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        facts = self._facts
-        coords = {
-            factor: np.array(levels, dtype=object)
-            for factor, levels in zip(facts.factors, facts.levels, strict=True)
-        }
-        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
-
     @property
     def estimate(self) -> xr.DataArray:
         """Unbiased shares of complete answers; a dimension a question."""
-        return self._labelled(self._cells.values, "estimate")
+        return self._facts.by_cell(self._cells.values, "estimate")
 
     @property
     def likeliest(self) -> xr.DataArray:
         """Shares under which the answers are likeliest: not negative, with the sum 1."""
         own = self._every @ self._read.likeliest
-        return self._labelled(own / own.sum(), "likeliest")
+        return self._facts.by_cell(own / own.sum(), "likeliest")
 
     @property
     def counts(self) -> xr.DataArray:
         """Estimated numbers of respondents: whole, not negative, adding up."""
         read = self._read
         truths = read.turned @ read.answers * read.complete
-        return self._labelled(whole(truths, read.complete)[: self._facts.cells], "count")
+        return self._facts.by_cell(whole(truths, read.complete)[: self._facts.cells], "count")
 
     @property
     def ncomplete(self) -> float:

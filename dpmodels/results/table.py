@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.independence import Independence, independence
@@ -60,18 +59,10 @@ class TableResult(Result):
         own = self._counted
         return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
 
-    def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        facts = self._facts
-        coords = {
-            factor: np.array(levels, dtype=object)
-            for factor, levels in zip(facts.factors, facts.levels, strict=True)
-        }
-        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
-
     @property
     def counts(self) -> xr.DataArray:
         """Consistent counts: whole, not negative, adding up; a dimension a factor."""
-        return self._labelled(self._whole[:-1], "count")
+        return self._facts.by_cell(self._whole[:-1], "count")
 
     @property
     def by_level(self) -> Integers:
@@ -81,7 +72,7 @@ class TableResult(Result):
     @property
     def released(self) -> xr.DataArray:
         """Unbiased counts with independent noise, but for the public total."""
-        return self._labelled(self._counted.parts[:, 0], "released")
+        return self._facts.by_cell(self._counted.parts[:, 0], "released")
 
     @property
     def ncomplete(self) -> float:
