@@ -145,7 +145,7 @@ class Device:
         kept = f"{signif(self.truth, 4)} of the time"
         facts = (
             ("Device", self.how),
-            ("Guarantee", f"eps = {signif(self.eps, 4)} for each answer, local"),
+            ("Guarantee", f"eps = {self.eps:.4g} for each answer, local"),
             ("Truth asked for", kept),
             ("Lying", f"at most {signif(self.lie, 4)}"),
         )

@@ -17,6 +17,7 @@ from dpmodels.reports.header import (
     closing,
     more,
     opening,
+    pvalue,
     row_norm,
     shared_facts,
 )
@@ -79,7 +80,7 @@ def _coefficients(fit: GLMResult) -> Section:
         if math.isfinite(bse):
             sds = signif(bse, 2), signif(noise, 2)
             ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", f"{p:.3f}", ends)
+            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
         rows.append(Row(name, cells, about=about(fit.call, name)))
     return Section("Coefficients", heads, tuple(rows[:SHOWN]))
 

@@ -127,13 +127,18 @@ def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyR
 def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:
     low, high = 100 * row["conf_low"], 100 * row["conf_high"]
     if not low <= high:
-        return count(row["count"]), LOST, _percent(row["proportion"], 0.0), LOST
+        return count(row["count"]), LOST, _tenth(row["proportion"]), LOST
     return (
         count(row["count"]),
         f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
         _percent(row["proportion"], (high - low) / 4),
         interval(low, high),
     )
+
+
+def _tenth(share: float) -> str:
+    """Print a share as a percentage to a tenth, where nothing is told of its error."""
+    return f"{100 * share:.1f}" if share >= 0 else LOST
 
 
 def _percent(share: float, sd: float) -> str:

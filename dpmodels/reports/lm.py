@@ -11,7 +11,15 @@ from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.privacy import LaplaceEvent
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
-from dpmodels.reports.header import SEE, about, closing, complete_rows, moments_header, more
+from dpmodels.reports.header import (
+    SEE,
+    about,
+    closing,
+    complete_rows,
+    moments_header,
+    more,
+    pvalue,
+)
 from dpmodels.results.base import report_of
 from dpmodels.results.lm import LMResult
 
@@ -114,7 +122,7 @@ def _coefficients(fit: LMResult) -> Section:
         cells = (UNKNOWN, *blank)
         if known:
             ends = interval(low, high) if math.isfinite(high - low) else UNKNOWN
-            cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", f"{p:.3f}", ends)
+            cells = (signif_uncertain(value, sd), signif(sd, 2), f"{z:.2f}", pvalue(p), ends)
         rows.append(Row(str(name), cells, about=about(fit.call, str(name))))
     return Section("Coefficients", heads, tuple(rows))
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dpmodels.inference.independence import Independence
 from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
-from dpmodels.reports.counts import SHOWN_COLUMNS, SHOWN_ROWS, crossed
+from dpmodels.reports.counts import SHOWN_COLUMNS, SHOWN_ROWS, crossed, listed
 from dpmodels.reports.header import (
     LOST,
     SHOWN_GROUPS,
@@ -42,7 +42,7 @@ def margins_report(fit: MarginsResult) -> Report:
     tables = [Margin(fit.held, term) for term in fit.held.asked]
     shown = _printed(tables)
     left = more(len(shown), len(tables), "tables", "table('a', 'b') and tidy()")
-    listed = more(SHOWN_GROUPS, len(tables), "margins", "tidy()")
+    unlisted = more(SHOWN_GROUPS, len(tables), "margins", "tidy()")
     return Report(
         title="Private margins",
         facts=(
@@ -52,7 +52,7 @@ def margins_report(fit: MarginsResult) -> Report:
             *shared_facts(fit.release),
         ),
         sections=(_list(tables[:SHOWN_GROUPS]), *(_table(own) for own in shown)),
-        notes=(*listed, *left, *_notes(fit.held), *closing(fit.call, fit.release)),
+        notes=(*unlisted, *left, *_notes(fit.held), *closing(fit.call, fit.release)),
         stamp=fit.stamp,
     )
 
@@ -187,21 +187,8 @@ def _test(test: Independence) -> Section:
 def _table(own: Margin) -> Section:
     if _wide(own):
         return crossed(own.facts, own.counts.to_numpy())
-    ends = zip(own.tidy().head(SHOWN_ROWS).to_dict("records"), own.labels, strict=False)
-    rows = tuple(
-        Row(
-            label,
-            (
-                count(row["count"]),
-                f"[{count(row['noise_low'])}, {count(row['noise_high'])}]",
-                f"{100 * row['proportion']:.1f}" if row["proportion"] >= 0 else LOST,
-                interval(100 * row["conf_low"], 100 * row["conf_high"]),
-            ),
-        )
-        for row, label in ends
-    )
-    heads = (counted_as(own.fit.release.adjacency).capitalize(), "95% noise int.", "%")
-    return Section(own.name, (*heads, "95% conf. int."), rows)
+    table = own.tidy().head(SHOWN_ROWS)
+    return listed(own.name, own.labels[:SHOWN_ROWS], table, own.fit.release)
 
 
 def _notes(fit: HeldMargins) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def _device(own: Channel) -> str:
     if not own.how:
         return "as answered, not protected"
     lie = (1 - own.truth) * (1 - min(own.law))
-    return f"{own.how}: lie {signif(lie, 3)}, eps {signif(own.eps, 3)}"
+    return f"{own.how}: lie {signif(lie, 3)}, eps {own.eps:.3g}"
 
 
 def _sampling(release: AnswersRelease | AnswersFitRelease) -> tuple[Fact, ...]:
@@ -188,7 +188,7 @@ def _closing(fit: SurveyResult | SurveyFitResult) -> tuple[str, ...]:
     asked = [own for own in channels if own.how]
     told = [USED]
     if len(asked) > 1:
-        parts = " + ".join(signif(own.eps, 3) for own in asked)
+        parts = " + ".join(f"{own.eps:.3g}" for own in asked)
         told.append(f"The answers of one respondent add up: eps = {parts}.")
     drawn = release.weighted is not None or release.stratified is not None
     if drawn or isinstance(fit, SurveyFitResult) or len(asked) < len(channels):
@@ -248,6 +248,6 @@ def _coefficients(fit: SurveyFitResult) -> Section:
         if math.isfinite(bse):
             sds = signif(bse, 2), signif(noise, 2)
             ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", f"{p:.3f}", ends)
+            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
         rows.append(Row(name, cells, about=about(fit.call, name)))
     return Section("Coefficients", heads, tuple(rows))

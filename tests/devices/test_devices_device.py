@@ -121,6 +121,7 @@ def test_a_device_prints_as_a_small_table():
     text = repr(DEVICES["dice"][0])
     assert "dice, lie in 1 of 6" in text
     assert "eps = 1.609" in text
+    assert "eps = 1 for each" in str(dp.randomized_response(["no", "yes"], eps=1).summary())
     assert "0.8333" in text
     assert "<table" in DEVICES["dice"][0]._repr_html_()
 

@@ -45,6 +45,7 @@ def test_few_bins_are_printed_without_intervals():
     fit = dp.dp_hist("~ wage", ROWS, codebook=BOOK, eps=5.0, breaks=10, mechanism="partition")
     (line,) = (line for line in str(fit.summary()).splitlines() if line.startswith("(400, 500]"))
     assert line.split()[3] == "-"
+    assert len(line.split()[4].partition(".")[2]) == 1
 
 
 def test_groups_are_pooled_by_themselves():

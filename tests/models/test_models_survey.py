@@ -74,7 +74,7 @@ def test_eps_of_several_questions_adds_up():
     fit = asked("~ drug + often")
     assert fit.eps == pytest.approx(2.0 + FORCED.eps)
     assert fit.release.guarantee.eps == pytest.approx(fit.eps)
-    assert f"eps = 2.00 + {FORCED.eps:.2f}" in str(fit.summary())
+    assert f"eps = 2 + {FORCED.eps:.2f}" in str(fit.summary())
     assert asked("~ drug + sex").eps == 2.0
 
 
@@ -284,3 +284,9 @@ def test_intervals_cover_the_population(levels, eps, share, reduced):
         low, high = ends.iloc[-1]
         held += low <= share <= high
     assert abs(held / runs - 0.95) < 5.3 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_p_values_are_printed_as_in_all_reports():
+    printed = str(asked("drug ~ age + sex").summary()).splitlines()
+    (line,) = (line for line in printed if line.startswith("Intercept"))
+    assert "< 0.0001" in line
