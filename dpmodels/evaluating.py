@@ -69,12 +69,12 @@ def run_evaluate(words: argparse.Namespace) -> int:
 def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]:
     """Return algorithms by name: mechanisms of dp_hist and published ones, for so many axes."""
     from dpmodels.evaluation.algorithms import LINE, PLANE
+    from dpmodels.evaluation.histograms import variables
     from dpmodels.mechanisms import COUNTS, ORDERED
     from dpmodels.models.hist import dp_hist
 
     own = LINE if axes == 1 else PLANE
-    formula = "~ v" if axes == 1 else f"~ {' + '.join(f'v{axis + 1}' for axis in range(axes))}"
-    asked = partial(dp_hist, formula, delta=delta)
+    asked = partial(dp_hist, f"~ {' + '.join(variables(axes))}", delta=delta)
     house = {name: partial(asked, mechanism=name) for name in (*COUNTS, *ORDERED)}
     if names is None:
         return {name: one for name, one in house.items() if _takes(one, axes)} | dict(own)
@@ -90,10 +90,11 @@ def _recipes(names: list[str] | None, axes: int, delta: float) -> dict[str, Any]
 def _takes(asked: Callable[..., object], axes: int) -> bool:
     """Tell whether a mechanism of dp_hist takes such tables and budgets, by a table of one row."""
     from dpmodels.codebook import Codebook
+    from dpmodels.evaluation.histograms import variables
     from dpmodels.noise import simulation
     from dpmodels.variables import Integer
 
-    names = ["v"] if axes == 1 else [f"v{axis + 1}" for axis in range(axes)]
+    names = variables(axes)
     book = Codebook({name: Integer(0, 1) for name in names})
     breaks = 2 if axes == 1 else (2,) * axes
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from dpmodels.mechanisms.count_plan import (
     units_of,
 )
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
-from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
+from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
 from dpmodels.released import Card, CountsRelease
 from dpmodels.statistics.counts import count_sensitivity
 from dpmodels.typing import Floats
@@ -53,6 +54,23 @@ def laplace_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:
     noise_sd = math.sqrt(discrete_laplace_variance(scale)) / whole
     events = (LaplaceEvent(multiplier, count=changed),)
     return CountPlan(guarantee, events, facts, whole, scale, noise_sd)
+
+
+def quieter_plan(
+    facts: CountFacts, guarantee: Guarantee, levels: Callable[[bool], tuple[int, float]]
+) -> CountPlan:
+    """Calibrate noise in the counts of all levels of nodes, of the law that is quieter in sums.
+
+    `levels` gives their number and how many counts the mean sum has the variance of, for noise
+    whose variance grows with the square of that number, or with the number.
+    """
+    laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
+    plans = []
+    for law in laws:
+        tables, summed = levels(law is laplace_plan)
+        own = replace(law(replace(facts, tables=tables), guarantee), facts=facts)
+        plans.append((own.noise_sd**2 * summed, own))
+    return min(plans, key=lambda plan: plan[0])[1]
 
 
 def paired_plan(facts: CountFacts, guarantee: Guarantee) -> CountPlan:

@@ -11,7 +11,7 @@ from dpmodels.released.terms import Released
 
 @dataclass(frozen=True, kw_only=True)
 class SumsRelease(Released):
-    """Released sums of rows over runs of cells, from which all counts of cells are made.
+    """Released sums of rows over cells of a row or a plane, from which all counts are made.
 
     Attributes
     ----------
@@ -20,13 +20,14 @@ class SumsRelease(Released):
         noise of the same law; may be negative.
     sums : {"tree", "wavelet", "grid", "factorisation"}
         Which ones: ``"tree"`` those of the nodes above the cells, level by level from the top, the
-        cells last; ``"wavelet"`` that of all cells, then differences of neighbouring ones, level by
-        level from the top; ``"factorisation"`` for each cell the sum of it and of those before it
+        cells last; ``"grid"`` those of the blocks of a plane, likewise; ``"wavelet"`` that of all
+        cells, then differences of neighbouring ones, level by level from the top;
+        ``"factorisation"`` for each cell the sum of it and of those before it
         with the weights of :func:`dpmodels.postprocess.square_root.coefficients`.
     shape : tuple of int
         Groups, then cells of each variable.
     fanout : int
-        Children of a node, at most; 2 where there are no nodes.
+        Children of a node, at most, of a block along each axis; 2 where there are no nodes.
     law : {"laplace", "gaussian"}
         Of the noise.
     noise_sd : float

@@ -25,19 +25,20 @@ Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, law_of, noised_units
+from dpmodels.mechanisms.count_noise import law_of, noised_units, quieter_plan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
-from dpmodels.privacy import Guarantee, PureDP
+from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
@@ -82,15 +83,7 @@ class Grid:
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
-        laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
-        plans: list[tuple[float, int, CountPlan]] = []
-        for law in laws:
-            side = self._side(facts, squared=law is laplace_plan)
-            levels = len(block_sizes(facts.shape[1:], side))
-            own = replace(law(replace(facts, tables=levels), guarantee), facts=facts)
-            mean = own.noise_sd**2 * rectangle_counts(facts.shape[1:], side)
-            plans.append((mean, len(plans), own))
-        return min(plans)[2]
+        return quieter_plan(facts, guarantee, partial(self._levels, facts))
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts of the cells."""
@@ -119,6 +112,10 @@ class Grid:
     def side_of(self, plan: CountPlan) -> int:
         """Return the side of the blocks of a plan."""
         return self._side(plan.facts, squared=law_of(plan) == "laplace")
+
+    def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
+        cells, side = facts.shape[1:], self._side(facts, squared=squared)
+        return len(block_sizes(cells, side)), rectangle_counts(cells, side)
 
     def _side(self, facts: CountFacts, *, squared: bool) -> int:
         return self.side or best_side(facts.shape[1:], squared=squared)

@@ -25,19 +25,20 @@ Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.count_noise import gaussian_plan, laplace_plan, noised_units
+from dpmodels.mechanisms.count_noise import law_of, noised_units, quieter_plan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
-from dpmodels.privacy import Guarantee, LaplaceEvent, PureDP
+from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, SumsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
@@ -81,15 +82,7 @@ class Tree:
 
     def plan(self, facts: CountFacts, guarantee: Guarantee) -> CountPlan:
         """Calibrate the noise; BudgetError if it is beyond what is meaningful."""
-        laws = [laplace_plan] if isinstance(guarantee, PureDP) else [laplace_plan, gaussian_plan]
-        plans: list[tuple[float, int, CountPlan]] = []
-        for law in laws:
-            fanout = self._fanout(facts, squared=law is laplace_plan)
-            levels = levels_of(facts.shape[1], fanout)
-            own = replace(law(replace(facts, tables=levels), guarantee), facts=facts)
-            mean = own.noise_sd**2 * range_counts(facts.shape[1], fanout)
-            plans.append((mean, len(plans), own))
-        return min(plans)[2]
+        return quieter_plan(facts, guarantee, partial(self._levels, facts))
 
     def measure(self, private: PrivateCells, plan: CountPlan) -> Statistic:
         """Compute the exact counts of the cells."""
@@ -113,11 +106,14 @@ class Tree:
             **release_terms(self.card, plan, rows),
         )
 
+    def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
+        cells, fanout = facts.shape[1], self._fanout(facts, squared=squared)
+        return levels_of(cells, fanout), range_counts(cells, fanout)
+
     def _fanout(self, facts: CountFacts, *, squared: bool) -> int:
         return self.fanout or best_fanout(facts.shape[1], squared=squared)
 
     def above(self, plan: CountPlan) -> tuple[Hierarchy, int]:
         """Return the nodes that a plan is for, and how many children each has at most."""
-        cells = plan.facts.shape[1]
-        fanout = self._fanout(plan.facts, squared=isinstance(plan.events[-1], LaplaceEvent))
-        return line(cells, fanout), fanout
+        fanout = self._fanout(plan.facts, squared=law_of(plan) == "laplace")
+        return line(plan.facts.shape[1], fanout), fanout
