@@ -33,7 +33,7 @@ def place_of(facts: TableCall, group: object) -> int:
     if groups is None:
         if group is None:
             return 0
-        raise ArgumentError("group= is given, and the histogram has no groups: leave it out")
+        raise ArgumentError("group= is given, and the formula has no groups: leave it out")
     try:
         return int(groups.get_loc(group))  # type: ignore[arg-type]
     except (KeyError, TypeError):

@@ -22,6 +22,7 @@ from dpmodels.released import SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
+from dpmodels.results.group_frames import place_of
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats, Integers
 
@@ -80,13 +81,8 @@ class SeriesResult(Result):
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def _labelled(self, values: NDArray[Any], name: str) -> xr.DataArray:
-        facts, groups = self._facts, self._groups
-        coords: dict[str, NDArray[Any]] = {
-            factor: np.array(levels, dtype=object)
-            for factor, levels in zip(groups.factors, groups.levels, strict=True)
-        }
-        coords[facts.factors[-1]] = self.periods.times
-        return xr.DataArray(values.reshape(facts.shape), coords, facts.factors, name)
+        made = self._facts.by_cell(values, name)
+        return made.assign_coords({self._facts.factors[-1]: self.periods.times})
 
     @property
     def counts(self) -> xr.DataArray:
@@ -289,16 +285,7 @@ class SeriesResult(Result):
     def _drawn(self, table: pd.DataFrame, group: object, ax: Axes | None, what: str) -> Axes:
         from dpmodels.plots.lines import band
 
-        groups = self._groups
-        if not groups.factors and group is not None:
-            raise ArgumentError("group= is given, and the series has no groups: leave it out")
-        if groups.factors and (group is None or group not in groups.index):
-            raise ArgumentError(
-                f"group={said(group)} is not one of the groups of {', '.join(groups.factors)}; "
-                f"write one of them, such as group={groups.index[0]!r}"
-            )
-        place = int(groups.index.get_loc(group)) if groups.factors else 0  # type: ignore[arg-type]
-        size = len(table) // groups.cells
+        place, size = place_of(self._facts, group), len(table) // self._groups.cells
         own = table.iloc[place * size : (place + 1) * size]
         name = self._facts.factors[-1]
         return band(
