@@ -22,7 +22,6 @@ from dpmodels.models.plane import in_plane, plane_way
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.hist import HistResult
-from dpmodels.results.plane import PlaneResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
@@ -43,7 +42,7 @@ def dp_hist(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,
-) -> HistResult | PlaneResult:
+) -> HistResult | Any:
     """Release a histogram of one number, or of two together, by groups or not.
 
     Parameters
@@ -61,19 +60,21 @@ def dp_hist(
         dates, days. Rows outside them count as incomplete; values outside the
         declared range are clipped to it first, into the end bins where breaks
         reach it. Whole numbers and days have at most so many bins of equally
-        many values, the last of which may have fewer. Of two numbers one for both, or a pair, one
-        for each: ``(256, 256)``; at most 5,000,000 cells.
+        many values, the last of which may have fewer. Of two numbers one for
+        both, or a pair, ``(256, 256)``; at most 5,000,000 cells.
     mechanism : str or instance
-        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``, discrete
-        Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``: noisy counts of runs of
-        bins too, made to agree, so that sums over many bins have little noise, and
-        ``"wavelet"`` likewise; ``"factorisation"``: running totals, with Gaussian noise.
-        ``"partition"``: runs of bins that are cut finer where there are rows, and pooled
-        where they are even; closest where rows are few or many bins empty, and without
-        intervals. By default flat for up to 40 bins; for more one of the others, where it
-        takes more from the predicted noise of the mean range than it adds to that of a bin,
-        the former weighed twice. ``"grid"`` is the tree of a plane: noisy counts of blocks
-        of cells too, so that rectangles have little noise.
+        ``"flat"``: noise in each bin by itself, the quieter of ``"geometric"``,
+        discrete Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``:
+        noisy counts of runs of bins too, made to agree, so that sums over many
+        bins have little noise, and ``"wavelet"`` likewise;
+        ``"factorisation"``: running totals, with Gaussian noise.
+        ``"partition"``: runs of bins that are cut finer where there are rows,
+        and pooled where they are even; closest where rows are few or many bins
+        empty, and without intervals. By default flat for up to 40 bins; for
+        more flat, tree or wavelet, by the predicted noise of the mean range,
+        weighed twice, and that of a bin. Of two numbers ``"flat"`` or
+        ``"grid"``, the tree of a plane: noisy counts of blocks of cells too,
+        so that rectangles have little noise.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
@@ -94,8 +95,8 @@ def dp_hist(
     Bins at the data's own ends or quantiles would tell of rows: there are
     none. However many flat bins, the noise in each is the same, and that of
     sums of them grows with their number. ``fit.between(lo, hi)``, ``fit.cdf()``
-    and ``fit.quantile(p)`` are of any histogram; fine bins make them finer, and
-    cost little where the mechanism is a tree. Bins are named by
+    and ``fit.quantile(p)`` are of any histogram of one number; fine bins make
+    them finer, and cost little where the mechanism is a tree. Bins are named by
     their ends, rounded to a hundredth of the narrowest; `breaks` has them as
     they are. Bins of whole numbers and of days are named by those they hold,
     ``3`` or ``3 to 5``, and their `breaks` lie half a step beside.
@@ -113,8 +114,7 @@ def dp_hist(
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
     question = asked("hist", formula, book, eps, delta, budget, adjacency, **words)
-    made: HistResult | PlaneResult = cross(hist_way(question), held, mechanism, ledger)
-    return made
+    return cross(hist_way(question), held, mechanism, ledger)
 
 
 def hist_way(question: Question) -> Way[Any]:

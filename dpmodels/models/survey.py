@@ -56,7 +56,7 @@ def dp_survey(
     codebook: Declared = None,
     weights: str | None = None,
     strata: Strata = None,
-) -> SurveyResult | SurveyFitResult:
+) -> SurveyResult | Any:
     """Read answers that respondents randomised themselves: estimates, errors, tests, regression.
 
     Parameters

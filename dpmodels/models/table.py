@@ -37,7 +37,7 @@ def dp_table(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     ledger: Ledger | None = None,
-) -> TableResult | SurveyResult:
+) -> TableResult | Any:
     """Release a table of counts, with margins and a test of independence.
 
     Parameters
