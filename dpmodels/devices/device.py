@@ -16,7 +16,7 @@ from dpmodels.levels import Level
 from dpmodels.noise import source
 from dpmodels.noise.response import rational, responses, truthful
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
-from dpmodels.released.answers import Channel
+from dpmodels.released import Channel
 from dpmodels.report import Report, Row, Section, Summary, signif
 from dpmodels.typing import Integers
 

@@ -27,7 +27,7 @@ from scipy.special import chdtrc, ndtri
 from dpmodels.inference.independence import degrees
 from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.response import inverse, likeliest, matrix
-from dpmodels.released.answers import AnswersRelease, Channel
+from dpmodels.released import AnswersRelease, Channel
 from dpmodels.typing import Floats
 
 

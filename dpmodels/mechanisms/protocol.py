@@ -19,6 +19,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import (
+    AnswersRelease,
     Card,
     CellsRelease,
     CoefficientsRelease,
@@ -32,7 +33,6 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
-from dpmodels.released.answers import AnswersRelease
 from dpmodels.statistics import Statistic
 
 # Of parts of the moments that are not released with noise of their own.

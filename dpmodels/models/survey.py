@@ -21,8 +21,7 @@ from dpmodels.models.linear import levels
 from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
-from dpmodels.released import Card
-from dpmodels.released.answers import AnswersFitRelease, AnswersRelease, Channel
+from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult

@@ -14,7 +14,7 @@ from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
-from dpmodels.released.answers import AnswersRelease
+from dpmodels.released import AnswersRelease
 from dpmodels.results.call import DescribedCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import TableResult

@@ -101,27 +101,6 @@ class Hierarchy:
             levels.append(up[level] + self.spread(share, level) * variance)
         return tuple(levels)
 
-    def weighed(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return with what weight all cells together stand in a sum of cells, and what they add.
-
-        Of the sum with weights of shape (..., cells): its variance is the weight's square times
-        that of all cells together, and what is added.
-        """
-        own: Floats = np.asarray(weights, dtype=float)
-        added = np.zeros_like(own)
-        for level in range(len(self.starts), 0, -1):
-            starts, variance = self.starts[level - 1], self.variances[level]
-            above = np.add.reduceat(own * variance, starts, axis=-1) / np.add.reduceat(
-                variance, starts
-            )
-            apart = variance * (own - self.spread(above, level)) ** 2
-            added = np.add.reduceat(added + apart, starts, axis=-1)
-            own = above
-        variance = self.variances[0]
-        whole = (own * variance).sum(axis=-1) / variance.sum()
-        apart = variance * (own - whole[..., None]) ** 2
-        return whole, (added + apart).sum(axis=-1)
-
     def noise_weights(self, weights: Floats) -> Floats:
         """Return the weights that the nodes' own counts have in a sum of cells by least squares.
 
@@ -242,20 +221,6 @@ def agreeing(
     return Agreeing(hierarchy.downward(up, groups), float(incomplete))
 
 
-def sum_variance(hierarchy: Hierarchy, weights: Floats, *, total_public: bool) -> Floats:
-    """Return the variance of sums of agreeing counts, noise of variance 1 in every count.
-
-    `weights` have the shape (..., groups, cells).
-    """
-    whole, added = hierarchy.weighed(weights)
-    variance = hierarchy.whole_variance
-    found = (whole**2 * variance + added).sum(axis=-1)
-    if total_public:
-        groups = whole.shape[-1]
-        found = found - (whole.sum(axis=-1) * variance) ** 2 / (groups * variance + 1)
-    return np.asarray(found)
-
-
 def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers) -> Integers:
     """Return whole counts of cells that are not negative, near the counts of every level.
 
@@ -295,7 +260,11 @@ def _shared(own: Floats, above: Integers, starts: NDArray[np.intp]) -> Integers:
 
 
 def prefix_variances(hierarchy: Hierarchy) -> tuple[Floats, Floats]:
-    """Return, of the sums of the first 1, 2, ... cells, what :meth:`Hierarchy.weighed` does."""
+    """Return how the sums of the first 1, 2, ... cells vary, each of shape (cells,).
+
+    With what weight all cells together stand in them, and what is added to the variance: that is
+    the weight's square times that of all cells together, and what is added.
+    """
     own, added = np.ones(hierarchy.cells), np.zeros(hierarchy.cells)
     at = np.arange(hierarchy.cells)
     tops = (np.zeros(1, dtype=np.intp), *hierarchy.starts)

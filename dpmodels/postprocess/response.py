@@ -15,7 +15,7 @@ from functools import reduce
 
 import numpy as np
 
-from dpmodels.released.answers import Channel
+from dpmodels.released import Channel
 from dpmodels.typing import Floats
 
 # Steps of the search for the likeliest shares, and by how much the last one changes them: choices.
@@ -36,7 +36,7 @@ def truth_of(eps: float, levels: int) -> float:
 def matrix(channels: Sequence[Channel]) -> Floats:
     """Return probabilities of answers given truths, shape (answers, truths); columns add up to 1.
 
-    >>> from dpmodels.released.answers import Channel
+    >>> from dpmodels.released import Channel
     >>> matrix([Channel(0.5, (0.5, 0.5), 1.0, "coins")])
     array([[0.75, 0.25],
            [0.25, 0.75]])

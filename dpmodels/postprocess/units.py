@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dpmodels.released import (
+    AnswersRelease,
     AnyRelease,
     BoughtCurvature,
     CellsRelease,
@@ -33,7 +34,6 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
-from dpmodels.released.answers import AnswersRelease
 
 
 def in_persons(release: AnyRelease, places: int) -> AnyRelease:

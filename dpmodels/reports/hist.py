@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.postprocess.ordered import within
+from dpmodels.postprocess.protocol import NO_WEIGHT
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.counts import (
@@ -27,7 +28,7 @@ from dpmodels.typing import Floats
 RUNS = 32
 BAR = 20
 LEVEL = 0.95
-_NONE, _ONE = np.zeros(()), np.ones(())
+_ONE = np.ones(())
 
 
 @report_of.register
@@ -69,7 +70,7 @@ def _noise(fit: HistResult, half: float) -> tuple[tuple[str, str], ...]:
     cell = ("Cell noise", f"sd {sd}, 95% within {signif(half, 2)}")
     if bins <= SHOWN_ROWS:
         return (cell,)
-    upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, _NONE).squares)
+    upto = fit.release.noise_sd * np.sqrt(fit.ordered.along(_ONE, _ONE, NO_WEIGHT).squares)
     mean, most = (signif(float(own), 2) for own in (np.sqrt((upto**2).mean()), upto.max()))
     return cell, ("Range noise", f"sd {mean}, at most {most}: bins from the first on")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.inference.response import AnswersTest
-from dpmodels.released.answers import AnswersFitRelease, AnswersRelease, Channel
+from dpmodels.released import AnswersFitRelease, AnswersRelease, Channel
 from dpmodels.report import Fact, Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as, observations
 from dpmodels.reports.header import LOST, SEE, about, closing, more, pvalue, shared_facts

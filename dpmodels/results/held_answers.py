@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpmodels.errors import FrameError
-from dpmodels.released.answers import Channel
+from dpmodels.released import Channel
 from dpmodels.results.survey import SurveyResult
 
 # How far from 1 the sum of a law may be, as its entries are rounded.

@@ -14,6 +14,7 @@ from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.ordered import numbers
 from dpmodels.postprocess.residuals import cells, components
 from dpmodels.released import (
+    AnswersRelease,
     AnyRelease,
     CellsRelease,
     CoefficientsRelease,
@@ -26,7 +27,6 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
-from dpmodels.released.answers import AnswersRelease
 from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, TableCall
 
 # Of a coefficient's unit, whose square is a number too; bounds of variables are up to 1e100.

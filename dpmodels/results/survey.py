@@ -25,7 +25,7 @@ from dpmodels.inference.response import (
     wald,
 )
 from dpmodels.postprocess.totals import whole
-from dpmodels.released.answers import AnswersRelease
+from dpmodels.released import AnswersRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.legend import labelled

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.released.answers import AnswersFitRelease
+from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import Result, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns

@@ -11,7 +11,8 @@ from dpmodels.devices.unary import Bit
 from dpmodels.errors import ArgumentError, CodebookError, FormulaError, said, shorten
 from dpmodels.formula.parse import quote, variables_in
 from dpmodels.formula.values import Category
-from dpmodels.released.answers import Channel, exact
+from dpmodels.released import Channel
+from dpmodels.released.answers import exact
 from dpmodels.variables import Categorical
 
 Devices = Mapping[str, Device | Bit]

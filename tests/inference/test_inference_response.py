@@ -18,7 +18,8 @@ from dpmodels.inference.response import (
 from dpmodels.models.survey import CARD
 from dpmodels.postprocess.response import device_loss, matrix, truth_of
 from dpmodels.privacy import PureDP, adjacency
-from dpmodels.released.answers import AnswersRelease, Channel, exact
+from dpmodels.released import AnswersRelease, Channel
+from dpmodels.released.answers import exact
 
 WARNER = Channel(truth_of(1.0, 2), (0.5, 0.5), 1.0, "Warner")
 FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")

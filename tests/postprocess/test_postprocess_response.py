@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dpmodels.postprocess.response import device_loss, inverse, likeliest, matrix, truth_of
-from dpmodels.released.answers import Channel, exact
+from dpmodels.released import Channel
+from dpmodels.released.answers import exact
 
 FORCED = Channel(0.6, (0.5, 0.2, 0.3), device_loss(0.6, 0.2), "forced")
 WARNER = Channel(0.4, (0.5, 0.5), device_loss(0.4, 0.5), "Warner")

@@ -41,8 +41,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.response import responses, truthful
 from dpmodels.postprocess.response import truth_of
 from dpmodels.privacy import ZCDP, Event, Guarantee, PureEvent
-from dpmodels.released import Card
-from dpmodels.released.answers import AnswersRelease, Channel
+from dpmodels.released import AnswersRelease, Card, Channel
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
