@@ -59,7 +59,7 @@ class Bit:
         return Channel(truth, law, self.eps, self.how)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UnaryDevice:
     """How one question of many levels is answered by a bit for each.
 
@@ -106,6 +106,9 @@ class UnaryDevice:
         true = (truths[:, None] == np.arange(len(self.levels))).ravel()
         bits = np.where(true, fair, rare).astype(np.int64).reshape(len(truths), -1)
         return pd.DataFrame(bits, index, [str(level) for level in self.levels])
+
+    def __repr__(self) -> str:
+        return f"<UnaryDevice: {len(self.levels)} levels, eps = {self.eps:g} for all bits, local>"
 
 
 def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:

@@ -69,3 +69,7 @@ def test_a_survey_of_a_bit_has_the_published_variance():
 def test_a_unary_device_that_is_none_is_refused(levels, eps, kind):
     with pytest.raises(kind):
         dp.unary_response(levels, eps=eps)
+
+
+def test_a_device_says_what_all_its_bits_cost():
+    assert "3 levels, eps = 0.5 for all bits" in repr(dp.unary_response(["a", "b", "c"], eps=0.5))
