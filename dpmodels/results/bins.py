@@ -136,7 +136,13 @@ class Bins(NamedTuple):
         ends = np.array([beside(pair) if self.whole else pair for pair in pairs])
         if (ends[:, 0] >= ends[:, 1]).any():
             raise ArgumentError(f"between(): no {self._what} is in one of the ranges")
-        return Ranges(self._place(ends[:, 0]), self._place(ends[:, 1]))
+        low, high = ends.T
+        start, stop = self._place(low), self._place(high)
+        narrow = start == stop
+        start[narrow], stop[narrow] = self._exact(low[narrow]), self._exact(high[narrow])
+        if (start >= stop).any():
+            raise ArgumentError(f"between(): one of the ranges is outside the bins{self._reach}")
+        return Ranges(start, stop)
 
     @property
     def _what(self) -> str:
@@ -174,9 +180,12 @@ class Bins(NamedTuple):
                 f"{written}: part of it is in no bin, where rows were not counted{self._reach}"
             )
 
+    def _exact(self, values: Floats) -> Floats:
+        return np.interp(values, self.breaks, np.arange(len(self.breaks)))
+
     def _place(self, values: Floats) -> Floats:
         """Return places; what is as near to an end as the names of bins are is that end."""
-        own = np.interp(values, self.breaks, np.arange(len(self.breaks)))
+        own = self._exact(values)
         near = np.rint(own)
         same = np.abs(values - self.breaks[near.astype(int)]) <= SAME * np.diff(self.breaks).min()
         return np.asarray(np.where(same, near, own))
