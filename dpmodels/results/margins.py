@@ -66,8 +66,8 @@ class MarginsResult(Result):
         Parameters
         ----------
         *factors : str
-            Its variables, or one formula, ``"~ a + b"``: any that are together
-            in a margin that was asked for.
+            Its variables, or one formula or term, ``"~ a + b"``, ``"a:b"``: any
+            that are together in a margin that was asked for.
 
         Returns
         -------

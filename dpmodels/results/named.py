@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dpmodels.codebook import Codebook
@@ -29,9 +30,10 @@ def named_terms(
 def named_factors(
     book: Codebook, factors: Sequence[str], given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return released variables, each named once, or those of one formula."""
-    if len(given) == 1 and isinstance(given[0], str) and "~" in given[0]:
-        terms = named_terms(book, factors, given[0])
+    """Return released variables, each named once, or those of one formula or term."""
+    (one,) = given if len(given) == 1 else ("",)
+    if isinstance(one, str) and one not in factors and re.search("[~:]", one):
+        terms = named_terms(book, factors, one if "~" in one else f"~ {one}")
         return tuple(dict.fromkeys(one for term in terms for one in term))
     if not given:
         raise ArgumentError(f"no variable is named; write one or more of {_listed(factors)}")
@@ -44,7 +46,10 @@ def named_factors(
 
 def _released(name: object, factors: Sequence[str]) -> str:
     if not isinstance(name, str) or name not in factors:
-        raise ArgumentError(f"{said(name)} is in no margin; the variables are {_listed(factors)}")
+        raise ArgumentError(
+            f"{said(name)} is in no margin; write one or more of {_listed(factors)}, "
+            "each by itself, or a term of them"
+        )
     return name
 
 

@@ -150,6 +150,8 @@ def test_any_margin_inside_is_a_table_and_its_shares():
         (lambda fit: fit.table("sex", "sex"), "named twice"),
         (lambda fit: fit.table(), "write one or more"),
         (lambda fit: fit.table(3), "in no margin"),
+        (lambda fit: fit.table(["sex", "region"]), "each by itself"),
+        (lambda fit: fit.table("sex:drug"), "together"),
         (lambda fit: fit.loglin("~ sex*drug"), "together"),
         (lambda fit: fit.loglin("sex ~ drug"), "left side"),
         (lambda fit: fit.loglin("~ sex + cut(id, [0, 5, 9])"), "id"),
@@ -165,6 +167,12 @@ def test_what_was_not_released_is_refused_with_what_to_write(ask, words):
     fit = dp_margins("~ sex*region + drug", rows(50), codebook=BOOK, eps=1.0)
     with pytest.raises((ArgumentError, FormulaError), match=words):
         ask(fit)
+
+
+def test_a_margin_is_named_as_the_result_names_it():
+    fit = dp_margins("~ sex*region + drug", rows(50), codebook=BOOK, eps=1.0)
+    assert [":".join(fit.table(term).factors) for term in fit.terms] == list(fit.terms)
+    assert fit.chi2_test("sex:region").pvalue == fit.chi2_test("sex", "region").pvalue
 
 
 def test_products_that_mean_margins_are_no_table():
