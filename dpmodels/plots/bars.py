@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, few_ticks, stamp_across
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ def hist(
     reach = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
     (_as_steps if len(counts) > SEPARATE else _as_bars)(ax, breaks, heights, reach)
     ax.set_ylim(bottom=0)
+    few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} by unit")
     return stamp_across(ax, stamp)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, GREY, PALE, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, PALE, axes_or_new, few_ticks, stamp_across
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def distribution(
     ax.fill_between(at, ends[0], ends[1], color=GREY, alpha=0.6, linewidth=0, label="noise")
     ax.plot(at, line, color=BLUE, linewidth=1.2)
     ax.set_ylim(-0.02, 1.02)
+    few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel("share of rows up to there")
     if not np.isnan(bands).all():

@@ -47,6 +47,15 @@ def quiet(ax: Axes) -> Axes:
     return ax
 
 
+def few_ticks(ax: Axes) -> None:
+    """Leave room for numbers of six digits below the axes; ticks of days stay."""
+    from matplotlib.ticker import MaxNLocator
+
+    locator = ax.xaxis.get_major_locator()
+    if isinstance(locator, MaxNLocator):
+        locator.set_params(nbins=5)
+
+
 def box_inches(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes."""
     box = ax.get_window_extent()
