@@ -59,7 +59,10 @@ def _ends(breaks: object, number: Real) -> tuple[float, ...]:
             )
         return tuple(np.linspace(number.lower, number.upper, int(breaks) + 1).tolist())
     if not several(breaks):
-        raise ArgumentError(f"breaks={said(breaks)}: expected a number of bins or their ends")
+        raise ArgumentError(
+            f"breaks={said(breaks)}: expected a number of bins or their ends, chosen without "
+            "the rows; write breaks=20 or breaks=[0, 10, 20]"
+        )
     ends = tuple(_end(one, number) for one in breaks)
     listed = shorten(repr(list(ends)))
     if len(ends) < 3 or any(not low < high for low, high in pairwise(ends)):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -77,7 +78,11 @@ def choose(
     name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
         names = ", ".join(repr(known) for known in ("auto", *table))
-        raise ArgumentError(f"mechanism={said(mechanism)} is not known; expected one of {names}")
+        near = get_close_matches(mechanism.lower(), table, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ArgumentError(
+            f"mechanism={said(mechanism)} is not known here{meant}; expected one of {names}"
+        )
     strategy: Any = table[name]
     own = {field.name for field in fields(strategy)}
     return Choice(strategy(**{word: options[word] for word in options if word in own}), reason)
@@ -126,7 +131,7 @@ def auto_moments(
         return plain, "it reads the rows once, and has the least to lose where they are short."
     seen = noise_of_lengths(RoundsPure() if pure else Rounds(), facts, guarantee)
     shown = seen * _of_one(facts.adjacency)
-    told = f"numbers of rows by length with a noise sd of {float(f'{shown:.2g}'):,.10g}"
+    told = f"numbers of rows by length with a noise sd of {two_digits(shown)}"
     if rows is None:
         return name, f"it finds the centre and the radius of the rows first, by {told}."
     many = _many(rows, facts.adjacency)
@@ -192,8 +197,8 @@ def auto_counts(
         noise, place = min(noises), noises.index(min(noises))
         best, other = strategies[place], strategies[1 - place].card.name
         reason = (
-            f"its noise has an sd of {one * noise:.2g} rows; that of {other} would have "
-            f"{one * noises[1 - place]:.2g}."
+            f"its noise has an sd of {two_digits(one * noise)} rows; that of {other} would have "
+            f"{two_digits(one * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     apart = noise / math.sqrt(2)
@@ -201,8 +206,8 @@ def auto_counts(
     if apart <= paired:
         return best.card.name, reason
     return "paired", (
-        f"its noise in the sum has an sd of {one * paired:.2g} ranges; that of {best.card.name} "
-        f"would have {one * apart:.2g}."
+        f"its noise in the sum has an sd of {two_digits(one * paired)} ranges; that of "
+        f"{best.card.name} would have {two_digits(one * apart)}."
     )
 
 
@@ -222,9 +227,14 @@ def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
         spread[name] = one * math.sqrt(all_cells(facts, variances) / cells)
     best, other = sorted(spread, key=lambda name: spread[name])
     return best, (
-        f"its noise in a cell has an sd of {spread[best]:.2g} rows; that of {other} would have "
-        f"{spread[other]:.2g}."
+        f"its noise in a cell has an sd of {two_digits(spread[best])} rows; that of {other} would "
+        f"have {two_digits(spread[other])}."
     )
+
+
+def two_digits(noise: float) -> str:
+    """Write a noise to two digits, without powers of ten."""
+    return f"{float(f'{noise:.2g}'):,.10g}"
 
 
 def _percent(share: float) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dpmodels.mechanisms.choose import auto_counts
+from dpmodels.mechanisms.choose import auto_counts, two_digits
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import COUNTS, Tree, Wavelet
 from dpmodels.postprocess.hierarchy import range_counts
@@ -49,7 +49,7 @@ def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
         return flat, plain
     one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
     sds = (one * own**0.5 for own in (best.mean_range, first.mean_range, best.cell, first.cell))
-    shown = [f"{own:.2g}" for own in sds]
+    shown = [two_digits(own) for own in sds]
     return name, (
         f"of {cells:,} bins it is sums that are read: of the mean range its noise has an sd of "
         f"{shown[0]} rows, that of {flat} {shown[1]}; of a single bin {shown[2]}, not {shown[3]}."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dpmodels.mechanisms.choose import auto_counts
+from dpmodels.mechanisms.choose import auto_counts, two_digits
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import COUNTS, Grid
 from dpmodels.postprocess.plane import rectangle_counts
@@ -33,7 +33,7 @@ def auto_plane(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
     if math.prod(sides) <= FEW or other <= first:
         return flat, plain
     one = 1 if facts.adjacency.rows == "mean" else facts.adjacency.places
-    shown = [f"{one * own:.2g}" for own in (*means, plan.noise_sd, noise)]
+    shown = [two_digits(one * own) for own in (*means, plan.noise_sd, noise)]
     return "grid", (
         f"of {math.prod(sides):,} cells it is sums that are read: of the mean rectangle its noise "
         f"has an sd of {shown[0]} rows, that of {flat} {shown[1]}; of a single cell about "

@@ -81,6 +81,7 @@ def channels_of(
     if not any(own.how for own in found):
         raise FormulaError(
             f"formula {shorten(text)!r} has no randomised question: a survey without one protects "
-            "nobody; name one of device=, or use dp_table, which charges a budget"
+            f"nobody; name one of device=, {shorten(', '.join(map(repr, devices)))}, or use "
+            "dp_table, which charges a budget"
         )
     return tuple(found)

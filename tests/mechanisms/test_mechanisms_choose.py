@@ -12,6 +12,7 @@ from dpmodels.mechanisms import (
     COUNTS,
     COVARIANCE,
     MEANS,
+    ORDERED,
     REGRESSION,
     SUBSPACE,
     Facts,
@@ -29,6 +30,16 @@ FACTS = Facts(5, adjacency("replace"), centred=True, components=2)
 def chosen(mechanism, table=ALL, guarantee=BUDGET, rows=10_000, **options):
     automatic = partial(auto_moments, FACTS, guarantee, rows, frozenset(table))
     return choose(mechanism, table, automatic, options)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("Gauss", "gauss"), ("factorization", "factorisation"), ("partitions", "partition")],
+)
+def test_a_name_that_is_nearly_one_is_told(written, meant):
+    table = ALL | ORDERED
+    with pytest.raises(ArgumentError, match=f"did you mean '{meant}'"):
+        chosen(written, table)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -1,5 +1,7 @@
 """dp_hist by sums of bins: mechanisms, ranges, distribution function, quantiles, pictures."""
 
+import re
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,6 +111,19 @@ def test_an_end_inside_a_bin_widens_the_interval_by_what_the_bin_may_hold():
     within = fit.between(10.25, 10.5).iloc[0]
     assert within["noise_low"] == 0
     assert within["noise_high"] == fit.between(10, 11)["noise_high"].iloc[0]
+
+
+def test_a_range_near_one_break_is_inside_its_bins_and_may_hold_their_rows():
+    """A hundredth of a bin beside 0, where a third of the rows are: all may be in it."""
+    zeros = {"x": [0.0] * 500 + list(np.linspace(1, 99, 1000))}
+    with dp.simulation(seed=4):
+        fit = dp_hist("~ x", zeros, codebook=BOOK, breaks=10, mechanism="tree", eps=HUGE)
+    found = fit.between([0, 49.99], [0.04, 50.01])
+    assert (found["low"] < found["high"]).all()
+    assert found["noise_high"].tolist() == pytest.approx([591, 204], abs=2)
+    assert (found["conf_high"] > [0.3, 0.1]).all()
+    with pytest.raises(ArgumentError, match="outside the bins"):
+        fit.between(-0.04, -0.01)
 
 
 def test_ends_as_the_names_of_bins_have_them_are_breaks():
@@ -222,6 +237,26 @@ def test_many_bins_are_printed_in_runs_with_quantiles(mechanism):
     assert max(map(len, lines)) <= 90
     grouped = str(fitted("x ~ sex", mechanism, 1000, eps=1.0).summary())
     assert len(grouped.splitlines()) < 60
+
+
+def test_numbers_of_six_digits_do_not_run_into_each_other():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    with dp.simulation(seed=4):
+        fit = dp_hist("~ x", {"x": [5e4]}, codebook={"x": (0, 400_000)}, breaks=100, eps=1.0)
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for ax, draw in zip(axes, (fit.plot, fit.plot_cdf), strict=True):
+        draw(ax=ax)
+    figure.canvas.draw()
+    for ax in axes:
+        boxes = [tick.get_window_extent() for tick in ax.get_xticklabels()]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    plt.close(figure)
+
+
+def test_the_reason_has_no_powers_of_ten():
+    with dp.simulation(seed=4):
+        shown = fitted(mechanism="auto", breaks=4096, eps=0.01).summary()
+    assert re.search(r"that of geometric [\d,]+; of a single bin", " ".join(str(shown).split()))
 
 
 def test_pictures_of_many_bins_are_steps_with_a_band():

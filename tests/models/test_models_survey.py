@@ -178,6 +178,7 @@ def test_what_the_answers_do_not_tell_is_said():
 @pytest.mark.parametrize(
     ("formula", "words", "kind", "said"),
     [
+        ("~ sex", {}, FormulaError, "name one of device=, 'drug'"),
         ("~ sex", {}, FormulaError, "dp_table"),
         ("sex ~ age", {}, FormulaError, "dp_glm"),
         ("age ~ sex", {}, FormulaError, "dp_glm"),
