@@ -26,6 +26,7 @@ def test_there_are_vignettes():
         "11-survey-tables",
         "12-persons-and-subsets",
         "13-codebooks-and-bounds",
+        "14-ranges-and-margins",
         "15-asking-sensitive-questions",
         "16-which-mechanism",
     ]
