@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from dpmodels.plots.style import BLUE, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, axes_or_new, few_ticks, stamp_across
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def band(
     ax.plot(times, values, color=BLUE, linewidth=1.3)
     ax.set_ylim(bottom=0)
     ax.margins(x=0.01)
+    few_ticks(ax)
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     return stamp_across(ax, stamp)

@@ -48,12 +48,15 @@ def quiet(ax: Axes) -> Axes:
 
 
 def few_ticks(ax: Axes) -> None:
-    """Leave room for numbers of six digits below the axes; ticks of days stay."""
+    """Leave room below the axes for numbers of six digits and for days."""
+    from matplotlib.dates import AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
     locator = ax.xaxis.get_major_locator()
     if isinstance(locator, MaxNLocator):
         locator.set_params(nbins=5)
+    elif isinstance(locator, AutoDateLocator):
+        locator.maxticks = dict.fromkeys(locator.maxticks, 6)
 
 
 def box_inches(ax: Axes) -> tuple[float, float]:

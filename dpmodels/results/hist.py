@@ -377,8 +377,11 @@ class HistResult(Result):
         return self.variable if group is None else f"{self.variable}, {group}"
 
     def _dated(self, drawn: Axes) -> Axes:
+        from dpmodels.plots.style import few_ticks
+
         if self.bins.number.date:
             drawn.xaxis_date()
+            few_ticks(drawn)
         return drawn
 
     @property

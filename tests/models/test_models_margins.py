@@ -172,7 +172,7 @@ def test_what_was_not_released_is_refused_with_what_to_write(ask, words):
 def test_a_margin_is_named_as_the_result_names_it():
     fit = dp_margins("~ sex*region + drug", rows(50), codebook=BOOK, eps=1.0)
     assert [":".join(fit.table(term).factors) for term in fit.terms] == list(fit.terms)
-    assert fit.chi2_test("sex:region").pvalue == fit.chi2_test("sex", "region").pvalue
+    assert repr(fit.chi2_test("sex:region")) == repr(fit.chi2_test("sex", "region"))
 
 
 def test_products_that_mean_margins_are_no_table():
