@@ -72,8 +72,9 @@ def _lost(fit: TableResult) -> tuple[str, ...]:
 def reading(release: AnyRelease) -> str:
     """Say what printed counts are."""
     return (
-        f"{made_whole(release, 'the unbiased ones')} Noise and noise_int() are privacy noise only; "
-        "shares of the population: conf_int()."
+        f"{made_whole(release, 'the unbiased ones')} Intervals are about the unbiased: a whole "
+        "count may lie outside its own. Noise and noise_int() are privacy noise only; shares of "
+        "the population: conf_int()."
     )
 
 

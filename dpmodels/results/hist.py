@@ -215,9 +215,10 @@ class HistResult(Result):
         -------
         DataFrame
             A row a range: ``low, high``; ``count``, of the whole counts, and ``released``, the
-            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` for the number in
-            these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the population's
-            share, noise and sampling. nan where the mechanism's noise has no known law.
+            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` about that, for the
+            number in these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the
+            population's share, noise and sampling. nan where the mechanism's noise has no known
+            law.
 
         Raises
         ------
@@ -377,11 +378,8 @@ class HistResult(Result):
         return self.variable if group is None else f"{self.variable}, {group}"
 
     def _dated(self, drawn: Axes) -> Axes:
-        from dpmodels.plots.style import few_ticks
-
         if self.bins.number.date:
             drawn.xaxis_date()
-            few_ticks(drawn)
         return drawn
 
     @property

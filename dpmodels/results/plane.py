@@ -51,9 +51,10 @@ class PlaneResult(Result):
 
     Notes
     -----
-    `counts` are whole, not negative and add up; sums of them over rectangles stay near the
-    unbiased ones. :meth:`noise_int` is of counts, :meth:`conf_int` of the cells' shares of all
-    counted rows. :meth:`between` is of one group, or of each by itself.
+    `counts` are whole, not negative and add up. Over a crowd among empty cells their sums are too
+    small: quote `released`, about which intervals are. :meth:`noise_int` is of counts,
+    :meth:`conf_int` of the cells' shares of all counted rows. :meth:`between` is of one group, or
+    of each by itself.
     """
 
     call: DescribedCall
@@ -153,9 +154,9 @@ class PlaneResult(Result):
         -------
         DataFrame
             A row a rectangle: its ends; ``count``, of the whole counts, and ``released``, the
-            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` for the number in
-            these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the population's
-            share, noise and sampling.
+            unbiased number, with its ``noise_sd``; ``noise_low, noise_high`` about that, for the
+            number in these rows, noise only; ``proportion`` and ``conf_low, conf_high`` for the
+            population's share, noise and sampling.
 
         Raises
         ------

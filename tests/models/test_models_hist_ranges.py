@@ -239,15 +239,10 @@ def test_many_bins_are_printed_in_runs_with_quantiles(mechanism):
     assert len(grouped.splitlines()) < 60
 
 
-@pytest.mark.parametrize(
-    ("variable", "declared"),
-    [("x", (0, 400_000)), ("d", dp.Date("2023-01-01", "2023-12-31"))],
-)
-def test_long_ticks_do_not_run_into_each_other(variable, declared):
+def test_long_ticks_do_not_run_into_each_other():
     plt = pytest.importorskip("matplotlib.pyplot")
-    data, book = {"x": [5e4], "d": ["2023-05-01"]}, dp.codebook({variable: declared})
     with dp.simulation(seed=4):
-        fit = dp_hist(f"~ {variable}", data, codebook=book, breaks=100, eps=1.0)
+        fit = dp_hist("~ x", {"x": [5e4]}, codebook={"x": (0, 400_000)}, breaks=100, eps=1.0)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for ax, draw in zip(axes, (fit.plot, fit.plot_cdf), strict=True):
         draw(ax=ax)

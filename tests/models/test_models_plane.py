@@ -189,3 +189,14 @@ def test_four_million_cells_take_a_moment():
     found = fit(breaks=2_048, data=rows(2_000))
     assert found.counts.shape == (2_048, 2_048)
     assert "2,048 by 2,048 cells" in str(found.summary())
+
+
+def test_whole_counts_of_a_crowd_may_lie_outside_their_interval_and_it_is_said():
+    """What cells that cannot go below 0 keep above it is taken from the crowd."""
+    rng = np.random.default_rng(1)
+    crowd = {"lon": rng.uniform(-2, 2, 20_000), "lat": rng.uniform(3.2, 4.8, 20_000)}
+    with dp.simulation(seed=1):
+        found = fit(data=crowd, breaks=(125, 125), eps=0.1)
+    inside = found.between((-2, 2), (3.2, 4.8)).iloc[0]
+    assert inside["count"] < inside["noise_low"] < 20_000 < inside["noise_high"]
+    assert "a whole count may lie outside its own" in " ".join(str(found.summary()).split())

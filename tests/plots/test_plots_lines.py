@@ -1,5 +1,7 @@
 """A line over time with a band."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,3 +27,15 @@ def test_levels_are_places_in_their_order():
     ax = band(levels, np.ones(3), np.ones((3, 2)), ("level", "events"))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["low", "2", "high"]
     plt.close(ax.figure)
+
+
+def test_months_of_a_year_do_not_run_into_each_other():
+    days = np.arange("2023-01-28", "2024-01-01", dtype="datetime64[D]").astype("datetime64[s]")
+    figure, (ax, _) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    flat = np.full(len(days), 2.0)
+    band(days, flat, np.stack([flat - 1, flat + 1], axis=1), ("day", "events"), ax=ax)
+    figure.canvas.draw()
+    boxes = [tick.get_window_extent() for tick in ax.get_xticklabels()]
+    assert len(boxes) > 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    plt.close(figure)
