@@ -116,9 +116,10 @@ class MarginsResult(Result):
 
         Notes
         -----
-        The level of the test holds over all releases, those counted as accepted
-        in which too few rows are told from the noise for a test. Where these are
-        most of them, the others reject more often than they should.
+        Where too few rows are told from the noise there is no test, and the noise
+        itself has a part in that: the p-value is that among the releases with a
+        test. Where Laplace noise leaves a test to fewer than one release in ten,
+        it may reject at a level of 0.05 in some 0.15 of these.
         """
         behind = (given,) if isinstance(given, str) else tuple(given)
         own = named_factors(self.call.codebook, self.factors, factors)

@@ -111,3 +111,21 @@ def test_a_pooled_table_is_the_plain_test_of_it_without_noise():
     plain = chi2_contingency([[40, 60], [30, 20], [25, 45]], correction=False)
     assert found.pooled == ((), (0, 2))
     assert (found.statistic, found.df) == (pytest.approx(plain.statistic), plain.dof)
+
+
+def test_the_size_is_kept_where_a_test_is_told_once_in_forty_releases():
+    rng = np.random.default_rng(4)
+    shares, sd = np.array([0.95, 0.05]), 40.0
+    tables = rng.multinomial(2941, np.outer(shares, shares).ravel(), 40_000) + rng.normal(
+        0, sd, (40_000, 4)
+    )
+    tables = tables.reshape(-1, 2, 2)
+    least = np.minimum(tables.sum(axis=1).min(axis=1), tables.sum(axis=2).min(axis=1))
+    told = tables[least > 4 * sd * math.sqrt(2)]
+    assert 0.02 < len(told) / len(tables) < 0.03
+    found = [independence(table, Noise("gaussian", sd, 0)) for table in told[:600]]
+    rejected = np.mean(np.array([one.pvalue for one in found]) < 0.05)
+    # Five sds of a binomial share, 6e-7, about a size of at most 0.075.
+    assert rejected <= 0.075 + 5 * math.sqrt(0.075 * 0.925 / 600)
+    # Among these releases the statistic by itself is far from its law.
+    assert np.mean(np.array([one.statistic for one in found]) > 3.841) > 0.3
