@@ -99,7 +99,7 @@ class Device:
         Raises
         ------
         ArgumentError
-            For a table: each question has a device of its own.
+            For a table, or an array of other than one axis: each question has a device of its own.
 
         Notes
         -----
@@ -163,9 +163,10 @@ class Device:
 def places_of(levels: tuple[Level, ...], values: Iterable[Any]) -> tuple[Integers, pd.Index | None]:
     """Return the places of values among levels, -1 of what is none, and their index.
 
-    ArgumentError for a table, which is no sequence of values.
+    ArgumentError for a table, and whatever else is no sequence of values.
     """
-    if isinstance(values, pd.DataFrame | Mapping) or not isinstance(values, Iterable):
+    flat = isinstance(values, Iterable) and getattr(values, "ndim", 1) == 1
+    if not flat or isinstance(values, Mapping | bytes):
         raise ArgumentError(
             f"values of type {type(values).__name__}: expected one column of true values, such as "
             "rows['drug']"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from numbers import Rational
@@ -15,8 +16,12 @@ from dpmodels.variables import Categorical
 
 # Beyond, a lie in 5 * 10^8 answers protects nobody.
 MOST_EPS = 20
+# Below, estimates have errors a million times their range and more.
+LEAST_EPS = 1e-6
 # Faces of dice, or cards of decks.
 MOST_FACES = 10**9
+# Signs of a power of ten.
+_POWER = 4
 
 Chance = float | str | Fraction
 
@@ -67,7 +72,7 @@ def randomized_response(
     ArgumentError
         If the levels or probabilities are none, or from the answers nothing could be learnt.
     BudgetError
-        If eps is not above 0 and at most 20, or the device has none: where a level is said by
+        If eps is not from 1e-6 to 20, or the device has none: where a level is said by
         those alone of whom it is true.
 
     Notes
@@ -130,10 +135,11 @@ def checked_levels(levels: object) -> tuple[Level, ...]:
 def checked_eps(eps: object) -> Fraction:
     """Return an eps that protects somebody and tells something."""
     given = real(eps)
-    if not 0 < given <= MOST_EPS:
+    if not LEAST_EPS <= given <= MOST_EPS:
         raise BudgetError(
-            f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, and at "
-            f"most {MOST_EPS}, beyond which nobody is protected; write eps=1.0"
+            f"eps={said(eps)}: expected a number above 0, at which answers tell nothing, of at "
+            f"least {LEAST_EPS:g} and at most {MOST_EPS}, beyond which nobody is protected; write "
+            "eps=1.0"
         )
     return Fraction(given)
 
@@ -196,19 +202,28 @@ def _checked(
             f"{said_as}: some answer is given only where it is true, which no eps holds for; let "
             "every level be said by chance now and then"
         )
-    device = Device(levels, how, law, truth)
-    if device.eps > MOST_EPS:
+    odds = 1 + truth / ((1 - truth) * min(law))
+    eps = math.log(odds.numerator) - math.log(odds.denominator)
+    if eps < LEAST_EPS:
         raise BudgetError(
-            f"{said_as}: eps = {device.eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
+            f"{said_as}: eps is below {LEAST_EPS:g}, at which next to nothing can be learnt; ask "
+            "for the truth more often"
+        )
+    if eps > MOST_EPS:
+        raise BudgetError(
+            f"{said_as}: eps = {eps:.3g}, and beyond {MOST_EPS} nobody is protected; let "
             "every level be said by chance more often"
         )
-    return device
+    return Device(levels, how, law, truth)
 
 
 def _chance(word: str, given: object) -> Fraction:
     """Return a probability as the fraction that its digits say."""
     try:
-        exact = Fraction(given if isinstance(given, str | Rational) else repr(real(given)))
+        # A power of ten of many digits would fill the memory.
+        told = given if isinstance(given, str | Rational) else repr(real(given))
+        short = not isinstance(told, str) or len(told.lower().partition("e")[2]) <= _POWER
+        exact = Fraction(told) if short else Fraction(-1)
     except (ValueError, ZeroDivisionError):
         exact = Fraction(-1)
     if isinstance(given, bool) or not 0 <= exact <= 1:

@@ -132,7 +132,7 @@ def unary_response(levels: Iterable[Level], *, eps: float) -> UnaryDevice:
     ArgumentError, CodebookError
         If the levels are none.
     BudgetError
-        If eps is not above 0 and at most 20.
+        If eps is not from 1e-6 to 20.
 
     Notes
     -----

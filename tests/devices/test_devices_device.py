@@ -134,3 +134,11 @@ def test_the_curve_has_the_device_on_it():
     lies, loss = curve.get_data()
     assert np.interp(0.25, lies, loss) == pytest.approx(math.log(3), abs=1e-3)
     mpl.pyplot.close(axes.figure)
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([["no"], ["yes"]]), np.array("no"), b"no", pd.DataFrame({"a": ["no"]})]
+)
+def test_values_of_other_than_one_axis_are_refused_and_not_answered_by_the_die(values):
+    with pytest.raises(ArgumentError, match="one column of true values"):
+        dp.randomized_response(["no", "yes"], eps=1.0).randomize(values)

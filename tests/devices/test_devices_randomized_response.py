@@ -49,3 +49,23 @@ YES_NO = ["no", "yes"]
 def test_a_device_that_is_none_is_refused(levels, words, kind, said):
     with pytest.raises(kind, match=said):
         dp.randomized_response(levels, **words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"lie": "1e-30"},
+        {"forced": {"no": "1e-40", "yes": "1/6"}},
+        {"lie": "0.4999999999999999999999999"},
+        {"truth": "1e-9"},
+        {"eps": 1e-300},
+    ],
+)
+def test_probabilities_that_doubles_do_not_hold_are_refused_by_their_exact_eps(words):
+    with pytest.raises(BudgetError, match=r"nobody is protected|next to nothing|at least 1e-06"):
+        dp.randomized_response(["no", "yes"], **words)
+
+
+def test_a_power_of_ten_that_would_fill_the_memory_is_no_probability():
+    with pytest.raises(ArgumentError, match="expected a probability"):
+        dp.randomized_response(["no", "yes"], lie="1e-999999999")
