@@ -4,7 +4,8 @@ Few bins are read one at a time, many in runs of them: in the count of a bin noi
 where each has noise of its own, in sums over runs where sums were released. With V for the
 predicted noise variance of the mean range and v for that of a bin, the less of ``V √v`` is taken:
 a factor in the noise of ranges weighs twice as much as one in that of bins. Where each bin has its
-own noise V grows with the number of bins, else with a power of its logarithm.
+own noise V grows with the number of bins, else with a power of its logarithm. Running totals by a
+square root are among what is compared where the guarantee takes Gaussian noise.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import NamedTuple
 
 from dpmodels.mechanisms.choose import auto_counts, two_digits
 from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.mechanisms.counts import COUNTS, Tree, Wavelet
+from dpmodels.mechanisms.counts import COUNTS, Factorisation, Tree, Wavelet
+from dpmodels.mechanisms.counts.factorisation import MOST_CELLS
 from dpmodels.postprocess.hierarchy import range_counts
+from dpmodels.postprocess.square_root import SquareRoot
 from dpmodels.postprocess.wavelet import mean_variances
-from dpmodels.privacy import Guarantee
+from dpmodels.privacy import Guarantee, PureDP
 
 # Bins that are read one at a time: a choice.
 FEW = 40
@@ -43,6 +46,8 @@ def auto_ordered(facts: CountFacts, guarantee: Guarantee) -> tuple[str, str]:
         return flat, plain
     first = _Predicted(noise**2 * range_counts(cells, cells), noise**2)
     others = {"tree": _of_tree(facts, guarantee), "wavelet": _of_wavelets(facts, guarantee)}
+    if cells <= MOST_CELLS and not isinstance(guarantee, PureDP):
+        others["factorisation"] = _of_root(facts, guarantee)
     name = min(others, key=lambda own: others[own].weighed)
     best = others[name]
     if first.weighed <= best.weighed:
@@ -68,3 +73,8 @@ def _of_tree(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
 def _of_wavelets(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
     noise = Wavelet().plan(facts, guarantee).noise_sd ** 2
     return _Predicted(*(noise * own for own in mean_variances(facts.shape[1])))
+
+
+def _of_root(facts: CountFacts, guarantee: Guarantee) -> _Predicted:
+    noise = Factorisation().plan(facts, guarantee).noise_sd ** 2
+    return _Predicted(*(noise * own for own in SquareRoot(facts.shape[1]).mean_variances))

@@ -89,6 +89,17 @@ class SquareRoot:
         """Covariance of each running total with the last one."""
         return product(self.weights, self.weights[::-1])
 
+    @cached_property
+    def mean_variances(self) -> tuple[float, float]:
+        """Of the mean range and of the mean cell, without a public number of rows.
+
+        Of all ranges between n + 1 ends, ``sum_{i<j} (P_j - P_i)² = (n + 1) sum P² - (sum P)²``.
+        """
+        ends, ranges = self.cells + 1, self.cells * (self.cells + 1) / 2
+        of_sum = float((np.cumsum(self.weights) ** 2).sum())
+        mean_range = (ends * float(self.prefix_variances.sum()) - of_sum) / ranges
+        return mean_range, float(np.cumsum(self.back**2).mean())
+
     def sums(self, cells: NDArray[Any]) -> Integers:
         """Return what is released of exact counts, shape (groups, cells), in units of `UNIT`."""
         own = coefficients(self.cells)

@@ -47,3 +47,13 @@ def test_counts_are_solved_far_below_their_noise():
     found, incomplete = own.agreeing(own.sums(counts) / UNIT, 7.0, float(counts.sum() + 7))
     assert np.abs(np.cumsum(found - counts)).max() < 1e-5
     assert incomplete == pytest.approx(7, abs=1e-5)
+
+
+def test_mean_variances_are_those_of_all_ranges_and_cells():
+    cells = 23
+    own = SquareRoot(cells)
+    dense = np.linalg.inv(root(cells) / UNIT)
+    ends = np.vstack([np.zeros(cells), np.cumsum(dense, axis=0)])
+    ranges = [((ends[j] - ends[i]) ** 2).sum() for j in range(cells + 1) for i in range(j)]
+    wanted = np.mean(ranges), np.mean((dense**2).sum(axis=1))
+    assert own.mean_variances == pytest.approx(wanted)
