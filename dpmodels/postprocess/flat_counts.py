@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dpmodels.postprocess.hierarchy import Hierarchy, line, whole_cells
+from dpmodels.postprocess.hierarchy import Hierarchy, line, shared_out, whole_cells
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
-from dpmodels.postprocess.totals import balanced, whole
+from dpmodels.postprocess.totals import balanced, whole, whole_running
 from dpmodels.released import CountsRelease
 from dpmodels.typing import Floats, Integers
 
-# Choices: so many cells of a group are made whole at once, more of them from the top down, with so
-# many children a node.
+# Choices: so many cells of a group, or nodes above them, are made whole at once, more of them from
+# the top down, with so many children a node.
 AT_ONCE = 16
 CHILDREN = 4
 _POWERS = (1, 2, 3, 4)
@@ -25,13 +25,15 @@ _POWERS = (1, 2, 3, 4)
 class FlatCounts:
     """Counts with independent noise, but for a public total that they share.
 
-    Whole counts of many cells go from the top down, by sums of the noisy counts over runs of
-    them: what cutting at 0 adds to one is taken from its neighbours, not from all cells alike.
+    Whole counts of many cells in a line begin with a few long runs of them, whose running totals
+    are made to rise: the true ones do, so that no noise takes these farther away. From there they
+    go down by the sums of shorter runs: what cutting at 0 adds to a cell is taken from its
+    neighbours, not from all cells alike.
     """
 
     release: CountsRelease
     shape: tuple[int, ...]  # groups, cells
-    above: Hierarchy | None = None  # By which many are made whole; those above a line by default
+    above: Hierarchy | None = None  # By which many are made whole where they are in no line
 
     unlawful = ""
 
@@ -54,10 +56,17 @@ class FlatCounts:
         """Of each group in turn, the incomplete rows last."""
         if self.shape[1] <= AT_ONCE:
             return whole(self._balanced, self.release.rows)
-        hierarchy = self.above or line(self.shape[1], CHILDREN)
-        totals = whole(np.append(self.cells.sum(axis=1), self.incomplete), self.release.rows)
-        cells = whole_cells(hierarchy, hierarchy.sums(self.cells), totals[:-1])
-        return np.append(cells.ravel(), totals[-1])
+        if self.above is not None:
+            totals = whole(np.append(self.cells.sum(axis=1), self.incomplete), self.release.rows)
+            cells = whole_cells(self.above, self.above.sums(self.cells), totals[:-1])
+            return np.append(cells.ravel(), totals[-1])
+        hierarchy = line(self.shape[1], CHILDREN)
+        levels = hierarchy.sums(self.cells)
+        top = max(place for place, size in enumerate(hierarchy.sizes) if size <= AT_ONCE)
+        made = whole_running(levels[top], self.incomplete, self.release.rows)
+        nodes = made[:-1].reshape(self.shape[0], -1)
+        cells = shared_out(nodes, hierarchy.starts[top:], levels[top + 1 :])
+        return np.append(cells.ravel(), made[-1])
 
     def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""

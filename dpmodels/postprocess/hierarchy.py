@@ -229,10 +229,17 @@ def whole_cells(hierarchy: Hierarchy, levels: Sequence[Floats], totals: Integers
     those of the nodes that make it up, where cutting every cell at 0 would add up its bias.
     `levels` have the shape (groups, nodes), `totals` (groups,).
     """
-    above = np.asarray(totals, dtype=np.int64)[:, None]
     first = np.zeros(1, dtype=np.intp)
-    for starts, own in zip((first, *hierarchy.starts), levels, strict=True):
-        above = _shared(np.asarray(own), above, starts)
+    above = np.asarray(totals, dtype=np.int64)[:, None]
+    return shared_out(above, (first, *hierarchy.starts), levels)
+
+
+def shared_out(
+    above: Integers, starts: Sequence[NDArray[np.intp]], levels: Sequence[Floats]
+) -> Integers:
+    """Share whole counts of the nodes of one level out, down the levels below it."""
+    for first, own in zip(starts, levels, strict=True):
+        above = _shared(np.asarray(own), above, first)
     return above
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmodels.postprocess.protocol import NO_WEIGHT, Spread
 from dpmodels.postprocess.square_root import SquareRoot
-from dpmodels.postprocess.totals import rising, whole
+from dpmodels.postprocess.totals import whole_running
 from dpmodels.released import SumsRelease
 from dpmodels.typing import Floats, Integers
 
@@ -47,11 +47,7 @@ class RootCounts:
     @cached_property
     def whole(self) -> Integers:
         """Of each group in turn, the incomplete rows last: running totals made to rise."""
-        paths = rising(np.cumsum(self.cells, axis=1))
-        totals = whole(np.append(paths[:, -1], self.incomplete), self.release.rows)
-        paths = np.rint(np.minimum(paths, totals[:-1, None])).astype(np.int64)
-        paths[:, -1] = totals[:-1]
-        return np.append(np.diff(paths, axis=1, prepend=0).ravel(), totals[-1])
+        return whole_running(self.cells, self.incomplete, self.release.rows)
 
     def spread(self, weights: Floats, others: Floats = NO_WEIGHT) -> Spread:
         """Return the noise in sums of the cells of one group."""

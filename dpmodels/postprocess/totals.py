@@ -64,3 +64,16 @@ def rising(values: Floats) -> Floats:
     """
     fitted = np.apply_along_axis(lambda row: isotonic_regression(row).x, -1, values)
     return np.maximum(fitted, 0.0)
+
+
+def whole_running(counts: Floats, others: float, total: float | None) -> Integers:
+    """Return whole counts of groups, shape (groups, cells), in rows, that of others the last.
+
+    Their running totals are the nearest that rise, rounded, and cut where a public total of all
+    says less.
+    """
+    paths = rising(np.cumsum(counts, axis=1))
+    totals = whole(np.append(paths[:, -1], others), total)
+    paths = np.rint(np.minimum(paths, totals[:-1, None])).astype(np.int64)
+    paths[:, -1] = totals[:-1]
+    return np.append(np.diff(paths, axis=1, prepend=0).ravel(), totals[-1])
