@@ -165,7 +165,8 @@ def between(runs, _):
             for law, names in LAWFUL.items():
                 for name in names:
                     noise, population = [], []
-                    for seed in range(runs):
+                    first = crc32(f"{shape} {neighbours} {law} {name}".encode())
+                    for seed in range(first, first + runs):
                         counts = rng.multinomial(20_000, shares)
                         words = budgets[law] | {"adjacency": neighbours}
                         found = fitted(counts, name, seed, **words).between(starts, stops)

@@ -16,6 +16,7 @@ Numbers after +- are Monte-Carlo standard errors; that of a ratio of standard de
 
 import argparse
 import math
+from zlib import crc32
 
 import numpy as np
 from scipy.special import expit
@@ -55,7 +56,9 @@ def coverage(runs):
                 for eps in EPS:
                     conf, noise, away, apart = [], [], [], []
                     device = dp.randomized_response(cells, eps=eps)
-                    for seed in range(runs):
+                    about = f"k = {levels}, p = {share}, n = {count:,}, eps = {eps:g}"
+                    first = crc32(about.encode())
+                    for seed in range(first, first + runs):
                         counts = rng.multinomial(count, shares)
                         with dp.simulation(seed=seed):
                             answers = {"a": device.randomize(np.repeat(cells, counts))}
@@ -69,7 +72,6 @@ def coverage(runs):
                     law, own = laws(share, count, eps, levels)
                     sds = np.std(away, ddof=1) / law, np.std(apart, ddof=1) / own
                     ratios.append(sds)
-                    about = f"k = {levels}, p = {share}, n = {count:,}, eps = {eps:g}"
                     print(
                         f"{about:36s}{hits(conf)}{hits(noise)}{sds[0]:14.3f}{sds[1]:14.3f}",
                         flush=True,
@@ -96,7 +98,9 @@ def regression(runs):
         for eps in EPS:
             device = dp.randomized_response(["no", "yes"], eps=eps)
             found, held, errors = [], [], []
-            for seed in range(runs):
+            about = f"n = {count:,}, eps = {eps:g}"
+            first = crc32(about.encode())
+            for seed in range(first, first + runs):
                 age, male = rng.uniform(-2, 2, count), rng.random(count) < 0.5
                 line = COEFFICIENTS[0] + COEFFICIENTS[1] * age + COEFFICIENTS[2] * male
                 truths = np.where(rng.random(count) < expit(line), "yes", "no")
@@ -118,7 +122,6 @@ def regression(runs):
             shown = "  ".join(f"{p:.3f} +-{math.sqrt(p * (1 - p) / len(held)):.3f}" for p in told)
             ratio = np.median(errors, axis=0) / np.std(found, axis=0, ddof=1)
             ratios = "  ".join(f"{own:.2f}" for own in ratio)
-            about = f"n = {count:,}, eps = {eps:g}"
             print(f"{about:22s}{shown}   {ratios}   identified {len(held) / runs:.3f}", flush=True)
 
 
