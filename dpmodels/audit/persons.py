@@ -47,8 +47,11 @@ def _repeated(table: Any, kept: int, rows: int) -> dict[str, list[Any]]:
     return {**own, PERSON: [str(place) for place in at]}
 
 
-# At most two rows of a person, and all of them, in turn; of `paired`, which takes no other, all.
+# Mechanisms that know persons of one kind alone.
+_ONLY: Final = {"paired": "mean", "randomized_response": 2}
+
+# At most two rows of a person, and all of them, in turn.
 PERSONS: Final = tuple(
-    of_persons(line, 2 if turn % 2 and line.mechanism != "paired" else "mean")
+    of_persons(line, _ONLY.get(line.mechanism, 2 if turn % 2 else "mean"))
     for turn, line in enumerate(REGISTRY)
 )
