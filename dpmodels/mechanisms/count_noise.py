@@ -18,11 +18,12 @@ from dpmodels.mechanisms.count_plan import (
     counts_released,
     units_of,
 )
+from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy, discrete_gaussian, discrete_laplace, discrete_laplace_variance
 from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, PureDP, gaussian_multiplier
-from dpmodels.released import Card, CountsRelease
+from dpmodels.released import Card, CountsRelease, SumsRelease
 from dpmodels.statistics.counts import count_sensitivity
-from dpmodels.typing import Floats
+from dpmodels.typing import Floats, Integers
 
 # Three parts and the incomplete rows.
 PARTS = 4
@@ -97,20 +98,49 @@ def law_of(plan: CountPlan) -> str:
 
 def noised_units(plan: CountPlan, exact: NDArray[Any], entropy: Entropy) -> tuple[Floats, str]:
     """Add the planned noise to whole rows, and return them in rows again, with its law."""
-    law = law_of(plan)
-    draw = discrete_gaussian if law == "gaussian" else discrete_laplace
-    noise = draw(plan.scale, exact.size, entropy)
+    noise = _drawn(plan, exact.size, entropy)
     noisy: NDArray[Any] = exact.astype(object) * plan.whole + noise.astype(object)
-    return noisy.astype(np.float64) / plan.whole, law
+    return noisy.astype(np.float64) / plan.whole, law_of(plan)
+
+
+def _drawn(plan: CountPlan, size: int, entropy: Entropy) -> Integers:
+    draw = discrete_gaussian if law_of(plan) == "gaussian" else discrete_laplace
+    return draw(plan.scale, size, entropy)
+
+
+def noised_sums(
+    card: Card,
+    plan: CountPlan,
+    exact: NDArray[Any],
+    rows: int,
+    entropy: Entropy,
+    *,
+    fanout: int = 2,
+    unit: int = 1,
+) -> SumsRelease:
+    """Add the planned noise to exact sums of cells, the incomplete rows last.
+
+    A row has `unit` in them, a power of two that divides the plan's units.
+    """
+    values, law = noised_units(replace(plan, whole=plan.whole // unit), exact, entropy)
+    return SumsRelease(
+        values=values / unit,
+        sums=card.name,
+        shape=plan.facts.shape,
+        fanout=fanout,
+        law=law,
+        noise_sd=plan.noise_sd,
+        step=1 / plan.whole,
+        **release_terms(card, plan, rows),
+    )
 
 
 def noised_counts(
     card: Card, plan: CountPlan, exact: NDArray[Any], rows: int, entropy: Entropy
 ) -> CountsRelease:
     """Add the planned noise to exact counts."""
-    law = law_of(plan)
-    draw = discrete_gaussian if law == "gaussian" else discrete_laplace
-    return counts_released(card, plan, exact, draw(plan.scale, exact.size, entropy), rows, law)
+    noise = _drawn(plan, exact.size, entropy)
+    return counts_released(card, plan, exact, noise, rows, law_of(plan))
 
 
 def noised_mean(

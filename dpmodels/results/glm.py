@@ -250,9 +250,8 @@ class GLMResult(Result):
         NotAvailable
             Where the formula has no terms.
         """
-        if self.coder is None:
-            raise NotAvailable("predictions need terms to code rows by: the formula has none")
-        return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
+        params = np.asarray(self.params, dtype=np.float64)
+        return self.call.linear(params, self.coder, newdata)
 
     def predict(self, newdata: object) -> Floats:
         """Return the expected response of new, public rows, as :meth:`decision_function`.

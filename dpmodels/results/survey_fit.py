@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import Result, per_row
 from dpmodels.results.call import CoefficientsCall
@@ -179,9 +179,8 @@ class SurveyFitResult(Result):
         NotAvailable
             Where the formula has no terms.
         """
-        if self.coder is None:
-            raise NotAvailable("predictions need terms to code rows by: the formula has none")
-        return np.asarray(expit(self.call.linear(self.release.coefficients, self.coder(newdata))))
+        linear = self.call.linear(self.release.coefficients, self.coder, newdata)
+        return np.asarray(expit(linear))
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import NotAvailable
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
@@ -44,9 +43,8 @@ class SVMResult(Result):
 
         nan for incomplete rows; not available where the formula has no terms.
         """
-        if self.coder is None:
-            raise NotAvailable("decision_function() needs terms to code rows by; there are none")
-        return self.call.linear(np.asarray(self.params, dtype=np.float64), self.coder(newdata))
+        params = np.asarray(self.params, dtype=np.float64)
+        return self.call.linear(params, self.coder, newdata)
 
     def predict(self, newdata: object) -> NDArray[np.object_]:
         """Return the level of new, public rows, shape (rows,); None for incomplete rows."""

@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from dpmodels.mechanisms import count_noise
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.noise import seeded
 from dpmodels.privacy import adjacency
@@ -18,7 +19,7 @@ def facts_of(shape, relation):
     return CountFacts(1, groups * cells + 1, False, adjacency(relation), shape)
 
 
-def farthest(module, strategy, plan):
+def farthest(strategy, plan):
     """The largest distances in L1 and L2 norm, and of one number, in units of the noise scale.
 
     Counts of cells, and of incomplete rows, are those of any neighbours whatever the other rows:
@@ -33,7 +34,7 @@ def farthest(module, strategy, plan):
     else:
         rows = list(np.eye(size, dtype=int))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "noised_units", _exact)
+        patch.setattr(count_noise, "noised_units", _exact)
         first = _released(strategy, plan, base)
         moved = np.array([_released(strategy, plan, base + row) - first for row in rows])
     units = plan.scale / plan.whole

@@ -6,7 +6,6 @@ from ordered_neighbours import SHAPES, declared, facts_of, farthest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import Tree
-from dpmodels.mechanisms.counts import tree
 from dpmodels.postprocess.hierarchy import best_fanout, levels_of, range_counts
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 
@@ -17,7 +16,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 def test_neighbours_are_as_far_apart_as_is_paid_for(shape, fanout, relation):
     own, facts = Tree(fanout), facts_of(shape, relation)
     plan = own.plan(facts, PureDP(1.0))
-    one, two, single = farthest(tree, own, plan)
+    one, two, single = farthest(own, plan)
     assert one == pytest.approx(declared(plan.events, 1))
     # Each of the releases that Laplace noise is charged as changes one count by 1.
     assert single == 1
@@ -26,7 +25,7 @@ def test_neighbours_are_as_far_apart_as_is_paid_for(shape, fanout, relation):
     )
     plan = own.plan(facts, ZCDP(0.1))
     if isinstance(plan.events[-1], GaussianEvent):
-        _, two, _ = farthest(tree, own, plan)
+        _, two, _ = farthest(own, plan)
         assert two == pytest.approx(declared(plan.events, 2))
 
 

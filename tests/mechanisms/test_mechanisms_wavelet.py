@@ -4,7 +4,6 @@ import pytest
 from ordered_neighbours import SHAPES, declared, facts_of, farthest
 
 from dpmodels.mechanisms import Wavelet
-from dpmodels.mechanisms.counts import wavelet
 from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 
 
@@ -13,7 +12,7 @@ from dpmodels.privacy import ZCDP, ApproxDP, GaussianEvent, LaplaceEvent, PureDP
 def test_neighbours_are_no_farther_than_is_paid_for(shape, relation):
     own, facts = Wavelet(), facts_of(shape, relation)
     plan = own.plan(facts, PureDP(1.0))
-    one, _, single = farthest(wavelet, own, plan)
+    one, _, single = farthest(own, plan)
     assert one <= declared(plan.events, 1) * (1 + 1e-9)
     # Where pairs are without gaps the most is reached, in one group but in L1 norm.
     full, several = shape[1] in (2, 4, 8), shape[0] > 1 or relation == "add-remove"
@@ -23,7 +22,7 @@ def test_neighbours_are_no_farther_than_is_paid_for(shape, relation):
     assert single == (2 if relation == "replace" else 1)
     assert plan.events == (LaplaceEvent(plan.events[0].multiplier),)
     plan = own.plan(facts, ZCDP(0.1))
-    _, two, _ = farthest(wavelet, own, plan)
+    _, two, _ = farthest(own, plan)
     assert two <= declared(plan.events, 2) * (1 + 1e-9)
     if full or several:
         assert two == pytest.approx(declared(plan.events, 2))

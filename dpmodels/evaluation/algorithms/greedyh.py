@@ -20,20 +20,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmodels.evaluation.algorithms.laplace import noisy
-from dpmodels.evaluation.algorithms.levels import least_squares, padded, put_together
+from dpmodels.evaluation.algorithms.levels import noisy_tree
 from dpmodels.typing import Floats, Integers
 
 
 def greedyh(counts: Integers, eps: float) -> Floats:
     """Return counts by cell of the least squares table of a weighted binary tree."""
-    finest, height = padded(counts.ravel(), 2)
-    levels = [finest]
-    for _ in range(height):
-        levels.append(put_together(levels[-1], 2))
-    scales = 1 / (eps * shares(height))
-    noise = [noisy(own, scale) for own, scale in zip(levels[::-1], scales, strict=True)]
-    return least_squares(noise, (2 * scales**2).tolist(), 2)[: counts.size].reshape(counts.shape)
+    return noisy_tree(counts.ravel(), eps, shares).reshape(counts.shape)
 
 
 def shares(height: int) -> Floats:

@@ -8,11 +8,12 @@ their whole is shared out evenly among them, as they have one variance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
+from dpmodels.evaluation.algorithms.laplace import noisy
 from dpmodels.typing import Floats, Integers
 
 Table = TypeVar("Table", Floats, Integers)
@@ -38,6 +39,21 @@ def padded(table: Integers, by: int) -> tuple[Integers, int]:
     while by**height < max(table.shape):
         height += 1
     return np.pad(table, [(0, by**height - cells) for cells in table.shape]), height
+
+
+def noisy_tree(counts: Integers, eps: float, shares: Callable[[int], Floats]) -> Floats:
+    """Return the least squares table of a noisy tree whose nodes have two parts along each axis.
+
+    `shares`, of a height, are those of the levels, the root first, in `eps`; they add up to 1.
+    """
+    finest, height = padded(counts, 2)
+    levels = [finest]
+    for _ in range(height):
+        levels.append(put_together(levels[-1], 2))
+    scales = 1 / (eps * shares(height))
+    noise = [noisy(own, scale) for own, scale in zip(levels[::-1], scales, strict=True)]
+    made = least_squares(noise, (2 * scales**2).tolist(), 2)
+    return made[tuple(slice(cells) for cells in counts.shape)]
 
 
 def least_squares(levels: Sequence[Floats], variances: Sequence[float], by: int) -> Floats:

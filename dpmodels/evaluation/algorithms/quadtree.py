@@ -19,19 +19,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmodels.evaluation.algorithms.laplace import noisy
-from dpmodels.evaluation.algorithms.levels import least_squares, padded, put_together
+from dpmodels.evaluation.algorithms.levels import noisy_tree
 from dpmodels.typing import Floats, Integers
 
 
 def quadtree(counts: Integers, eps: float) -> Floats:
     """Return counts by cell of the least squares table of a tree of squares."""
-    finest, height = padded(counts, 2)
-    levels = [finest]
-    for _ in range(height):
-        levels.append(put_together(levels[-1], 2))
-    shares = np.cbrt(2.0) ** np.arange(height + 1)
-    scales = shares.sum() / (eps * shares)
-    noise = [noisy(own, scale) for own, scale in zip(levels[::-1], scales, strict=True)]
-    made = least_squares(noise, (2 * scales**2).tolist(), 2)
-    return made[tuple(slice(cells) for cells in counts.shape)]
+    return noisy_tree(counts, eps, shares)
+
+
+def shares(height: int) -> Floats:
+    """Return the shares of the levels, the root first."""
+    weights = np.cbrt(2.0) ** np.arange(height + 1)
+    return np.asarray(weights / weights.sum())

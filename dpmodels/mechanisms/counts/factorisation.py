@@ -33,7 +33,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
@@ -41,9 +41,8 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms.count_noise import gaussian_sums, noised_units
+from dpmodels.mechanisms.count_noise import gaussian_sums, noised_sums
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.square_root import UNIT, SquareRoot, coefficients
 from dpmodels.privacy import Guarantee
@@ -107,18 +106,8 @@ class Factorisation:
         exact, rows = statistic.cross()
         groups, cells = plan.facts.shape
         sums = SquareRoot(cells).sums(exact[:-1].reshape(groups, cells))
-        finer = replace(plan, whole=plan.whole // UNIT)
-        values, law = noised_units(finer, np.append(sums.ravel(), exact[-1] * UNIT), entropy)
-        return SumsRelease(
-            values=values / UNIT,
-            sums="factorisation",
-            shape=plan.facts.shape,
-            fanout=2,
-            law=law,
-            noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
-            **release_terms(self.card, plan, rows),
-        )
+        numbers = np.append(sums.ravel(), exact[-1] * UNIT)
+        return noised_sums(self.card, plan, numbers, rows, entropy, unit=UNIT)
 
 
 @lru_cache(maxsize=16)

@@ -33,9 +33,8 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.count_noise import law_of, noised_units, quieter_plan
+from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.plane import best_side, block_sizes, plane, rectangle_counts
 from dpmodels.privacy import Guarantee
@@ -97,17 +96,8 @@ class Grid:
         blocks = plane(shape[1:], side)
         cells = exact[:-1].reshape(shape[0], -1).astype(np.int64)[:, blocks.order]
         nodes = np.concatenate(blocks.hierarchy.sums(cells), axis=-1).ravel()
-        values, law = noised_units(plan, np.append(nodes, int(exact[-1])), entropy)
-        return SumsRelease(
-            values=values,
-            sums="grid",
-            shape=shape,
-            fanout=side,
-            law=law,
-            noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
-            **release_terms(self.card, plan, rows),
-        )
+        sums = np.append(nodes, int(exact[-1]))
+        return noised_sums(self.card, plan, sums, rows, entropy, fanout=side)
 
     def side_of(self, plan: CountPlan) -> int:
         """Return the side of the blocks of a plan."""

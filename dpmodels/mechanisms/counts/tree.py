@@ -33,9 +33,8 @@ import numpy as np
 
 from dpmodels.arguments import whole
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.count_noise import law_of, noised_units, quieter_plan
+from dpmodels.mechanisms.count_noise import law_of, noised_sums, quieter_plan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.postprocess.hierarchy import Hierarchy, best_fanout, levels_of, line, range_counts
 from dpmodels.privacy import Guarantee
@@ -94,17 +93,8 @@ class Tree:
         hierarchy, fanout = self.above(plan)
         cells = exact[:-1].reshape(plan.facts.shape[0], -1)
         nodes = np.concatenate(hierarchy.sums(cells), axis=-1).ravel()
-        values, law = noised_units(plan, np.append(nodes, exact[-1]), entropy)
-        return SumsRelease(
-            values=values,
-            sums="tree",
-            shape=plan.facts.shape,
-            fanout=fanout,
-            law=law,
-            noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
-            **release_terms(self.card, plan, rows),
-        )
+        sums = np.append(nodes, exact[-1])
+        return noised_sums(self.card, plan, sums, rows, entropy, fanout=fanout)
 
     def _levels(self, facts: CountFacts, squared: bool) -> tuple[int, float]:
         cells, fanout = facts.shape[1], self._fanout(facts, squared=squared)

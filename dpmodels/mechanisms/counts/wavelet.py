@@ -37,9 +37,8 @@ import numpy as np
 
 from dpmodels.design.cells import PrivateCells
 from dpmodels.mechanisms.add_noise import ROUND_UP, laplace_multipliers
-from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units
+from dpmodels.mechanisms.count_noise import gaussian_plan, noised_sums
 from dpmodels.mechanisms.count_plan import LEAST_SCALE, CountFacts, CountPlan, units_of
-from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy, discrete_laplace_variance
 from dpmodels.postprocess.wavelet import noisy_levels, wavelets
 from dpmodels.privacy import Guarantee, LaplaceEvent, PureDP
@@ -89,14 +88,4 @@ class Wavelet:
         """Add the planned noise to sums and differences."""
         exact, rows = statistic.cross()
         numbers = wavelets(exact[:-1].reshape(plan.facts.shape)).ravel()
-        values, law = noised_units(plan, np.append(numbers, exact[-1]), entropy)
-        return SumsRelease(
-            values=values,
-            sums="wavelet",
-            shape=plan.facts.shape,
-            fanout=2,
-            law=law,
-            noise_sd=plan.noise_sd,
-            step=1 / plan.whole,
-            **release_terms(self.card, plan, rows),
-        )
+        return noised_sums(self.card, plan, np.append(numbers, exact[-1]), rows, entropy)
