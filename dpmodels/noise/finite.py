@@ -77,3 +77,22 @@ def _decided(uniform: Uniform, values: list[int], times: list[int], unit: Fracti
         else:
             first = middle + 1
     return first
+
+
+def draw_ranked(
+    levels: NDArray[Any], unit: Fraction, count: int, entropy: Entropy
+) -> NDArray[np.int64]:
+    """Draw `count` different indices, best first, each as `draw_finite` draws of those left.
+
+    The same law as the `count` smallest of ``unit * levels`` less standard Gumbel noise, in their
+    order (Durfee and Rogers 2019, Lemma 4.2), exactly.
+
+    `levels` is as for `draw_finite`; `count`, from 1, is at most their number.
+    """
+    left = np.arange(len(levels))
+    drawn = np.empty(count, dtype=np.int64)
+    for place in range(count):
+        own = draw_finite(levels[left], unit, entropy)
+        drawn[place] = left[own]
+        left = np.delete(left, own)
+    return drawn

@@ -1,13 +1,14 @@
 """Draws from finitely many things: the exact law, the same one by either path."""
 
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpmodels.noise import finite, seeded
-from dpmodels.noise.finite import draw_finite
+from dpmodels.noise.finite import draw_finite, draw_ranked
 
 # 1e-8 nominal keeps the false-alarm rate of each below 1e-6 with 50 expected in every cell.
 NOMINAL_ALARM = 1e-8
@@ -72,3 +73,15 @@ def test_any_unit_is_drawn_from_without_a_warning(unit):
 
 def test_one_thing_is_always_drawn():
     assert draw_finite(np.array([3], dtype=object), Fraction(1), seeded(1)) == 0
+
+
+def test_ranked_draws_have_the_law_of_one_draw_after_another():
+    levels, unit, entropy = CASES[0][0], CASES[0][1], seeded(12)
+    ranked = list(permutations(range(len(levels)), 2))
+    own = probabilities(levels, unit)
+    law = [own[one] * own[two] / (1 - own[one]) for one, two in ranked]
+    drawn = [tuple(draw_ranked(levels, unit, 2, entropy).tolist()) for _ in range(DRAWS)]
+    found = [drawn.count(pair) for pair in ranked]
+    assert stats.chisquare(found, DRAWS * np.array(law)).pvalue > NOMINAL_ALARM
+    everything = draw_ranked(levels, unit, len(levels), entropy)
+    assert sorted(everything.tolist()) == list(range(len(levels)))
