@@ -1,0 +1,4 @@
+"""What an analysis will tell, before anything is read or spent.
+
+It stands beside the house: nothing imports it.
+"""

@@ -1,0 +1,232 @@
+"""What rows are taken to be like before there are any: a public guess, and rows made by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri, stdtrit
+
+from dpmodels.arguments import real, several, word
+from dpmodels.codebook import Codebook
+from dpmodels.dates import Date
+from dpmodels.errors import ArgumentError, said
+from dpmodels.typing import Floats
+from dpmodels.variables import Categorical, Numeric, Variable
+
+SEED: Final = 20_260_101  # A choice: any number makes every call invent the same rows
+HEAVY: Final = 3  # Degrees of freedom
+
+
+class Law(NamedTuple):
+    """Quantiles of a law of mean 0 and variance 1, and where a number has it by default."""
+
+    like: str
+    quantiles: Callable[[Floats], Floats]
+    mean: float  # As a share of the declared range, from the lower bound
+    sd: float  # As a share of it
+
+
+def _zeros(uniform: Floats) -> Floats:
+    """Half of the numbers the least, the others exponential above it."""
+    above = -np.log1p(-np.maximum(2 * uniform - 1, 0.0))
+    return np.asarray((above - 0.5) / math.sqrt(0.75))
+
+
+LAWS: Final[Mapping[str, Law]] = {
+    "normal": Law("normal, 3 sd to either bound", ndtri, 1 / 2, 1 / 6),
+    "uniform": Law("uniform", lambda u: math.sqrt(12) * (u - 0.5), 1 / 2, math.sqrt(1 / 12)),
+    "skewed": Law("exponential from the lower bound", lambda u: -np.log1p(-u) - 1, 1 / 7, 1 / 7),
+    "zeros": Law("half at the lower bound", _zeros, 1 / 20, math.sqrt(0.75) / 10),
+    "tails": Law(
+        "Student's t, 3 df", lambda u: stdtrit(HEAVY, u) / math.sqrt(HEAVY), 1 / 2, 1 / 12
+    ),
+    "narrow": Law("normal in bounds ten times too wide", ndtri, 1 / 2, 1 / 60),
+}
+_FORM: Final = (
+    'write shape="normal", or by variable shape={"wage": "skewed", "age": ("normal", 41, 12), '
+    '"sex": [0.6, 0.4]}, or give a frame of public rows'
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Guess:
+    """Rows of a codebook's variables as they are guessed to be; public, and no row is shown.
+
+    Numbers and categories that a law makes are independent of one another; rows of a frame are
+    drawn whole.
+    """
+
+    codebook: Codebook  # Of the variables that are made
+    shapes: Mapping[str, Any]  # By variable a word, a word with mean and sd, or shares
+    usual: str  # The law of numbers that have none of their own
+    frame: pd.DataFrame | None = None  # Public rows, instead of all laws
+
+    def __repr__(self) -> str:
+        return f"<Guess: {self.about}>"
+
+    @property
+    def about(self) -> str:
+        """What is assumed, in words."""
+        if self.frame is not None:
+            return f"rows like those of a public sample of {len(self.frame):,}"
+        own = [f"{name} {_said_of(given)}" for name, given in self.shapes.items()]
+        usual = f"numbers {LAWS[self.usual].like}; levels equally common; variables independent"
+        return "; ".join([usual, *own])
+
+    def rows(self, count: int, draw: int = 0) -> pd.DataFrame:
+        """Draw rows independently; the same for the same count and number of the draw."""
+        rng = np.random.default_rng([SEED, draw])
+        if self.frame is not None:
+            return _taken(self.frame, rng.integers(0, len(self.frame), size=count))
+        return self._made(count, lambda: rng.random(count), rng)
+
+    def block(self, count: int) -> pd.DataFrame:
+        """Return so many rows that stand for all: evenly spread over each variable's law.
+
+        Of a frame with fewer rows, all of them.
+        """
+        rng = np.random.default_rng(SEED)
+        if self.frame is not None:
+            return _taken(self.frame, rng.permutation(len(self.frame))[:count])
+        return self._made(count, lambda: (rng.permutation(count) + 0.5) / count, rng)
+
+    def _made(
+        self, count: int, uniform: Callable[[], Floats], rng: np.random.Generator
+    ) -> pd.DataFrame:
+        columns = {
+            name: _column(variable, self.shapes.get(name, self.usual), uniform())
+            for name, variable in self.codebook.items()
+        }
+        person = self.codebook.person
+        if person is not None and person not in columns:
+            columns[person] = np.arange(count)
+        return pd.DataFrame(columns)
+
+
+def guessed(codebook: Codebook, shape: object = "normal", names: Iterable[str] = ()) -> Guess:
+    """Read what rows are guessed to be like.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        Public bounds and levels.
+    shape : str, mapping or frame
+        A law of all numbers, one of :data:`LAWS`; by variable such a word, a word with mean and sd
+        in the variable's unit, or shares of the levels in their order; or **public** rows.
+    names : iterable of str
+        The variables that have to be made; all of the codebook by default.
+
+    Raises
+    ------
+    ArgumentError, CodebookError
+        If a word, a variable or a share is not expected, or the frame lacks a column.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(wage=(0, 80), sex=["F", "M"])
+    >>> guess = guessed(cb, {"wage": ("skewed", 20, 12), "sex": [0.25, 0.75]})
+    >>> rows = guess.block(1_000)
+    >>> float(rows["wage"].mean().round()), int((rows["sex"] == "F").sum())
+    (20.0, 250)
+    """
+    book = codebook.select(tuple(names) or tuple(codebook))
+    if isinstance(shape, str):
+        return Guess(book, {}, word("shape", shape, LAWS, f"; {_FORM}"))
+    if isinstance(shape, Mapping):
+        for name, given in shape.items():
+            _check(name, given, codebook)
+        own = {name: given for name, given in shape.items() if name in book}
+        return Guess(book, own, "normal")
+    return Guess(book, {}, "normal", _public(shape, book))
+
+
+def _public(shape: Any, book: Codebook) -> pd.DataFrame:
+    try:
+        frame: pd.DataFrame = nw.from_native(shape, eager_only=True).to_pandas()
+    except TypeError:
+        raise ArgumentError(f"shape is of type {type(shape).__name__}: {_FORM}") from None
+    wanted = [*book, *([] if book.person is None else [book.person])]
+    absent = [name for name in wanted if name not in frame.columns]
+    if absent or not len(frame):
+        told = f"lacks the column {absent[0]!r}" if absent else "has no rows"
+        raise ArgumentError(
+            f"shape= is a frame that {told}: give public rows of {', '.join(map(repr, wanted))}, "
+            'or a law, shape="normal"'
+        )
+    return frame[wanted]
+
+
+def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
+    taken: pd.DataFrame = frame.iloc[places].reset_index(drop=True)
+    return taken
+
+
+def _check(name: object, given: object, codebook: Codebook) -> None:
+    """Refuse a variable that is not declared, or a shape that it cannot have."""
+    if name not in codebook:
+        raise ArgumentError(
+            f"shape= names {said(name)}, which the codebook does not declare; it declares "
+            f"{', '.join(map(repr, codebook))}"
+        )
+    variable = codebook[str(name)]
+    if isinstance(variable, Categorical):
+        _check_shares(str(name), given, variable)
+        return
+    law, *moments = given if isinstance(given, tuple) else (given,)
+    word(f"shape[{name!r}]", law, LAWS, f"; {_FORM}")
+    sound = not moments or (len(moments) == 2 and real(moments[1]) > 0)
+    if not sound or any(math.isnan(real(own)) for own in moments) or _is_day(variable, moments):
+        raise ArgumentError(
+            f"shape[{name!r}]: expected a law, with a mean and an sd above 0 or without, such as "
+            '("normal", 41, 12); dates have a law alone'
+        )
+
+
+def _is_day(variable: Variable, moments: list[object]) -> bool:
+    return isinstance(variable, Date) and bool(moments)
+
+
+def _check_shares(name: str, given: object, variable: Categorical) -> None:
+    shares = [real(own) for own in given] if several(given) else []
+    sound = len(shares) == len(variable.levels) and all(own >= 0 for own in shares)
+    if not sound or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
+        raise ArgumentError(
+            f"shape[{name!r}]: expected {len(variable.levels)} shares with the sum 1, one for each "
+            f"of the levels {variable.describe()}"
+        )
+
+
+def _said_of(given: Any) -> str:
+    """Return a shape of one variable in words."""
+    if isinstance(given, str):
+        return LAWS[given].like
+    if isinstance(given, tuple) and isinstance(given[0], str):
+        law, *moments = given
+        return f"{law}" + (f", mean {moments[0]:g}, sd {moments[1]:g}" if moments else "")
+    return "in shares " + " : ".join(f"{own:g}" for own in given)
+
+
+def _column(variable: Variable, given: Any, uniform: Floats) -> Any:
+    """Return the values at some quantiles of a variable's law, as cells are written."""
+    if isinstance(variable, Categorical):
+        levels = len(variable.levels)
+        shares = np.full(levels, 1 / levels) if isinstance(given, str) else np.asarray(given)
+        place = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
+        return np.array([*variable.levels, None], dtype=object)[place]
+    low, high = variable.days if isinstance(variable, Date) else (variable.lower, variable.upper)
+    name, *moments = given if isinstance(given, tuple) else (given,)
+    law, width = LAWS[name], high - low
+    mean, sd = moments or (low + law.mean * width, law.sd * width)
+    value = np.clip(mean + sd * law.quantiles(uniform), low, high)
+    if isinstance(variable, Date):
+        return np.rint(value).astype("int64").astype("datetime64[D]").astype("datetime64[s]")
+    if isinstance(variable, Numeric) and variable.step:
+        value = low + variable.step * np.rint((value - low) / variable.step)
+    return value
