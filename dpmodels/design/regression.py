@@ -14,8 +14,8 @@ from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
 from dpmodels.design.private import PrivateDesign
 from dpmodels.design.rows import Rows, Terms, rows_of
-from dpmodels.design.scaling import Scaling, scaling
-from dpmodels.errors import ArgumentError, CodebookError, said
+from dpmodels.design.scaling import NARROWEST, Scaling, scaling
+from dpmodels.errors import ArgumentError, CodebookError, said, shorten
 from dpmodels.formula import Design
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.response import TwoSided, two_sided
@@ -140,6 +140,26 @@ def joint_design(
         return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
     public = replace(public, codebook=public.codebook | {weights: declared})
     return WeightedDesign(public, scaled, rows_of(Terms(public.codebook)), weights, declared)
+
+
+def box_design(both: TwoSided) -> PrivateDesign:
+    """Return the design of no rows whose columns are each from -1 to 1, and none is shrunk.
+
+    A column is counted from the middle of its public range, in half-ranges; the response is last.
+    CodebookError if a column has one value only.
+    """
+    public = both.joint
+    half = (public.upper - public.lower) / 2
+    for name, width in zip(public.names, half.tolist(), strict=True):
+        if not width > NARROWEST:
+            raise CodebookError(
+                f"{shorten(name)!r} has one value within what is declared, and goes with nothing; "
+                "declare wider bounds or two levels, or leave it out"
+            )
+    longest = math.sqrt(len(half)) * (1 + 1e-12)
+    centre = (public.lower + public.upper) / 2
+    own = Scaling(centre, half, longest, longest)
+    return PrivateDesign(public, own, rows_of(Terms(public.codebook)))
 
 
 def _bound(

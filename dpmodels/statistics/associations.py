@@ -1,0 +1,92 @@
+"""Exact sums by which columns are held against one response, and how far one row moves them.
+
+Rows lie in a box: each column in units of its own public half-range, whatever the others are, so
+that no column pays for their number.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design import PrivateDesign
+from dpmodels.noise.lattice import MAX_BITS, Lattice
+from dpmodels.privacy import Adjacency
+from dpmodels.statistics.statistic import Statistic, additive, fingerprint
+from dpmodels.typing import Floats, Integers
+
+# Lines of the exact integers: sums, sums of squares, sums of products with the response.
+SUMS, SQUARES, PRODUCTS = range(3)
+
+
+def box_lattice(columns: int) -> Lattice:
+    """Return the lattice of rows in a box, the response among their columns."""
+    return Lattice(MAX_BITS, columns)
+
+
+def reach(lattice: Lattice) -> int:
+    """Return how many integers a half-range has: a column's are at most so many from 0."""
+    return math.floor(lattice.steps / math.sqrt(lattice.columns))
+
+
+@additive
+def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> Statistic:
+    """Sum rows ``z = (1, x, y)`` of a box, their squares and their products with y, exactly.
+
+    The design is as of :func:`dpmodels.design.regression.box_design`: integers of a column are at
+    most `reach` from 0 and are held there once more.
+
+    The integers, shape (3, columns + 1), are ``Σ z``, ``Σ z²`` and ``Σ z y``: the first column has
+    the number n of complete rows, n again and ``Σ y``; then come those of each x, last those of y.
+    An incomplete row adds zero. No product of two x is made. Sums over a block are integers below
+    2**53; they are the same for any chunking, order or number of threads.
+    """
+    most = reach(lattice)
+
+    def summed(block: Floats) -> Integers:
+        z = np.clip(block, -most, most)
+        z[0] = block[0] > 0
+        lines = z.sum(axis=1), np.einsum("ij,ij->i", z, z), z @ z[-1]
+        return np.stack(lines).astype(np.int64)
+
+    total: NDArray[Any] = np.zeros((3, lattice.columns + 1), dtype=object)
+    rows = 0
+    for block, count in design.blocks(summed, lattice, count_public=count_public):
+        total = total + block
+        rows += count
+    facts = {**design.facts, "lattice": repr(lattice)}
+    return Statistic("associations", total, rows, fingerprint(facts, count_public=count_public))
+
+
+def centred_products(exact: NDArray[Any], centre: int) -> NDArray[Any]:
+    """Return ``S_j = Σ x_j (y - c)`` for each x, exactly; c is a released or public integer.
+
+    It is n times the covariance, and beside it ``Σ x_j (ȳ - c)``: as small a share of the rows as
+    c is away from the mean of y.
+    """
+    products: NDArray[Any] = exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
+    return products
+
+
+def product_change(adjacency: Adjacency, most: int, centre: int) -> int:
+    """Return how far one row moves each ``S_j``, and each ``|S_j|``, in integers.
+
+    With integers from ``-R`` to R (`most`) and c within them, ``|x (y - c)| <= R (R + |c|)``. That
+    is all under ``add-remove``, and under ``replace`` against an incomplete row; between complete
+    rows it is twice that, reached by y at the end away from c and x that goes from one end to the
+    other. All columns together can move by so much each, some up and some down, so the interval
+    that a row moves the vector in is twice as long.
+    """
+    return (2 if adjacency.n_public else 1) * most * (most + abs(centre))
+
+
+def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
+    """Return the L1 or L2 sensitivity of ``(Σ y, R n)``, by which the mean of y is released.
+
+    A row adds ``(y, R)`` or nothing: ``2 R`` in L1 and ``√2 R`` in L2 norm. Between complete rows
+    n stays and ``Σ y`` moves by ``2 R`` at most.
+    """
+    return 2.0 * most if adjacency.n_public or norm == 1 else math.sqrt(2) * most

@@ -1,0 +1,114 @@
+"""Sums of columns and one response, against sums by hand and every neighbour."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.regression import box_design
+from dpmodels.formula.response import two_sided
+from dpmodels.privacy import adjacency
+from dpmodels.statistics.associations import (
+    associations,
+    box_lattice,
+    centred_products,
+    mean_change,
+    product_change,
+    reach,
+)
+
+BOOK = dp.codebook(y=(0, 1), a=(-3, 5), b=["no", "yes"], c=(0, 1000))
+RELATIONS = ("replace", "add-remove")
+
+
+def measured(rows, formula="y ~ a + b + c", count_public=True):
+    design = box_design(two_sided(formula, BOOK))
+    lattice = box_lattice(len(design.public.names))
+    exact, read = associations(design.bind(rows), lattice, count_public=count_public).cross()
+    return design.public.names, reach(lattice), exact, read
+
+
+def some_rows(number, seed):
+    rng = np.random.default_rng(seed)
+    return {
+        "y": rng.integers(0, 2, number).astype(float),
+        "a": rng.normal(1, 4, number),
+        "b": np.array(["no", "yes"])[rng.integers(0, 2, number)],
+        "c": rng.exponential(30, number) * (rng.random(number) < 0.3),
+    }
+
+
+def test_sums_are_those_of_rows_in_half_ranges():
+    rows = some_rows(20_000, 1)
+    rows["a"][3] = np.nan
+    names, most, exact, read = measured(rows)
+    assert names == ("b[T.yes]", "a", "c", "y")
+    kept = ~np.isnan(rows["a"])
+    y = 2 * rows["y"] - 1
+    a = (np.clip(rows["a"], -3, 5) - 1) / 4
+    columns = [np.ones(20_000), 2.0 * (rows["b"] == "yes") - 1, a, rows["c"] / 500 - 1, y]
+    z = np.array(columns)[:, kept]
+    units = np.array([1, *[most] * 4])
+    expected = np.array([z.sum(axis=1) * units, (z * z).sum(axis=1) * units**2, z @ z[-1] * units])
+    expected[2] *= most
+    np.testing.assert_allclose(exact.astype(float), expected, rtol=1e-4, atol=1e-4 * most**2)
+    assert (exact[0, 0], exact[1, 0], read) == (19_999, 19_999, 20_000)
+
+
+def test_sums_add_and_do_not_depend_on_blocks():
+    rows = some_rows(9_000, 2)
+    *_, whole, _ = measured(rows)
+    parts = [
+        measured({name: own[cut] for name, own in rows.items()})[2]
+        for cut in (slice(0, 8_191), slice(8_191, None))
+    ]
+    assert (whole == parts[0] + parts[1]).all()
+
+
+def test_centred_products_are_sums_of_centred_rows():
+    rows = some_rows(50, 3)
+    _, most, exact, _ = measured(rows)
+    shifted = centred_products(exact, most // 3)
+    assert shifted.tolist() == [
+        int(exact[2, j]) - most // 3 * int(exact[0, j]) for j in range(1, 4)
+    ]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_no_neighbour_moves_a_product_further_than_declared_and_one_does(relation):
+    corners = [
+        {"y": [y], "a": [a], "b": [b], "c": [c]}
+        for y, a, b, c in product((0.0, 1.0), (-9.0, 5.0), ("no", "yes"), (0.0, 1000.0))
+    ]
+    corners.append({"y": [0.5], "a": [np.nan], "b": ["yes"], "c": [0.0]})
+    found = [measured(row)[2] for row in corners]
+    _, most, *_ = measured(corners[0])
+    own = adjacency(relation)
+    pairs = list(product(found, found)) if own.n_public else [(one, 0 * one) for one in found]
+    changes = [one - other for one, other in pairs]
+    for centre in (-most, -(most // 2), 0, most // 3, most):
+        moved = [np.abs(centred_products(own, centre)).max() for own in changes]
+        assert max(moved) == product_change(own, most, centre)
+        spread = [np.ptp(centred_products(own, centre)) for own in changes]
+        assert max(spread) == 2 * product_change(own, most, centre)
+    for norm in (1, 2):
+        means = [np.array([own[0, -1], most * own[0, 0]], dtype=float) for own in changes]
+        furthest = max(np.linalg.norm(own, norm) for own in means)
+        assert furthest == pytest.approx(mean_change(own, most, norm), rel=1e-12)
+
+
+def test_a_column_pays_for_no_other():
+    many = dp.codebook.uniform([f"x{i}" for i in range(400)], (0, 1)) | dp.codebook(y=(0, 1))
+    design = box_design(two_sided("y ~ .", many))
+    assert reach(box_lattice(401)) > 50_000
+    rows = {name: np.array([1.0, 0.0]) for name in many}
+    exact, _ = associations(design.bind(rows), box_lattice(401), count_public=True).cross()
+    assert (exact[2, 1:] == 2 * reach(box_lattice(401)) ** 2).all()
+
+
+def test_a_column_of_one_value_is_refused_before_rows():
+    book = dp.codebook(y=(0, 1), a=(0, 1))
+    both = two_sided("y ~ a + I(a * 0)", book)
+    with pytest.raises(dp.errors.CodebookError, match="one value"):
+        box_design(both)
