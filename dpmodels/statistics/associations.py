@@ -13,18 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
-from dpmodels.noise.lattice import MAX_BITS, Lattice
+from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
 from dpmodels.statistics.statistic import Statistic, additive, fingerprint
 from dpmodels.typing import Floats, Integers
 
+# Bits of a half-range, up to one less: a choice. However many the columns, the noise has the same
+# room in 64 bits.
+BITS = 14
+# Parts of a lattice step that a centre is a multiple of: rounded to steps it would be away from the
+# mean by more than noise is, where rows are many.
+FINE = 2**10
 # Lines of the exact integers: sums, sums of squares, sums of products with the response.
 SUMS, SQUARES, PRODUCTS = range(3)
 
 
 def box_lattice(columns: int) -> Lattice:
     """Return the lattice of rows in a box, the response among their columns."""
-    return Lattice(MAX_BITS, columns)
+    return Lattice(BITS + math.floor(math.log2(columns) / 2), columns)
 
 
 def reach(lattice: Lattice) -> int:
@@ -62,25 +68,27 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
 
 
 def centred_products(exact: NDArray[Any], centre: int) -> NDArray[Any]:
-    """Return ``S_j = Σ x_j (y - c)`` for each x, exactly; c is a released or public integer.
+    """Return ``S_j = Σ x_j (y - c)`` for each x, exactly, in parts of lattice steps.
 
-    It is n times the covariance, and beside it ``Σ x_j (ȳ - c)``: as small a share of the rows as
-    c is away from the mean of y.
+    `centre` is c, a released or public whole number of parts, at most ``reach * FINE`` from 0.
+
+    It is n times the covariance, and beside it ``n x̄_j (ȳ - c)``: at most as many half-ranges as
+    the noise of the sum of y that c was made of.
     """
-    products: NDArray[Any] = exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
+    products: NDArray[Any] = FINE * exact[PRODUCTS, 1:-1] - centre * exact[SUMS, 1:-1]
     return products
 
 
 def product_change(adjacency: Adjacency, most: int, centre: int) -> int:
-    """Return how far one row moves each ``S_j``, and each ``|S_j|``, in integers.
+    """Return how far one row moves each ``S_j``, and each ``|S_j|``, in the same parts.
 
-    With integers from ``-R`` to R (`most`) and c within them, ``|x (y - c)| <= R (R + |c|)``. That
-    is all under ``add-remove``, and under ``replace`` against an incomplete row; between complete
-    rows it is twice that, reached by y at the end away from c and x that goes from one end to the
-    other. All columns together can move by so much each, some up and some down, so the interval
-    that a row moves the vector in is twice as long.
+    With integers from ``-R`` to R (`most`) and c (`centre`) within them,
+    ``|x (y - c)| <= R (R + |c|)``. That is all under ``add-remove``, and under ``replace`` against
+    an incomplete row; between complete rows it is twice that, reached by y at the end away from c
+    and x that goes from one end to the other. All columns together can move by so much each, some
+    up and some down, so the interval that a row moves the vector in is twice as long.
     """
-    return (2 if adjacency.n_public else 1) * most * (most + abs(centre))
+    return (2 if adjacency.n_public else 1) * most * (FINE * most + abs(centre))
 
 
 def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
@@ -90,3 +98,15 @@ def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
     n stays and ``Σ y`` moves by ``2 R`` at most.
     """
     return 2.0 * most if adjacency.n_public or norm == 1 else math.sqrt(2) * most
+
+
+def scatters(exact: NDArray[Any]) -> NDArray[Any]:
+    """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
+
+    One row moves each by at most ``4 R²``. One more row raises the sum by
+    ``(x - x̄)² n/(n + 1) <= 4 R²``, so one row replaced moves it by a difference of two such
+    numbers; and integers below numbers so far apart are no farther.
+    """
+    rows = max(int(exact[SUMS, 0]), 1)
+    found: NDArray[Any] = (rows * exact[SQUARES, 1:-1] - exact[SUMS, 1:-1] ** 2) // rows
+    return found

@@ -10,12 +10,14 @@ from dpmodels.design.regression import box_design
 from dpmodels.formula.response import two_sided
 from dpmodels.privacy import adjacency
 from dpmodels.statistics.associations import (
+    FINE,
     associations,
     box_lattice,
     centred_products,
     mean_change,
     product_change,
     reach,
+    scatters,
 )
 
 BOOK = dp.codebook(y=(0, 1), a=(-3, 5), b=["no", "yes"], c=(0, 1000))
@@ -69,9 +71,9 @@ def test_sums_add_and_do_not_depend_on_blocks():
 def test_centred_products_are_sums_of_centred_rows():
     rows = some_rows(50, 3)
     _, most, exact, _ = measured(rows)
-    shifted = centred_products(exact, most // 3)
-    assert shifted.tolist() == [
-        int(exact[2, j]) - most // 3 * int(exact[0, j]) for j in range(1, 4)
+    centre = most * FINE // 3
+    assert centred_products(exact, centre).tolist() == [
+        FINE * int(exact[2, j]) - centre * int(exact[0, j]) for j in range(1, 4)
     ]
 
 
@@ -87,7 +89,7 @@ def test_no_neighbour_moves_a_product_further_than_declared_and_one_does(relatio
     own = adjacency(relation)
     pairs = list(product(found, found)) if own.n_public else [(one, 0 * one) for one in found]
     changes = [one - other for one, other in pairs]
-    for centre in (-most, -(most // 2), 0, most // 3, most):
+    for centre in (-most * FINE, -(most * FINE // 2), 0, most * FINE // 3, most * FINE):
         moved = [np.abs(centred_products(own, centre)).max() for own in changes]
         assert max(moved) == product_change(own, most, centre)
         spread = [np.ptp(centred_products(own, centre)) for own in changes]
@@ -101,7 +103,7 @@ def test_no_neighbour_moves_a_product_further_than_declared_and_one_does(relatio
 def test_a_column_pays_for_no_other():
     many = dp.codebook.uniform([f"x{i}" for i in range(400)], (0, 1)) | dp.codebook(y=(0, 1))
     design = box_design(two_sided("y ~ .", many))
-    assert reach(box_lattice(401)) > 50_000
+    assert all(2**13 < reach(box_lattice(size)) <= 2**14 for size in (2, 3, 5, 401, 5_001))
     rows = {name: np.array([1.0, 0.0]) for name in many}
     exact, _ = associations(design.bind(rows), box_lattice(401), count_public=True).cross()
     assert (exact[2, 1:] == 2 * reach(box_lattice(401)) ** 2).all()
@@ -112,3 +114,31 @@ def test_a_column_of_one_value_is_refused_before_rows():
     both = two_sided("y ~ a + I(a * 0)", book)
     with pytest.raises(dp.errors.CodebookError, match="one value"):
         box_design(both)
+
+
+def test_scatters_are_sums_of_squares_about_the_mean_and_no_neighbour_moves_them_further():
+    rng = np.random.default_rng(4)
+    ends = (0.0, 1.0, 0.3)
+    most = reach(box_lattice(2))
+    book = dp.codebook(y=(0, 1), x=(0, 1))
+    design = box_design(two_sided("y ~ x", book))
+
+    def found(values):
+        rows = {"y": np.zeros(len(values)), "x": np.array(values)}
+        exact, _ = associations(design.bind(rows), box_lattice(2), count_public=True).cross()
+        about = np.clip(np.rint((2 * np.array(values) - 1) * most), -most, most)
+        if np.isfinite(about).all() and len(values):
+            assert abs(int(scatters(exact)[0]) - len(about) * about.var()) <= 2 + 1e-9 * most**2
+        return int(scatters(exact)[0])
+
+    largest = 0
+    for size in range(1, 9):
+        for first in (*ends, np.nan):
+            others = rng.choice(ends, size - 1).tolist()
+            one = found([first, *others])
+            for second in (*ends, np.nan):
+                largest = max(largest, abs(one - found([second, *others])))
+    # A row opposite all others.
+    largest = max(largest, found([1.0] + [0.0] * 7), found([1.0] + [0.0] * 200))
+    assert 0.99 * 4 * most**2 < largest <= 4 * most**2
+    assert found([]) == 0
