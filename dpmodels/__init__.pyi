@@ -25,6 +25,7 @@ from .models.moments import dp_moments as dp_moments
 from .models.overview import dp_summary as dp_summary
 from .models.pca import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
+from .models.reading import reading as reading
 from .models.series import dp_series as dp_series
 from .models.site_files import combine as combine
 from .models.site_files import site_release as site_release

@@ -9,14 +9,9 @@ with a and b exchanged, which is the line of slope ``e^-eps``.
   guarantee over the whole curve that Gaussian noise of multiplier ``1/mu``
   keeps exactly; (eps, delta) is one point of it.
 * rho-zCDP: what all orders together imply for one event,
-  :func:`dpmodels.audit.concentrated.zcdp_profile`.
+  :func:`dpmodels.privacy.concentrated.zcdp_profile`.
 
-References
-----------
-.. [1] Wasserman, L. and Zhou, S. (2010). "A statistical framework for
-   differential privacy." JASA 105, 375-389.
-.. [2] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy."
-   Journal of the Royal Statistical Society B 84(1), 3-37.
+The curves themselves stand in :mod:`dpmodels.privacy.trade_off`.
 """
 
 from __future__ import annotations
@@ -26,14 +21,15 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from dpmodels.audit.concentrated import least_rho, zcdp_profile
 from dpmodels.audit.p_value import Boundary
 from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy import ApproxDP, Guarantee, PureDP, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.calibrate import hockey_stick
 from dpmodels.privacy.compose import zcdp_to_approx
+from dpmodels.privacy.concentrated import least_rho, zcdp_misses, zcdp_profile
+from dpmodels.privacy.trade_off import approx_misses, gaussian_misses
 from dpmodels.typing import Floats
 
 Unit = Literal["eps", "mu", "rho"]
@@ -103,11 +99,10 @@ class Claim:
     def misses(self, alarms: Floats) -> Floats:
         """Return the trade-off curve: the least false-negative rate at each false-positive rate."""
         if self.unit == "mu":
-            return np.asarray(ndtr(-ndtri(alarms) - self.value))
-        ends = np.array([-self.value, self.value])
-        slopes = _SLOPES if self.unit == "rho" else ends
-        lines = self.levels(slopes) - np.exp(slopes) * alarms[:, None]
-        return np.asarray(lines.max(axis=1).clip(0.0))
+            return gaussian_misses(alarms, self.value)
+        if self.unit == "rho":
+            return zcdp_misses(alarms, self.value)
+        return approx_misses(alarms, self.value, self.delta)
 
     @property
     def eps(self) -> float:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmodels.audit.claim import Claim
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new
+from dpmodels.plots.style import BLUE, FONT, INK, PALE, VERMILION
+from dpmodels.plots.trade_off import RATES, square_of_rates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 Rates = tuple[float, float]  # of false positives and of false negatives
-
-_SIZE = (4.8, 4.6)
 
 
 def trade_off(
@@ -29,22 +29,14 @@ def trade_off(
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the claimed trade-off curve, the region below it, and the measured points."""
-    ax = axes_or_new(ax, _SIZE)
-    alarms = np.concatenate([np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]])
-    alarms = np.concatenate([[0.0], alarms])
-    least = claim.misses(alarms)
-    ax.fill_between(alarms, 0, least, color=PALE, linewidth=0, zorder=0)
-    ax.plot([0, 1], [1, 0], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    ax.plot(alarms, least, color=INK, linewidth=1.4, zorder=2)
+    ax, coins = square_of_rates(ax)
+    least = claim.misses(RATES)
+    ax.fill_between(RATES, 0, least, color=PALE, linewidth=0, zorder=0)
+    ax.plot(RATES, least, color=INK, linewidth=1.4, zorder=2)
     _points(ax, rates, boxes)
     _events(ax, events, refuted)
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
-    ax.set_aspect("equal")
-    ax.set_xlabel("False-positive rate")
-    ax.set_ylabel("False-negative rate")
     ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)
-    _legend(ax, any(refuted))
+    _legend(ax, coins, any(refuted))
     return ax
 
 
@@ -84,7 +76,7 @@ def _events(ax: Axes, events: Sequence[Rates], refuted: Sequence[bool]) -> None:
         )
 
 
-def _legend(ax: Axes, refuted: bool) -> None:
+def _legend(ax: Axes, coins: Line2D, refuted: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -92,7 +84,7 @@ def _legend(ax: Axes, refuted: bool) -> None:
     tested.set(markerfacecolor="white", markeredgecolor=VERMILION if refuted else BLUE)
     ax.legend(
         handles=[
-            Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="coin-flipping"),
+            coins,
             Line2D([], [], color=INK, linewidth=1.4, label="claimed: no event below"),
             Patch(facecolor=PALE, label="excluded by the claim"),
             Line2D([], [], color=BLUE, marker="o", markersize=3, linewidth=0.8, label="measured"),

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import pandas as pd
 
-from dpmodels.arguments import share, whole
+from dpmodels.arguments import share, truth, whole
 from dpmodels.errors import NotAvailable, PrivacyError
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
+from dpmodels.results.reading_line import NO_ROW, reading_line
 from dpmodels.writing import write_whole
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
@@ -46,9 +47,19 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
 class Printed:
     """Something that prints as a table."""
 
-    def summary(self) -> Summary:
-        """Return the printed report."""
-        return Summary(report_of(self))
+    def summary(self, *, reading: bool = False) -> Summary:
+        """Return the printed report, with the labels and units that the codebook has.
+
+        Parameters
+        ----------
+        reading : bool, default False
+            Whether a note says what the guarantee lets anybody tell, as ``dp.reading(fit)`` does at
+            length.
+        """
+        report = self._report()
+        if truth("reading", reading):
+            report = replace(report, notes=(*report.notes, self._reading()))
+        return Summary(report)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Not available but for results of a release."""
@@ -59,6 +70,12 @@ class Printed:
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+    def _report(self) -> Report:
+        return report_of(self)
+
+    def _reading(self) -> str:
+        return NO_ROW
 
 
 class Result(Printed):
@@ -97,10 +114,6 @@ class Result(Printed):
         """Number of rows, or of persons who count as one each; nan where it is private."""
         rows = public_rows(self.release)
         return float("nan") if rows is None else float(rows)
-
-    def summary(self) -> Summary:
-        """Return the printed report, with the labels and units that the codebook has."""
-        return Summary(replace(report_of(self), legend=legend(self.call.codebook)))
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole result: its own numbers, then those of the release."""
@@ -166,6 +179,12 @@ class Result(Printed):
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError(NOT_PICKLED)
+
+    def _report(self) -> Report:
+        return replace(report_of(self), legend=legend(self.call.codebook))
+
+    def _reading(self) -> str:
+        return reading_line(self.release)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         raise NotAvailable(f"noise_int() is not available: {self._no_intervals}")

@@ -20,6 +20,7 @@ from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.results.base import Printed, checked_level
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
+from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
 
 # What is missing, as a level of its own in a model of several margins.
@@ -147,6 +148,9 @@ class LogLinear(Printed):
         own = self.model
         row = {"deviance": own.deviance, "df": own.df}
         return pd.DataFrame([{**row, "statistic": own.statistic, "p_value": own.pvalue}])
+
+    def _reading(self) -> str:
+        return reading_line(self.margin.fit.release)
 
     def __repr__(self) -> str:
         return f"<LogLinear {self.formula!r}: {len(self.names)} coefficients of {self.margin!r}>"

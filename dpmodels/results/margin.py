@@ -26,6 +26,7 @@ from dpmodels.results.call import TableCall
 from dpmodels.results.described import interval_columns, interval_frame
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.legend import labelled
+from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -233,6 +234,9 @@ class Margin(Printed):
         panel = Panel(self.name, counts, np.full(len(counts), width))
         axes = None if ax is None else [ax]
         return bars([panel], labels=self.labels, axes=axes, stamp=self.fit.stamp)[0]
+
+    def _reading(self) -> str:
+        return reading_line(self.fit.release)
 
     def __repr__(self) -> str:
         return f"<Margin {self.name!r} of {self.fit.call.formula!r}: {self.facts.cells} cells>"

@@ -35,6 +35,10 @@ from dpmodels.typing import Floats
 _ORDERS: Final = 1 + np.geomspace(0.02, 2e3, 40)
 _LEAST: Final = 1e-14  # the smallest probability of the grid
 _HALVINGS: Final = 36  # to 1e-11 of a probability
+_MORE_HALVINGS: Final = 70  # to the last digits of misses above 1e-15
+
+# Probabilities of an event under one release, and of its complement.
+Event = tuple[Floats, Floats]
 
 
 def zcdp_profile(eps: Floats, rho: float) -> Floats:
@@ -57,6 +61,26 @@ def zcdp_profile(eps: Floats, rho: float) -> Floats:
     return np.asarray(np.clip(np.maximum(inner, most[1]), 0.0, 1.0))
 
 
+def zcdp_misses(alarms: Floats, rho: float) -> Floats:
+    """Return the least rates of misses that rho-zCDP allows at rates of false alarms in [0, 1].
+
+    Examples
+    --------
+    >>> zcdp_misses(np.array([0.0, 0.05, 1.0]), 0.5).round(3).tolist()
+    [1.0, 0.664, 0.0]
+    """
+    rates = np.clip(np.ravel(alarms), 1e-300, 1 - 1e-16)
+    low, high = np.zeros_like(rates), 1 - rates
+    for _ in range(_MORE_HALVINGS):
+        middle = np.where(low > 0, np.sqrt(low * high), high / 16)
+        middle = np.where(high > 2 * low, middle, (low + high) / 2)
+        powers = (1 - middle, middle), (rates, 1 - rates)
+        apart = np.maximum(_excess(*powers, rho), _excess(*powers[::-1], rho))
+        low, high = np.where(apart <= 0, low, middle), np.where(apart <= 0, middle, high)
+    found = np.select([np.ravel(alarms) <= 0, np.ravel(alarms) >= 1], [1.0, 0.0], low)
+    return np.asarray(found.reshape(np.shape(alarms)))
+
+
 def least_rho(p: Floats, q: Floats) -> Floats:
     """Return the smallest rho under which an event may have both probabilities, each in (0, 1).
 
@@ -67,7 +91,8 @@ def least_rho(p: Floats, q: Floats) -> Floats:
     """
     order = _ORDERS[:, None]
     flat = np.ravel(p), np.ravel(q)
-    both = [_divergence(*pair) / (order * (order - 1)) for pair in (flat, flat[::-1])]
+    rates = [(one, 1 - one) for one in flat]
+    both = [_divergence(*pair) / (order * (order - 1)) for pair in (rates, rates[::-1])]
     return np.asarray(np.max(both, axis=(0, 1)).reshape(np.shape(p)))
 
 
@@ -79,23 +104,23 @@ def _largest(rho: float) -> tuple[Floats, Floats]:
     low, high = rare.copy(), np.ones_like(rare)
     for _ in range(_HALVINGS):
         middle = np.where(low < 0.01, np.sqrt(low * high), (low + high) / 2)
-        apart = np.maximum(_excess(middle, rare, rho), _excess(rare, middle, rho))
+        rates = (middle, 1 - middle), (rare, 1 - rare)
+        apart = np.maximum(_excess(*rates, rho), _excess(*rates[::-1], rho))
         within = apart <= 0
         low, high = np.where(within, middle, low), np.where(within, high, middle)
     return np.append(rare, 1.0), np.append(high, 1.0)
 
 
-def _excess(p: Floats, q: Floats, rho: float) -> Floats:
+def _excess(p: Event, q: Event, rho: float) -> Floats:
     """Return the largest excess of a divergence over its bound, over the orders."""
     order = _ORDERS[:, None]
     return np.asarray((_divergence(p, q) - order * (order - 1) * rho).max(axis=0))
 
 
-def _divergence(p: Floats, q: Floats) -> Floats:
+def _divergence(p: Event, q: Event) -> Floats:
     """Return ``(alpha - 1) D_alpha`` of two events, with a line an order."""
     with np.errstate(divide="ignore"):
-        logs = [np.log(one) for one in (p, q, 1 - p, 1 - q)]
+        there, absent = ((np.log(one), np.log(other)) for one, other in zip(p, q, strict=True))
     order = _ORDERS[:, None]
-    there = order * logs[0] + (1 - order) * logs[1]
-    absent = order * logs[2] + (1 - order) * logs[3]
-    return np.asarray(np.logaddexp(there, absent))
+    sides = [order * own + (1 - order) * other for own, other in (there, absent)]
+    return np.asarray(np.logaddexp(*sides))

@@ -1,0 +1,177 @@
+"""``reading``: what a guarantee lets anybody tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from dpmodels.arguments import share
+from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.privacy import (
+    ZCDP,
+    Adjacency,
+    AdjacencyName,
+    ApproxDP,
+    GaussianEvent,
+    Guarantee,
+    Ledger,
+    PureDP,
+    Spent,
+    protecting,
+    resolve_budget,
+)
+from dpmodels.privacy.trade_off import Curve, curve_of
+from dpmodels.results.base import Result
+from dpmodels.results.reading import ReadingResult
+from dpmodels.results.reading_line import ALPHA, PRIOR, is_local
+
+
+def reading(
+    budget: Guarantee | Iterable[Guarantee] | Ledger | Result | None = None,
+    *,
+    eps: float | Iterable[float] | None = None,
+    delta: float = 0.0,
+    alpha: float = ALPHA,
+    prior: float = PRIOR,
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | None = None,
+    rows: int | Literal["mean"] | None = None,
+) -> ReadingResult:
+    """Say what guarantees mean: power of tests, posteriors, advantages, lies.
+
+    Parameters
+    ----------
+    budget : PureDP, ApproxDP or ZCDP, list of these, Ledger or result, optional
+        What is read: guarantees; a ledger's, and what it was charged so far; a result's, and that
+        of its noise where this is Gaussian alone, or without delta.
+    eps, delta : optional
+        Instead of `budget`; several eps may be listed.
+    alpha : float, default 0.05
+        Level of the test, in (0, 1), and the probability with which bounds of the posterior may
+        fail where there is a delta or Gaussian noise.
+    prior : float, default 0.5
+        Probability, in (0, 1), that an adversary gives beforehand to somebody's part in the table.
+    adjacency, person, rows : optional
+        Who is protected, as for the verbs; of a ledger or a result left out, as they say it.
+
+    Returns
+    -------
+    ReadingResult
+        Its ``table`` has a row for each guarantee, of one unit that it protects and of two;
+        ``trade_off(alarms)`` the curves; ``plot()`` draws them.
+
+    Raises
+    ------
+    BudgetError
+        If `budget` is nothing of the kind, or the budget makes no sense.
+    ArgumentError
+        If `alpha` or `prior` is not between 0 and 1, or neighbours are said twice.
+
+    Notes
+    -----
+    A test at level alpha takes a table without the row for one with it at a rate of alpha at most.
+    Its power is then ``1 - f(alpha)`` at most, f the trade-off curve of the guarantee [1]_ [2]_:
+    with (eps, delta) ``max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))``. The odds of a
+    prior are multiplied by ``e^eps`` at most without delta, and else by ``alpha / f(1 - alpha)``
+    but for outputs of probability alpha. The advantage is ``(e^eps - 1 + 2 delta) / (e^eps + 1)``.
+    A yes that is a lie with probability ``1 / (1 + e^eps)`` has the guarantee eps.
+
+    References
+    ----------
+    .. [1] Wasserman, L. and Zhou, S. (2010). "A statistical framework for differential privacy."
+       JASA 105, 375-389.
+    .. [2] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the
+       Royal Statistical Society B 84(1), 3-37.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> read = dp.reading(eps=[0.1, 1.0, 5.0])
+    >>> read.table[["guarantee", "power", "posterior", "advantage", "lie"]].head(3).round(3)
+       guarantee  power  posterior  advantage    lie
+    0  eps = 0.1  0.055      0.525      0.050  0.475
+    1    eps = 1  0.136      0.731      0.462  0.269
+    2    eps = 5  0.994      0.993      0.987  0.007
+    >>> dp.reading(dp.ZCDP(0.5)).table["power"].round(3).tolist()
+    [0.336, 0.798]
+    """
+    said = None if adjacency is person is rows is None else adjacency or "replace"
+    relation = None if said is None else protecting(said, rows, person)
+    alpha, prior = share("alpha", alpha, ", such as 0.05"), share("prior", prior, ", such as 0.5")
+    stated = eps is not None or delta != 0
+    if isinstance(budget, Ledger | Result):
+        if stated or relation is not None:
+            raise ArgumentError(
+                f"budget={type(budget).__name__} says what is guaranteed to whom: leave out eps=, "
+                "delta=, adjacency=, person= and rows="
+            )
+        own = _of_ledger(budget) if isinstance(budget, Ledger) else _of_result(budget)
+        release = None if isinstance(budget, Ledger) else budget.release
+        return ReadingResult(
+            *own,
+            alpha,
+            prior,
+            local=is_local(release),
+            simulated=release is not None and release.simulated,
+            spent=isinstance(budget, Ledger) and len(own.curves) > 1,
+        )
+    guarantees = _listed(budget, eps, delta)
+    labels = tuple(one.describe() for one in guarantees)
+    return ReadingResult("", labels, guarantees, relation or Adjacency("replace"), alpha, prior)
+
+
+class _Read(NamedTuple):
+    of: str
+    labels: tuple[str, ...]
+    curves: tuple[Curve, ...]
+    adjacency: Adjacency
+
+
+def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
+    """Return the guarantees that were asked for, one or more."""
+    if budget is None:
+        found = tuple(resolve_budget(one, delta) for one in _many(eps))
+    else:
+        found = tuple(resolve_budget(eps, delta, one) for one in _many(budget))
+    if not found:
+        raise BudgetError("no guarantee is listed: write eps=[0.1, 1.0, 5.0], or eps=1.0")
+    return found
+
+
+def _many(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _of_ledger(ledger: Ledger) -> _Read:
+    """Return what is guaranteed in all, and what was charged so far where that is something."""
+    labels, curves = [f"{ledger.guarantee.describe()}, in all"], [ledger.guarantee]
+    spent = ledger.spent
+    if spent.amount > 0:
+        labels.append(f"{spent.describe()}, so far")
+        curves.append(_spent(spent))
+    name = f"ledger {ledger.place}".strip()
+    return _Read(name, tuple(labels), tuple(curves), ledger.adjacency)
+
+
+def _spent(spent: Spent) -> Guarantee:
+    if spent.unit == "rho":
+        return ZCDP(spent.amount)
+    return ApproxDP(spent.amount, spent.delta) if spent.delta else PureDP(spent.amount)
+
+
+def _of_result(fit: Result) -> _Read:
+    """Return the guarantee of a release, and the curve of its noise where that says more."""
+    release = fit.release
+    labels, curves = [release.guarantee.describe()], [release.guarantee]
+    own = curve_of(release.events)
+    if own is not None and not isinstance(release.guarantee, PureDP):
+        curves.append(own)
+        labels.append(_in_words(own))
+    name = f"{type(fit).__name__} {fit.call.formula}"
+    return _Read(name, tuple(labels), tuple(curves), release.adjacency)
+
+
+def _in_words(own: Curve) -> str:
+    if isinstance(own, GaussianEvent):
+        return f"Gaussian noise, mu = {1 / own.multiplier:.3g}"
+    return f"{own.describe()}, without delta"

@@ -1,0 +1,107 @@
+"""The printed report of what guarantees mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpmodels.privacy import GaussianEvent, PureDP
+from dpmodels.report import Fact, Report, Row, Section, signif
+from dpmodels.results.base import report_of
+from dpmodels.results.reading import UNITS, ReadingResult
+
+_TESTS = (
+    "Power: how often a test finds somebody in the table who is there, if at the rate of its level "
+    "it finds somebody who is not. Advantage: power less level, where that is most. Posterior: "
+    "what becomes of the prior. The bounds hold for whoever knows everything else, whatever is "
+    "made of the release."
+)
+_POPULATION = (
+    "They are of what being in the table adds. What a release teaches of the population, that "
+    "smoking goes with a disease, may be concluded of anybody, in the table or not: no guarantee "
+    "hinders that."
+)
+
+
+@report_of.register
+def reading_report(made: ReadingResult) -> Report:
+    """Lay out readings as tables of strings."""
+    return Report(
+        title="What is guaranteed, read as tests and as bets",
+        facts=_facts(made),
+        sections=tuple(_section(made, units) for units in UNITS),
+        notes=_notes(made),
+        stamp=made.stamp,
+    )
+
+
+def _facts(made: ReadingResult) -> tuple[Fact, ...]:
+    local = "another truth, each respondent by itself"
+    neighbours = local if made.local else made.adjacency.describe()
+    whose = (("Of", made.of),) if made.of else ()
+    return (
+        *whose,
+        ("Neighbours", neighbours),
+        ("Level", f"{made.alpha:g}"),
+        ("Prior", f"{made.prior:g}"),
+    )
+
+
+def _section(made: ReadingResult, units: int) -> Section:
+    own = made.table[made.table["units"] == units]
+    who: str = own["protected"].iloc[0]
+    columns = [_cells(line) for line in own.to_dict("records")]
+    names = (
+        f"Power at level {made.alpha:g}",
+        "Membership advantage",
+        "Odds multiplied by",
+        f"Prior {made.prior:g} becomes",
+        "and at least",
+        "Lying probability",
+    )
+    rows = tuple(
+        Row(name, cells)
+        for name, cells in zip(names, zip(*columns, strict=True), strict=True)
+        if set(cells) != {"-"}
+    )
+    return Section(f"{who[0].upper()}{who[1:]}, at most", made.labels, rows)
+
+
+def _cells(line: dict[Any, Any]) -> tuple[str, ...]:
+    mark = "" if line["holds"] == 1 else " *"
+    odds = "no bound" if math.isinf(line["odds"]) else signif(line["odds"], 3)
+    return (
+        signif(line["power"], 3),
+        signif(line["advantage"], 3),
+        odds + mark,
+        signif(line["posterior"], 3) + mark,
+        signif(line["posterior_lower"], 3) + mark,
+        signif(line["lie"], 3),
+    )
+
+
+def _notes(made: ReadingResult) -> tuple[str, ...]:
+    notes = [_TESTS, _POPULATION]
+    pure = all(isinstance(curve, PureDP) for curve in made.curves)
+    if not pure:
+        notes.append(
+            f"* but for outputs of probability {made.alpha:g} at most: with a delta, zCDP or "
+            "Gaussian noise nothing bounds what all outputs tell."
+        )
+    if made.table["lie"].notna().any():
+        less = "" if pure else ", but for delta"
+        notes.append(
+            "Lying probability: of a randomized response, whose yes or no is as private as this"
+            f"{less}."
+        )
+    if any(isinstance(curve, GaussianEvent) for curve in made.curves):
+        notes.append(
+            "Gaussian noise: the whole curve of the noise that was added, which says more than its "
+            "guarantee."
+        )
+    notes.append(
+        "So far: if nobody chose by an answer what to ask next, or when to stop. In all: always."
+        if made.spent
+        else "Of this alone: another release of the same rows adds to it."
+    )
+    return tuple(notes)

@@ -1,0 +1,70 @@
+"""What the guarantee of a release lets anybody tell, in one line."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dpmodels.privacy import Adjacency, PureDP
+from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shifted
+from dpmodels.released import AnswersFitRelease, AnswersRelease
+
+ALPHA: Final = 0.05  # conventions: the level of a test, and odds that are even
+PRIOR: Final = 0.5
+
+NO_ROW: Final = (
+    "Reading: none, as nothing was released here from private rows: it is made of public or "
+    "simulated ones, or of none."
+)
+_SIMULATED: Final = (
+    "Reading: none, as a simulation is not private: who knows its seed can subtract the noise."
+)
+
+
+def is_local(release: Any) -> bool:
+    """Whether each respondent's answer was randomised before anybody saw it."""
+    return isinstance(release, AnswersRelease | AnswersFitRelease)
+
+
+def protected(adjacency: Adjacency, local: bool, units: int) -> str:
+    """Say who is protected together: one unit of the guarantee, or more of them."""
+    if local and adjacency.rows is None:
+        return "one respondent" if units == 1 else f"{units} respondents"
+    if units == 1:
+        return adjacency.unit
+    if adjacency.person is None:
+        return f"any {units * adjacency.places} rows"
+    return f"{units} persons"
+
+
+def closest(release: Any) -> Curve:
+    """Return the curve of a release's own noise, where it has one, else of its guarantee."""
+    own: Curve = curve_of(release.events) or release.guarantee
+    return own
+
+
+def reading_line(release: Any) -> str:
+    """Say what a test, and a prior, may gain by a release alone.
+
+    >>> from types import SimpleNamespace
+    >>> from dpmodels.privacy import LaplaceEvent
+    >>> made = {"simulated": False, "adjacency": Adjacency("replace"), "guarantee": PureDP(1.0)}
+    >>> reading_line(SimpleNamespace(**made, events=(LaplaceEvent(1.0),)))[:83]
+    'Reading: by this release alone, a test at level 0.05 of whether one row had a part'
+    """
+    if release.simulated:
+        return _SIMULATED
+    local = is_local(release)
+    if not release.events and not local:
+        return f"Reading: no row had a part in it; a test at level {ALPHA} has power {ALPHA}."
+    curve = closest(release)
+    posterior = shifted(PRIOR, odds_factor(curve, ALPHA))
+    mostly = "" if isinstance(curve, PureDP) else f" with probability {1 - ALPHA:g} or more"
+    who = protected(release.adjacency, local, 1)
+    source = "these answers" if local else "this release"
+    what = f"the truth of {who} was one or another" if local else f"{who} had a part in it"
+    return (
+        f"Reading: by {source} alone, a test at level {ALPHA} of whether {what} has power "
+        f"{power(curve, ALPHA):.3g} at most, and a prior of {PRIOR} becomes {posterior:.3g} at "
+        f"most{mostly}. What holds of the population may be learnt of anybody, in these rows or "
+        "not."
+    )
