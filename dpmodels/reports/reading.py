@@ -12,14 +12,14 @@ from dpmodels.results.reading import UNITS, ReadingResult
 
 _TESTS = (
     "Power: how often a test finds somebody in the table who is there, if at the rate of its level "
-    "it finds somebody who is not. Advantage: power less level, where that is most. Posterior: "
-    "what becomes of the prior. The bounds hold for whoever knows everything else, whatever is "
-    "made of the release."
+    "it finds somebody who is not. Advantage: power less level, where that is most. Posterior: of "
+    "being in the table, after the release. The bounds hold for whoever knows everything else, "
+    "whatever is made of the release."
 )
 _POPULATION = (
-    "They are of what being in the table adds. What a release teaches of the population, that "
-    "smoking goes with a disease, may be concluded of anybody, in the table or not: no guarantee "
-    "hinders that."
+    "They are about what being in the table adds. What a release teaches about the population, "
+    "such as that smoking goes with a disease, may be concluded of anybody, in the table or not: "
+    "no guarantee prevents that."
 )
 
 
@@ -55,7 +55,7 @@ def _section(made: ReadingResult, units: int) -> Section:
         f"Power at level {made.alpha:g}",
         "Membership advantage",
         "Odds multiplied by",
-        f"Prior {made.prior:g} becomes",
+        f"Posterior of prior {made.prior:g}",
         "and at least",
         "Lying probability",
     )

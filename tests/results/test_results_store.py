@@ -103,6 +103,13 @@ def test_what_is_read_back_is_the_same_to_the_last_bit(fit, tmp_path):
     assert result_bytes(again) == result_bytes(fit)
 
 
+def test_every_result_has_a_reading_in_every_format(fit):
+    told = fit.summary(reading=True)
+    for how in ("as_text", "as_html", "as_latex", "as_markdown"):
+        assert "Reading: by " in getattr(told, how)()
+        assert "Reading: by " not in getattr(fit.summary(), how)()
+
+
 def kinds(base=Result):
     """Every class of results of a release that the package has, but for what several share."""
     for module in pkgutil.iter_modules(results.__path__, "dpmodels.results."):
