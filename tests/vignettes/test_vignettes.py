@@ -29,6 +29,7 @@ def test_there_are_vignettes():
         "14-ranges-and-margins",
         "15-asking-sensitive-questions",
         "16-which-mechanism",
+        "17-what-epsilon-means",
     ]
 
 
