@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -185,6 +185,15 @@ def test_larger_budgets_and_groups_allow_more(eps, more, delta, times, alpha, un
     assert power(PureDP(eps), alpha) <= power(small, alpha) + 1e-12
     assert power(small, alpha, units) <= power(small, alpha, units + 1) + 1e-12
     assert alpha - 1e-12 <= power(small, alpha)
+
+
+@settings(max_examples=25)
+@given(rho=st.floats(1e-4, 3), times=st.floats(1, 2), alpha=st.floats(1e-4, 0.99))
+def test_zcdp_allows_more_with_rho_and_whatever_implies_it_allows_less(rho, times, alpha):
+    most = power(ZCDP(rho), alpha)
+    assert most <= power(ZCDP(rho * times), alpha) + 1e-12
+    assert power(PureDP(math.sqrt(2 * rho)), alpha) <= most + 1e-12
+    assert power(GaussianEvent(1 / math.sqrt(2 * rho)), alpha) <= most + 1e-12
 
 
 def test_events_of_one_kind_have_a_curve_and_mixtures_have_none():
