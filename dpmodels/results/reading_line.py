@@ -48,8 +48,8 @@ def reading_line(release: Any) -> str:
     >>> from types import SimpleNamespace
     >>> from dpmodels.privacy import LaplaceEvent
     >>> made = {"simulated": False, "adjacency": Adjacency("replace"), "guarantee": PureDP(1.0)}
-    >>> reading_line(SimpleNamespace(**made, events=(LaplaceEvent(1.0),)))[:83]
-    'Reading: by this release alone, a test at level 0.05 of whether one row had a part'
+    >>> print(reading_line(SimpleNamespace(**made, events=(LaplaceEvent(1.0),))))
+    Reading: by this release alone, ... has power 0.136 at most, and a prior of 0.5 becomes 0.731...
     """
     if release.simulated:
         return _SIMULATED
