@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from dpmodels.arguments import share
 from dpmodels.errors import ArgumentError, BudgetError
@@ -105,26 +105,11 @@ def reading(
                 f"budget={type(budget).__name__} says what is guaranteed to whom: leave out eps=, "
                 "delta=, adjacency=, person= and rows="
             )
-        own = _of_ledger(budget) if isinstance(budget, Ledger) else _of_result(budget)
-        release = None if isinstance(budget, Ledger) else budget.release
-        return ReadingResult(
-            *own,
-            alpha,
-            prior,
-            local=is_local(release),
-            simulated=release is not None and release.simulated,
-            spent=isinstance(budget, Ledger) and len(own.curves) > 1,
-        )
+        read = _of_ledger if isinstance(budget, Ledger) else _of_result
+        return read(budget, alpha, prior)
     guarantees = _listed(budget, eps, delta)
     labels = tuple(one.describe() for one in guarantees)
     return ReadingResult("", labels, guarantees, relation or Adjacency("replace"), alpha, prior)
-
-
-class _Read(NamedTuple):
-    of: str
-    labels: tuple[str, ...]
-    curves: tuple[Curve, ...]
-    adjacency: Adjacency
 
 
 def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
@@ -142,15 +127,22 @@ def _many(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _of_ledger(ledger: Ledger) -> _Read:
+def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
     """Return what is guaranteed in all, and what was charged so far where that is something."""
     labels, curves = [f"{ledger.guarantee.describe()}, in all"], [ledger.guarantee]
     spent = ledger.spent
     if spent.amount > 0:
         labels.append(f"{spent.describe()}, so far")
         curves.append(_spent(spent))
-    name = f"ledger {ledger.place}".strip()
-    return _Read(name, tuple(labels), tuple(curves), ledger.adjacency)
+    return ReadingResult(
+        f"ledger {ledger.place}".strip(),
+        tuple(labels),
+        tuple(curves),
+        ledger.adjacency,
+        alpha,
+        prior,
+        spent=spent.amount > 0,
+    )
 
 
 def _spent(spent: Spent) -> Guarantee:
@@ -159,7 +151,7 @@ def _spent(spent: Spent) -> Guarantee:
     return ApproxDP(spent.amount, spent.delta) if spent.delta else PureDP(spent.amount)
 
 
-def _of_result(fit: Result) -> _Read:
+def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
     labels, curves = [release.guarantee.describe()], [release.guarantee]
@@ -167,8 +159,16 @@ def _of_result(fit: Result) -> _Read:
     if own is not None and not isinstance(release.guarantee, PureDP):
         curves.append(own)
         labels.append(_in_words(own))
-    name = f"{type(fit).__name__} {fit.call.formula}"
-    return _Read(name, tuple(labels), tuple(curves), release.adjacency)
+    return ReadingResult(
+        f"{type(fit).__name__} {fit.call.formula}",
+        tuple(labels),
+        tuple(curves),
+        release.adjacency,
+        alpha,
+        prior,
+        local=is_local(release),
+        simulated=release.simulated,
+    )
 
 
 def _in_words(own: Curve) -> str:

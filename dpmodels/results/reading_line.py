@@ -37,9 +37,10 @@ def protected(adjacency: Adjacency, local: bool, units: int) -> str:
 
 
 def closest(release: Any) -> Curve:
-    """Return the curve of a release's own noise, where it has one, else of its guarantee."""
-    own: Curve = curve_of(release.events) or release.guarantee
-    return own
+    """Return the curve of a release's guarantee, or of its own noise where that allows less."""
+    guaranteed: Curve = release.guarantee
+    own = curve_of(release.events) or guaranteed
+    return min(guaranteed, own, key=lambda curve: power(curve, ALPHA))
 
 
 def reading_line(release: Any) -> str:

@@ -1,10 +1,14 @@
 """The line of a report about its guarantee: off by default, true of what was released."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
+from dpmodels.privacy import PureEvent
+from dpmodels.results.reading_line import closest
 
 ROWS = {"y": [1.0, 2.0, 3.0, 4.0] * 50, "g": ["u", "v"] * 100, "id": np.arange(200) // 4}
 WORDS = {"codebook": dp.codebook(y=(0, 5), g=["u", "v"]), "eps": 1.0}
@@ -30,6 +34,13 @@ def test_gaussian_noise_is_read_by_its_own_curve():
     read = dp.reading(fit).table.iloc[1]
     assert f"has power {read['power']:.3g} at most" in line(fit)
     assert f"becomes {read['posterior']:.3g} at most with probability 0.95 or more" in line(fit)
+
+
+def test_many_pure_releases_are_read_by_the_guarantee_that_they_compose_to():
+    made = SimpleNamespace(events=(PureEvent(0.05, 100),), guarantee=dp.ApproxDP(2.0, 1e-6))
+    assert closest(made) == dp.ApproxDP(2.0, 1e-6)
+    made.events = (PureEvent(0.05, 10),)
+    assert closest(made) == dp.PureDP(0.5)
 
 
 def test_persons_and_respondents_are_named():
