@@ -40,7 +40,10 @@ from .options import options as options
 from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger
+from .privacy import Pufferfish as Pufferfish
 from .privacy import PureDP as PureDP
+from .privacy import markov_chain as markov_chain
+from .privacy import wasserstein_sensitivity as wasserstein_sensitivity
 from .reports.ledger import ledger_report as ledger_report
 from .sessions.session import session as session
 from .sites.key_file import site_key as site_key

@@ -14,6 +14,7 @@ from dpmodels.privacy.budget import (
     resolve_budget,
 )
 from dpmodels.privacy.calibrate import gaussian_delta, gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.chain import MarkovChain, markov_chain
 from dpmodels.privacy.compose import (
     bounded_range_to_zcdp,
     compose_gaussians,
@@ -29,12 +30,16 @@ from dpmodels.privacy.events import (
     Event,
     GaussianEvent,
     LaplaceEvent,
+    PufferfishEvent,
     PureEvent,
 )
 from dpmodels.privacy.groups import group_events, planned_for_group
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
+from dpmodels.privacy.pufferfish import Pufferfish
+from dpmodels.privacy.quilts import Quilt
 from dpmodels.privacy.spent import Spent
+from dpmodels.privacy.wasserstein import wasserstein_sensitivity
 
 __all__ = [
     "WRITE_DELTA",
@@ -52,8 +57,12 @@ __all__ = [
     "Guarantee",
     "LaplaceEvent",
     "Ledger",
+    "MarkovChain",
+    "Pufferfish",
+    "PufferfishEvent",
     "PureDP",
     "PureEvent",
+    "Quilt",
     "Spent",
     "adjacency",
     "bounded_range_to_zcdp",
@@ -64,6 +73,7 @@ __all__ = [
     "gaussian_eps",
     "gaussian_multiplier",
     "group_events",
+    "markov_chain",
     "planned_for_group",
     "protecting",
     "pure_to_zcdp",
@@ -71,5 +81,6 @@ __all__ = [
     "split_gaussian",
     "total_eps",
     "total_rho",
+    "wasserstein_sensitivity",
     "zcdp_to_approx",
 ]

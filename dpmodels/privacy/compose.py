@@ -49,6 +49,7 @@ from dpmodels.privacy.events import (
     Event,
     GaussianEvent,
     LaplaceEvent,
+    PufferfishEvent,
     PureEvent,
     failing,
     unfailing,
@@ -91,8 +92,15 @@ def split_gaussian(multiplier: float, shares: Sequence[float]) -> tuple[float, .
     return tuple(multiplier * math.sqrt(total / part) for part in parts)
 
 
-def pure_eps(event: LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent) -> float:
-    """Return the eps of one release of an event that is no Gaussian one, where it does not fail."""
+def pure_eps(
+    event: LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent | PufferfishEvent,
+) -> float:
+    """Return the eps of one release of an event that is no Gaussian one, where it does not fail.
+
+    Infinite where it is not differentially private.
+    """
+    if isinstance(event, PufferfishEvent):
+        return math.inf
     return 1 / event.multiplier if isinstance(event, LaplaceEvent) else event.eps
 
 
@@ -102,6 +110,8 @@ def _rho(event: Event) -> float:
             return 0.5 / multiplier / multiplier
         case BoundedRangeEvent(eps):
             return bounded_range_to_zcdp(eps)
+        case PufferfishEvent():
+            return math.inf
         case _:
             return pure_to_zcdp(pure_eps(event))
 
@@ -154,6 +164,8 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
     delta = delta - lost if lost < delta * (1 - _TOLERANCE) else 0.0
     events = unfailing(events)
     multiplier, pure = _gathered(events)
+    if math.inf in pure:
+        return math.inf
     gaussian = 0.0
     if math.isfinite(multiplier):
         gaussian = gaussian_eps(delta * _ROUND_DOWN, multiplier) * _ROUND_UP

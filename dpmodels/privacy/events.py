@@ -182,7 +182,50 @@ class ApproxEvent:
         return _times(f"approximate, eps {self.eps:g}, delta {self.delta:g}", self.count)
 
 
-Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent
+@dataclass(frozen=True, slots=True)
+class PufferfishEvent:
+    """A release that hides secrets under a class of laws; it has no price in differential privacy.
+
+    Parameters
+    ----------
+    eps : float
+        What the release keeps, above zero.
+    model : str
+        The digest of the class.
+    series : str
+        What the secrets are of: variable, time, persons, length.
+    mechanism : {"quilt", "wasserstein"}
+        By quilts, which compose, or by one number's Wasserstein distance, which does not.
+    count : int, default 1
+        Number of such releases.
+
+    Examples
+    --------
+    >>> PufferfishEvent(0.5, "07ab", "activity by minute").describe()
+    'Pufferfish (quilt), eps 0.5'
+    """
+
+    eps: float
+    model: str
+    series: str
+    mechanism: str = "quilt"
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check(self, "eps", _WRITE_EPS)
+        texts = all(isinstance(own, str) and own for own in (self.model, self.series))
+        if not texts or self.mechanism not in ("quilt", "wasserstein"):
+            raise BudgetError(
+                "model, series and mechanism name what a Pufferfish release hides: write "
+                "PufferfishEvent(0.5, model=chain.digest, series='activity by minute')"
+            )
+
+    def describe(self) -> str:
+        """Return the event in a few words, as reports print it."""
+        return _times(f"Pufferfish ({self.mechanism}), eps {self.eps:g}", self.count)
+
+
+Event = GaussianEvent | LaplaceEvent | BoundedRangeEvent | PureEvent | ApproxEvent | PufferfishEvent
 
 
 def failing(events: Iterable[Event]) -> float:

@@ -9,7 +9,8 @@ not enough: the tight composition of mixtures is no filter.
 *Theorem.* The rules below are valid filters. Write L for the privacy loss of the
 whole transcript, and call ``E[(1 - exp(eps - L))_+]`` its delta at eps.
 
-1. ``sum of eps`` for `PureDP`: then ``L <= eps`` on every path.
+1. ``sum of eps`` for `PureDP`: then ``L <= eps`` on every path; for `Pufferfish`, of quilts of
+   one series alone, by the theorem in `quilts`.
 2. ``sum of rho`` for `ZCDP` [2]_, [3]_.
 3. For `ApproxDP`, with a share ``p`` of eps for pure releases (``eps_m = eps - p`` is
    left for all others), a charge is accepted while one of these holds of all
@@ -102,10 +103,12 @@ from typing import Final
 from scipy.optimize import brentq
 
 from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.privacy import pufferfish
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent, failing, unfailing
+from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
 
@@ -134,13 +137,15 @@ class Filter:
     (True, 'eps = 1, delta = 1e-06')
     """
 
-    guarantee: Guarantee
+    guarantee: Guarantee | Pufferfish
     pure: float = 0.0
     kind: str = ""
 
     def plus(self, totals: Totals, events: Iterable[Event]) -> Totals:
         """Return the totals after a charge, whether they hold or not."""
         asked = tuple(events)
+        if isinstance(self.guarantee, Pufferfish):
+            return pufferfish.plus(self.guarantee, totals, asked)
         failed, aside = totals.lost(failing(asked))
         charged = unfailing(asked)
         normal = any(isinstance(event, GaussianEvent) for event in charged)
@@ -170,7 +175,7 @@ class Filter:
     def holds(self, totals: Totals) -> bool:
         """Tell whether charges of these totals are accepted."""
         match self.guarantee:
-            case PureDP(eps):
+            case PureDP(eps) | Pufferfish(eps):
                 return totals.summed <= eps * _room(totals.charges) and not totals.failing
             case ZCDP(rho):
                 return totals.rho <= rho * (1 + _RHO) and not totals.failing
@@ -203,7 +208,7 @@ class Filter:
         raise the share, or once the others have nothing left.
         """
         match self.guarantee:
-            case PureDP(eps):
+            case PureDP(eps) | Pufferfish(eps):
                 return math.inf if after.failing else _part(before.summed, after.summed, eps)
             case ZCDP(rho):
                 return math.inf if after.failing else _part(before.rho, after.rho, rho)
@@ -227,7 +232,7 @@ class Filter:
     def _cheapest(self, totals: Totals) -> tuple[float, str]:
         """Return what the charges amount to, and by which rule."""
         match self.guarantee:
-            case PureDP():
+            case PureDP() | Pufferfish():
                 return math.inf if totals.failing else totals.summed, ""
             case ZCDP():
                 return math.inf if totals.failing else totals.rho, ""
@@ -299,7 +304,7 @@ def _left(own: ApproxDP, totals: Totals) -> ApproxDP | None:
     return replace(own, delta=delta) if delta > own.delta * _ULP * (1 + totals.charges) else None
 
 
-def asked_filter(guarantee: Guarantee, pure: object, rule: object) -> Filter:
+def asked_filter(guarantee: Guarantee | Pufferfish, pure: object, rule: object) -> Filter:
     """Return the filter that the words of a ledger ask for."""
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)

@@ -33,6 +33,7 @@ from dpmodels.privacy.events import (
     Event,
     GaussianEvent,
     LaplaceEvent,
+    PufferfishEvent,
 )
 from dpmodels.privacy.filters import largest_rho
 
@@ -52,6 +53,8 @@ def group_events(events: Iterable[Event], rows: int) -> tuple[Event, ...]:
 
 
 def _of_group(event: Event, rows: int) -> Event:
+    if isinstance(event, PufferfishEvent):
+        raise BudgetError("a Pufferfish release hides single states: it has no price for a group.")
     if isinstance(event, ApproxEvent):
         return _failing_of_group(event, rows)
     if isinstance(event, GaussianEvent | LaplaceEvent):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex
 
 from dpmodels.errors import LedgerError, NotAvailable, PrivacyError
-from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting, resolve_budget
+from dpmodels.privacy.budget import Adjacency, AdjacencyName, Guarantee, protecting
 from dpmodels.privacy.events import Event, checked_events
 from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.forecast import Forecast, forecast
@@ -32,6 +32,7 @@ from dpmodels.privacy.lines import (
 )
 from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.protocol import Claim, Store
+from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
 from dpmodels.privacy.register import printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
@@ -56,7 +57,7 @@ class Ledger:
         Above zero; instead of `budget`.
     delta : float, default 0.0
         In [0, 1); together with `eps`.
-    budget : PureDP, ApproxDP or ZCDP, optional
+    budget : PureDP, ApproxDP, ZCDP or Pufferfish, optional
         The whole guarantee; instead of `eps`.
     adjacency, person, rows : optional
         The neighbours that every release charged here has to assume, as for the verbs.
@@ -99,14 +100,14 @@ class Ledger:
         eps: float | None = None,
         delta: float = 0.0,
         *,
-        budget: Guarantee | None = None,
+        budget: Guarantee | Pufferfish | None = None,
         adjacency: AdjacencyName | Adjacency = "replace",
         person: str | None = None,
         rows: int | Literal["mean"] | None = None,
         pure: float = 0.0,
         rule: str | None = None,
     ) -> None:
-        own = asked_filter(resolve_budget(eps, delta, budget), pure, rule)
+        own = asked_filter(resolve_any(eps, delta, budget), pure, rule)
         relation = protecting(adjacency, rows, person)
         self._set(own, relation, Memory(opening(own, relation)))
 
@@ -117,7 +118,7 @@ class Ledger:
         eps: float | None = None,
         delta: float = 0.0,
         *,
-        budget: Guarantee | None = None,
+        budget: Guarantee | Pufferfish | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
         person: str | None = None,
         rows: int | Literal["mean"] | None = None,
@@ -171,7 +172,7 @@ class Ledger:
         said = None if adjacency is person is rows is None else adjacency or "replace"
         store, own, relation = open_store(
             path,
-            guarantee=resolve_budget(eps, delta, budget) if stated else None,
+            guarantee=resolve_any(eps, delta, budget) if stated else None,
             relation=said and protecting(said, rows, person),
             pure=pure,
             rule=rule,
@@ -196,7 +197,7 @@ class Ledger:
         )
 
     @property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Guarantee | Pufferfish:
         """What all releases together satisfy."""
         return self._filter.guarantee
 
@@ -246,8 +247,7 @@ class Ledger:
         Returns
         -------
         Spent
-            The composed total of all charges and these events. On an empty ledger that of a plan,
-            by tight composition.
+            The composed total of all charges and these; on an empty ledger the tight one.
         """
         return self.forecast([events])[0].total
 

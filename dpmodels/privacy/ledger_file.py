@@ -34,6 +34,7 @@ from dpmodels.privacy.filters import Filter, asked_filter
 from dpmodels.privacy.lines import Line, following, opened, opening
 from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.protocol import Claim
+from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.refusal import require_same
 from dpmodels.typing import AnyPath
 from dpmodels.writing import checked_path, write_whole
@@ -298,7 +299,7 @@ def _file_system(path: Path) -> str:
 def open_store(
     path: AnyPath,
     *,
-    guarantee: Guarantee | None,
+    guarantee: Guarantee | Pufferfish | None,
     relation: Adjacency | None,
     pure: float | None,
     rule: str | None,

@@ -19,9 +19,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, get_args
 
 from dpmodels.errors import LedgerError
+from dpmodels.outside import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.filters import Filter
+from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
 
@@ -29,7 +31,7 @@ OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
 FORMAT: Final = "dpmodels.ledger/1"
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
-_GUARANTEES: Final = {kind.__name__: kind for kind in get_args(Guarantee)}
+_GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
 _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 
 
@@ -175,6 +177,7 @@ def totals_to_plain(totals: Totals) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and math.isinf(value) else value
         for name, value in asdict(totals).items()
+        if value != ""
     }
 
 
@@ -234,7 +237,9 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
     try:
         body = line.body
         kind, words = body["guarantee"]
-        own = Filter(_GUARANTEES[kind](**words), float(body["pure"]), str(body["rule"]))
+        own = Filter(
+            conform(_GUARANTEES[kind], words, kind), float(body["pure"]), str(body["rule"])
+        )
         if body["format"] == FORMAT:
             return own, adjacency(body["adjacency"])
     except (KeyError, TypeError, ValueError, RecursionError):

@@ -10,8 +10,9 @@ from dpmodels.errors import LedgerError
 from dpmodels.privacy.budget import Adjacency, ApproxDP
 from dpmodels.privacy.calibrate import gaussian_multiplier
 from dpmodels.privacy.compose import pure_eps
-from dpmodels.privacy.events import Event, GaussianEvent, PureEvent, failing
+from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, PureEvent, failing
 from dpmodels.privacy.filters import TOLERANCE, Filter
+from dpmodels.privacy.pufferfish import Pufferfish, refused
 from dpmodels.privacy.spent import Spent, capacity, price
 from dpmodels.privacy.totals import Totals
 
@@ -26,6 +27,9 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
     whole, spent = capacity(own.guarantee), own.spent(before)
     total = own.spent(own.plus(before, added))
     name = f"The release {label!r}" if label else "The release"
+    why = _kind(own, added, before)
+    if why:
+        return f"{name} is refused: {why}."
     if failing(added) and math.isinf(total.amount):
         return f"{name} has a delta of its own, {failing(added):g}: {_of_its_own(whole, before)}."
     if math.isinf(total.amount) and whole.unit == "eps" and not whole.delta:
@@ -40,6 +44,18 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
         f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
         f"{_remedy(whole, total, fitting, before)}{_kept(whole, added, before)}."
     )
+
+
+def _kind(own: Filter, added: tuple[Event, ...], before: Totals) -> str:
+    """Say why a release of another kind than the ledger's is refused; nothing where it is of it."""
+    if isinstance(own.guarantee, Pufferfish):
+        return refused(own.guarantee, before, added)
+    if any(isinstance(event, PufferfishEvent) for event in added):
+        return (
+            "it keeps a Pufferfish guarantee, and this ledger a differentially private one: the "
+            "two do not add up; charge dp.Ledger(budget=dp.Pufferfish(eps=..., model=...))"
+        )
+    return ""
 
 
 def _of_its_own(whole: Spent, before: Totals) -> str:

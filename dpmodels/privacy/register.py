@@ -16,6 +16,7 @@ from dpmodels.privacy.lines import (
     significant,
     totals_of,
 )
+from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import capacity
 
 COLUMNS = (
@@ -49,11 +50,14 @@ def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> di
     return {name: [row[name] for row in rows.values()] for name in COLUMNS}
 
 
-def printed(told: str, entries: Iterable[Entry], guarantee: Guarantee, relation: Adjacency) -> str:
+def printed(
+    told: str, entries: Iterable[Entry], guarantee: Guarantee | Pufferfish, relation: Adjacency
+) -> str:
     """Return the charges as lines of text."""
     charges, whole = list(entries), capacity(guarantee)
     delta = f" at delta = {whole.delta:g}" if whole.delta else ""
-    lines = [f"Ledger: {told}{delta} ({relation.describe()})"]
+    kept = guarantee.hidden if isinstance(guarantee, Pufferfish) else relation.describe()
+    lines = [f"Ledger: {told}{delta} ({kept})"]
     labels = [plain(entry.label) for entry in charges]
     width = max([5, *map(len, labels)])
     if charges:

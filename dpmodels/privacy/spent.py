@@ -7,6 +7,8 @@ from typing import Literal
 from dpmodels.privacy.budget import ApproxDP, Guarantee, PureDP
 from dpmodels.privacy.compose import total_eps, total_rho
 from dpmodels.privacy.events import Event
+from dpmodels.privacy.pufferfish import Pufferfish, plus
+from dpmodels.privacy.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,14 @@ class Spent:
         return f"{self.unit} = {self.amount:g}{delta}"
 
 
-def capacity(guarantee: Guarantee) -> Spent:
+def capacity(guarantee: Guarantee | Pufferfish) -> Spent:
     """Return the amount that spends a guarantee to the last.
 
     >>> capacity(PureDP(2.0))
     Spent(amount=2.0, unit='eps', delta=0.0)
     """
     match guarantee:
-        case PureDP(eps):
+        case PureDP(eps) | Pufferfish(eps):
             return Spent(eps, "eps")
         case ApproxDP(eps, delta):
             return Spent(eps, "eps", delta)
@@ -57,7 +59,7 @@ def capacity(guarantee: Guarantee) -> Spent:
             return Spent(concentrated.rho, "rho")
 
 
-def price(events: Iterable[Event], guarantee: Guarantee) -> Spent:
+def price(events: Iterable[Event], guarantee: Guarantee | Pufferfish) -> Spent:
     """Return what releases cost together, in the currency of a guarantee.
 
     Infinite for Gaussian events under `PureDP`.
@@ -67,5 +69,7 @@ def price(events: Iterable[Event], guarantee: Guarantee) -> Spent:
     1.0
     """
     whole = capacity(guarantee)
+    if isinstance(guarantee, Pufferfish):
+        return replace(whole, amount=plus(guarantee, Totals(), tuple(events)).pure)
     amount = total_eps(events, whole.delta) if whole.unit == "eps" else total_rho(events)
     return replace(whole, amount=amount)

@@ -27,7 +27,7 @@ from typing import Final
 from scipy.special import log_expit, ndtri_exp
 
 from dpmodels.privacy.compose import pure_eps, total_rho
-from dpmodels.privacy.events import BoundedRangeEvent, Event, GaussianEvent
+from dpmodels.privacy.events import BoundedRangeEvent, Event, GaussianEvent, PufferfishEvent
 
 # More than rounding takes off a price.
 _UP: Final = 1 + 1e-12
@@ -52,6 +52,8 @@ def mu(event: Event) -> float:
             return 1 / multiplier
         case BoundedRangeEvent(eps):
             return pure_mu(eps / 2)
+        case PufferfishEvent():
+            return math.inf
         case _:
             return pure_mu(pure_eps(event))
 
@@ -70,6 +72,8 @@ def rounded_up(total: float, more: float) -> float:
     """Return the least number that is no less than a sum."""
     found = total + more
     part = found - total
+    if math.isinf(found):
+        return found
     lost = (total - (found - part)) + (more - part)
     return math.nextafter(found, math.inf) if lost > 0 else found
 
@@ -97,6 +101,8 @@ class Totals:
     # anything is outside the share.
     failing: float = 0.0
     aside: float = 0.0
+    # What the secrets of all Pufferfish releases are of; empty where there are none.
+    series: str = ""
 
     def plus(
         self, charged: tuple[Event, ...], *, gaussian: bool, most: float, kept: bool

@@ -9,7 +9,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
 from dpmodels.sessions.call import SPENDING, Call
-from dpmodels.sessions.shares import budget_words
+from dpmodels.sessions.shares import budget_words, whole_of
 from dpmodels.sessions.terms import Terms
 
 
@@ -26,7 +26,7 @@ def budget_of(
         events = terms.price(call, {"budget": guarantee}).events
         return ledger.forecast([*earlier, events])[-1].taken
 
-    whole = ledger.guarantee
+    whole = whole_of(ledger)
     unsaid = call.words.get("delta") is None and call.words.get("budget") is None
     if call.name in SPENDING and unsaid and isinstance(whole, ApproxDP):
         raise BudgetError(
@@ -62,7 +62,7 @@ def planned(
         for (call, priced), step in zip(entered, ledger.forecast(charges), strict=True)
     ]
     return PlanResult(
-        guarantee=ledger.guarantee,
+        guarantee=whole_of(ledger),
         adjacency=ledger.adjacency,
         told=ledger.describe(),
         calls=tuple(lines),

@@ -47,7 +47,7 @@ from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call
 from dpmodels.sessions.method import Calls, method
 from dpmodels.sessions.plan import budget_of, planned
-from dpmodels.sessions.shares import fraction, left_words
+from dpmodels.sessions.shares import fraction, left_words, whole_of
 from dpmodels.sessions.terms import Terms
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
@@ -383,6 +383,7 @@ def _opened_ledger(
                 f"the ledger holds {given.guarantee.describe()}, and the session says "
                 f"{budget.describe()}: leave out eps, delta and budget"
             )
+        whole_of(given)
         refuse_other_neighbours(given.adjacency, relation or given.adjacency)
         return given
     if given is None:

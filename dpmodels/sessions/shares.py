@@ -28,6 +28,7 @@ from dpmodels.privacy import (
     GaussianEvent,
     Guarantee,
     Ledger,
+    Pufferfish,
     PureDP,
     PureEvent,
     gaussian_multiplier,
@@ -148,6 +149,17 @@ def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
         "too little is left in the session's ledger for a share of it: register() tells what was "
         "spent, and what is spent stays spent"
     )
+
+
+def whole_of(ledger: Ledger) -> Guarantee:
+    """Return what a session's ledger holds; BudgetError where that is no differential privacy."""
+    whole = ledger.guarantee
+    if isinstance(whole, Pufferfish):
+        raise BudgetError(
+            f"the ledger holds {whole.describe()}, and a session's calls are differentially "
+            "private: give it to dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...)"
+        )
+    return whole
 
 
 def left_words(ledger: Ledger) -> str:

@@ -1,0 +1,381 @@
+"""Markov chains as public classes of laws: what is assumed of rows that depend on each other.
+
+A chain has states ``1..k`` and a transition matrix P, ``P[x, y]`` the probability that y follows x.
+The **class** is a set of laws of a series of states, under all of which a guarantee has to hold:
+
+* one matrix P, with one initial law, the stationary one, or every one (``initial="any"``);
+* all *lazy symmetric chains* ``P(s) = s I + (1 - s)/(k - 1) (J - I)``, J the matrix of ones, that
+  stay where they are with a probability s between two public numbers.
+
+*Theorem (ends of a class).* Under ``P(s)`` every influence of a quilt (see `quilts`) is at its
+largest over ``lo <= s <= hi`` at ``lo`` or at ``hi``.
+
+*Proof.* The eigenvalues of ``P(s)`` are 1 and ``u = (k s - 1)/(k - 1)``, so that ``P^b(x, x) = (1 +
+(k - 1) u^b)/k`` and ``P^b(x, y) = (1 - u^b)/k`` for y other than x. For x other than x' the largest
+of ``log P^b(x, y)/P^b(x', y)`` over y is ``|h(u^b)|`` with ``h(v) = log (1 + (k - 1) v)/(1 - v)``,
+which increases with v and is 0 at 0: for v >= 0 it is taken at y = x, else at y = x'. On either
+side of 0 the sign of ``u^b`` does not change, and ``|u^b|`` and so ``|h(u^b)|`` grow with ``|u|``.
+P(s) is symmetric, so ratios along columns are the same function, the stationary law is uniform for
+all s, and an influence is a sum of at most three such terms, the same for every pair (x, x'). What
+grows away from 0 on either side is largest over an interval at an end, and u increases with s.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from dpmodels.arguments import real, whole
+from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.privacy.count_laws import MOST_EXACT, CountLaw, count_laws
+from dpmodels.typing import Floats
+
+# What a state is called: a level of a codebook.
+State = bool | int | float | str
+Law = tuple[float, ...]
+STARTS: Final = ("any", "stationary")
+# A choice: beyond, matrices of all lags fill the memory.
+MOST_STATES: Final = 32
+# How far from 1 the sum of probabilities may be, by rounding; they are divided by it.
+_NEAR: Final = 1e-9
+_LITERAL: Final = (
+    "write the numbers, such as transition=[[0.9, 0.1], [0.2, 0.8]]. They have to be public: a "
+    "matrix that is learnt from the rows it is to protect tells of them, and nothing is guaranteed"
+)
+
+
+@dataclass(frozen=True)
+class MarkovChain:
+    """A public class of Markov chains, as :func:`markov_chain` makes it.
+
+    Attributes
+    ----------
+    states : tuple of str, int, float or bool
+        In the order of the matrix.
+    transition : tuple of tuple of float, or None
+        The matrix, rows sum to 1; None of lazy symmetric chains.
+    stay : tuple of float, or None
+        Of these, the least and the largest probability to stay.
+    initial : {"any", "stationary"} or tuple of float
+        The law of the first state.
+    """
+
+    states: tuple[State, ...]
+    transition: tuple[Law, ...] | None = None
+    stay: tuple[float, float] | None = None
+    initial: Law | str = "any"
+
+    def __post_init__(self) -> None:
+        states = _states(self.states)
+        transition, stay, initial = self.transition, self.stay, self.initial
+        if (transition is None) == (stay is None):
+            raise ArgumentError(
+                "transition= and stay=: give one of them, transition=[[0.9, 0.1], [0.2, 0.8]] or "
+                "stay=(0.8, 0.95) for all symmetric chains that stay so often"
+            )
+        if transition is not None:
+            transition = _matrix(transition, len(states))
+        if stay is not None:
+            stay = _interval(stay)
+        if not isinstance(initial, str):
+            initial = _law("initial", initial, len(states))
+        elif initial not in STARTS:
+            raise ArgumentError(
+                f"initial={said(initial)}: expected 'any', 'stationary' or one probability a state"
+            )
+        own = {"states": states, "transition": transition, "stay": stay, "initial": initial}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def laws(self) -> Floats:
+        """Matrices at which influences are largest, shape (laws, k, k)."""
+        if self.transition is not None:
+            return np.array([self.transition])
+        assert self.stay is not None
+        k = len(self.states)
+        return np.array([lazy(k, own) for own in dict.fromkeys(self.stay)])
+
+    @property
+    def trouble(self) -> str:
+        """Why the chain does not forget: it is reducible, or periodic; empty where it does."""
+        return next(filter(None, map(self._trouble, self.laws)), "")
+
+    def _trouble(self, own: Floats) -> str:
+        parts, which = connected_components(own > 0, connection="strong")
+        if parts > 1:
+            one, other = (self.states[int(np.argmax(which == part))] for part in (0, 1))
+            return f"reducible: {said(one)} and {said(other)} do not both lead to each other"
+        steps = period(own)
+        return f"periodic: it comes back every {steps} steps only" if steps > 1 else ""
+
+    @property
+    def stationary(self) -> Floats:
+        """The law that the chain keeps, shape (k,); ArgumentError of a reducible one.
+
+        Of lazy symmetric chains it is the same for all.
+        """
+        if connected_components(self.laws[0] > 0, connection="strong")[0] > 1:
+            raise ArgumentError(
+                f"the chain is {self._trouble(self.laws[0])}, so it may keep several laws; give "
+                "the law of the first state, initial=[0.5, 0.5]"
+            )
+        return kept_law(self.laws[0])
+
+    @property
+    def reversible(self) -> bool:
+        """Whether a series and the same backwards have one law, from the stationary one on."""
+        flow = self.stationary[:, None] * self.laws[0]
+        return bool(np.allclose(flow, flow.T, rtol=1e-9, atol=1e-15))
+
+    @property
+    def eigengap(self) -> float:
+        """How fast the chain forgets: 1 less the second eigenvalue of P and its reversal.
+
+        Of a class the least; 0 of chains that do not forget.
+        """
+        kept, k = self.stationary, len(self.states)
+        roots = np.sqrt(kept)
+        if k == 1:
+            return 1.0
+        scaled = [roots[:, None] * own / roots for own in self.laws]
+        return min(1 - float(np.linalg.svd(own, compute_uv=False)[1]) ** 2 for own in scaled)
+
+    @property
+    def digest(self) -> str:
+        """What stands for the class in a ledger, in whatever order its states are."""
+        own = self.ordered(sorted(self.states, key=_key))
+        plain = [own.states, own.transition, own.stay, own.initial]
+        return sha256(json.dumps(plain).encode()).hexdigest()[:16]
+
+    def count_laws(self, steps: int, state: State) -> dict[tuple[int, State], CountLaw]:
+        """Return the laws of how often a state occurs, given each secret.
+
+        Parameters
+        ----------
+        steps : int
+            Length T of the series, from 1 to 100.
+        state : str, int, float or bool
+            Whose occurrences are counted.
+
+        Returns
+        -------
+        dict of (time, state) to (values, probabilities)
+            Secrets of positive probability; times are from 1. Counts 0 to T, and exact
+            fractions: of the matrix whose numbers are rounded to multiples of ``2**-53``.
+
+        Raises
+        ------
+        ArgumentError
+            If the class has several laws, or a first state of any law.
+        """
+        at = list(map(_key, self.states))
+        if _key(state) not in at:
+            raise ArgumentError(
+                f"state={said(state)}: expected one of {', '.join(map(said, self.states))}"
+            )
+        starts = self.starting(self.laws)
+        if self.transition is None or starts is None:
+            raise ArgumentError(
+                "count_laws is of one law: give transition= and initial='stationary', or the law "
+                "of the first state, initial=[0.5, 0.5]"
+            )
+        length = whole("steps", steps, 1, MOST_EXACT, "; beyond, exact laws take minutes")
+        laws = count_laws(self.laws[0], starts[0], length, at.index(_key(state)))
+        return {(time, self.states[x]): law for (time, x), law in laws.items()}
+
+    def starting(self, laws: Floats) -> Floats | None:
+        """Return the law of the first state under each matrix, None where it is any."""
+        match self.initial:
+            case "any":
+                return None
+            case "stationary":
+                return np.tile(self.stationary, (len(laws), 1))
+            case own:
+                return np.tile(np.array(own, dtype=np.float64), (len(laws), 1))
+
+    def ordered(self, states: Sequence[State]) -> MarkovChain:
+        """Return the same chain with its states in another order; they have to be the same."""
+        if set(map(_key, states)) != set(map(_key, self.states)):
+            own, listed = (", ".join(map(said, those)) for those in (self.states, states))
+            raise ArgumentError(
+                f"model= has the states {shorten(own, 200)}, and the formula's variable the levels "
+                f"{shorten(listed, 200)}: write dp.markov_chain with those, all and no other"
+            )
+        known = list(map(_key, self.states))
+        at = [known.index(_key(own)) for own in states]
+        transition, initial = self.transition, self.initial
+        if transition is not None:
+            transition = tuple(tuple(transition[x][y] for y in at) for x in at)
+        if not isinstance(initial, str):
+            initial = tuple(initial[x] for x in at)
+        return MarkovChain(tuple(states), transition, self.stay, initial)
+
+    def describe(self) -> str:
+        """Return the class in a few words, as reports print it."""
+        start = {"any": "from any law", "stationary": "from its stationary law"}
+        begins = start.get(str(self.initial), "from one given law")
+        k = len(self.states)
+        if self.stay is None:
+            return f"one chain of {k} states, {begins}"
+        low, high = self.stay
+        often = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        return f"symmetric chains of {k} states that stay with probability {often}, {begins}"
+
+
+def markov_chain(
+    states: Sequence[State],
+    transition: Sequence[Sequence[float]] | Floats | None = None,
+    *,
+    stay: float | tuple[float, float] | None = None,
+    initial: str | Sequence[float] | Floats = "any",
+) -> MarkovChain:
+    """State what is publicly assumed of how states follow each other.
+
+    Parameters
+    ----------
+    states : sequence of str, int, float or bool
+        Names of 2 to 32 states: the levels of the variable that is counted.
+    transition : matrix of float, shape (k, k)
+        Probabilities with which the state of a column follows that of a row. **It has to be
+        public**: from a textbook, another study, or a design; never fitted to the rows that it
+        is to protect, nor chosen by looking at them.
+    stay : float or (float, float), optional
+        Instead: all symmetric chains that stay with a probability in [lo, hi], and else go to
+        each other state alike. A guarantee then holds for all of them.
+    initial : {"any", "stationary"} or sequence of float, shape (k,)
+        The law of the first state: every one, which assumes least; the one that the chain keeps;
+        or one that is known.
+
+    Returns
+    -------
+    MarkovChain
+        With the properties ``stationary``, ``reversible``, ``eigengap`` and ``trouble``, which
+        says whether it is reducible or periodic.
+
+    Raises
+    ------
+    ArgumentError
+        If the matrix is not literal numbers, of another shape, or has rows that are no
+        probabilities; if states come twice.
+
+    References
+    ----------
+    .. [1] Song, S., Wang, Y. and Chaudhuri, K. (2017). "Pufferfish Privacy Mechanisms for
+       Correlated Data." SIGMOD.
+
+    Examples
+    --------
+    >>> chain = markov_chain(["rest", "walk"], [[0.9, 0.1], [0.3, 0.7]])
+    >>> chain.stationary.round(3).tolist(), chain.reversible, round(chain.eigengap, 2)
+    ([0.75, 0.25], True, 0.64)
+    >>> markov_chain(["rest", "walk", "run"], stay=(0.5, 0.9)).describe()
+    'symmetric chains of 3 states that stay with probability 0.5 to 0.9, from any law'
+    """
+    return MarkovChain(
+        states,  # type: ignore[arg-type]
+        transition,  # type: ignore[arg-type]
+        stay,  # type: ignore[arg-type]
+        initial,  # type: ignore[arg-type]
+    )
+
+
+def lazy(k: int, stay: float) -> Floats:
+    """Return the matrix of the symmetric chain that stays with a probability."""
+    own = np.full((k, k), (1 - stay) / (k - 1))
+    np.fill_diagonal(own, stay)
+    return own
+
+
+def kept_law(own: Floats) -> Floats:
+    """Return the stationary law of an irreducible matrix, each entry to a few ulps of itself.
+
+    States are taken out one after another, by sums, products and quotients alone [1]_.
+
+    .. [1] Grassmann, W. K., Taksar, M. I. and Heyman, D. P. (1985). "Regenerative Analysis and
+       Steady State Distributions for Markov Chains." Operations Research 33(5), 1107-1116.
+    """
+    left = own.copy()
+    k = len(left)
+    for last in range(k - 1, 0, -1):
+        left[:last, last] /= left[last, :last].sum()
+        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
+    kept = np.ones(k)
+    for state in range(1, k):
+        kept[state] = kept[:state] @ left[:state, state]
+    return np.asarray(kept / kept.sum())
+
+
+def period(own: Floats) -> int:
+    """Return the period of an irreducible matrix, of which all ways back are multiples."""
+    k = len(own)
+    far = np.full(k, -1)
+    far[0], reached = 0, [0]
+    for x in reached:
+        for y in np.flatnonzero((own[x] > 0) & (far < 0)).tolist():
+            far[y] = far[x] + 1
+            reached.append(y)
+    ways = [int(far[x] + 1 - far[y]) for x, y in zip(*np.nonzero(own), strict=True)]
+    return math.gcd(*ways)
+
+
+def _key(state: State) -> tuple[str, State]:
+    """Tell levels apart that are equal but of other types, 1 and True."""
+    return type(state).__name__, state
+
+
+def _states(given: Any) -> tuple[State, ...]:
+    own = tuple(given) if isinstance(given, list | tuple) else ()
+    kinds = all(isinstance(state, State) for state in own)
+    if not (2 <= len(own) <= MOST_STATES and kinds and len(set(map(_key, own))) == len(own)):
+        raise ArgumentError(
+            f"states={said(given)}: expected a list of 2 to {MOST_STATES} different names, the "
+            'levels of the variable, such as ["rest", "walk", "run"]'
+        )
+    return own
+
+
+def _matrix(given: Any, k: int) -> tuple[Law, ...]:
+    if not isinstance(given, list | tuple | np.ndarray):
+        raise ArgumentError(
+            f"transition= is of type {type(given).__name__}, no literal matrix: {_LITERAL}"
+        )
+    if len(given) != k:
+        raise ArgumentError(
+            f"transition= has {len(given)} rows for {k} states: expected {k} rows of {k} "
+            "probabilities, in the order of the states"
+        )
+    return tuple(_law(f"row {x + 1} of transition", row, k) for x, row in enumerate(given))
+
+
+def _law(name: str, given: Any, k: int) -> Law:
+    if not isinstance(given, list | tuple | np.ndarray) or len(given) != k:
+        raise ArgumentError(f"{name}: expected {k} probabilities, one a state; {_LITERAL}")
+    own = tuple(map(real, given))
+    total = math.fsum(own)
+    if not (min(own) >= 0 and abs(total - 1) <= _NEAR):
+        told = "a number is missing" if math.isnan(total) else f"their sum is {total:.12g}"
+        raise ArgumentError(
+            f"{name}: expected {k} probabilities that are not negative and sum to 1, and {told}; "
+            "divide each row by its sum"
+        )
+    # What was divided once is read back as it is.
+    return own if abs(total - 1) <= k * 2.0**-52 else tuple(one / total for one in own)
+
+
+def _interval(given: Any) -> tuple[float, float]:
+    ends = given if isinstance(given, list | tuple) else (given, given)
+    own = tuple(map(real, ends))
+    if len(own) != 2 or not 0 <= own[0] <= own[1] <= 1:
+        raise ArgumentError(
+            f"stay={said(given)}: expected a probability, or the least and the largest one, such "
+            "as stay=(0.8, 0.95)"
+        )
+    return own

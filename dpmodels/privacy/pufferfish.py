@@ -1,0 +1,169 @@
+"""Pufferfish privacy of series: a guarantee of its own kind, kept apart from all others.
+
+*Definition* [1]_. Of secrets, pairs of them and a class of laws of the data, a release M is
+eps-Pufferfish private if ``P(M = w | s) <= exp(eps) P(M = w | t)`` for every law of the class, all
+values w and all pairs of secrets s and t that have positive probability under the law.
+
+*What it is not.* It says nothing of laws outside the class, and nothing of what is no secret: that
+somebody is in the table, whose rows are missing, or how a day went as a whole. With the class of
+all laws of independent rows it is differential privacy.
+
+*Composition.* In general two such releases do not compose: under a law with dependent rows the
+noise of one says what the other meant [2]_. Releases by quilts of the same class and the same
+series do, and their eps add up, whatever quilts are active: see `quilts`. So a ledger of this
+budget takes such releases alone, all of one series; of a Wasserstein release it takes one and
+nothing else.
+
+*Filter.* Its rule holds for whoever chooses the next release after seeing the last: the theorem
+does not ask that scales be fixed before.
+
+.. [1] Kifer, D. and Machanavajjhala, A. (2014). "Pufferfish: A Framework for Mathematical Privacy
+   Definitions." ACM Transactions on Database Systems 39(1).
+.. [2] Song, S. and Chaudhuri, K. (2017). "Composition Properties of Inferential Privacy for
+   Time-Series Data." Allerton.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dpmodels.arguments import word
+from dpmodels.errors import BudgetError
+from dpmodels.privacy.budget import Guarantee, positive_number, resolve_budget
+from dpmodels.privacy.chain import MarkovChain
+from dpmodels.privacy.events import Event, PufferfishEvent
+from dpmodels.privacy.quilts import Quilt, quilt_scale, trivial_quilt
+from dpmodels.privacy.totals import Totals, rounded_up
+
+QUILTS: Final = ("auto", "trivial")
+
+
+@dataclass(frozen=True)
+class Pufferfish:
+    """The guarantee that the state at each time is hidden, under a public class of chains.
+
+    It is not differential privacy: it holds where the class holds the truth.
+
+    Parameters
+    ----------
+    eps : float
+        Bound on how much more likely any answer is under one state at a time than under another,
+        in logarithms; above zero.
+    model : MarkovChain
+        What is publicly assumed of how states follow each other, :func:`dp.markov_chain`.
+    quilt : {"auto", "trivial"}
+        ``"trivial"`` hides all states of a series together, at the price of group privacy,
+        whatever the chain. A chain that does not forget, as it is reducible or periodic, needs it.
+
+    Raises
+    ------
+    BudgetError, ArgumentError
+        If `eps` is not above zero, `model` is no chain, or one that does not forget.
+
+    Examples
+    --------
+    >>> from dpmodels.privacy.chain import markov_chain
+    >>> chain = markov_chain(["rest", "walk"], stay=0.9)
+    >>> budget = Pufferfish(eps=1.0, model=chain)
+    >>> budget.describe()
+    'Pufferfish (not differential privacy): eps = 1'
+    >>> budget.model.describe()
+    'symmetric chains of 2 states that stay with probability 0.9, from any law'
+    """
+
+    eps: float
+    model: MarkovChain
+    quilt: str = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", positive_number("eps", self.eps, "write eps=1.0"))
+        if not isinstance(self.model, MarkovChain):
+            raise BudgetError(
+                f"model= is a {type(self.model).__name__}, no public class of laws: write "
+                "model=dp.markov_chain(['rest', 'walk'], [[0.9, 0.1], [0.2, 0.8]]), of numbers "
+                "that are public and not learnt from the rows."
+            )
+        word("quilt", self.quilt, QUILTS)
+        if self.quilt == "auto" and self.model.trouble:
+            raise BudgetError(
+                f"model= is {self.model.trouble}, so that no distance in time hides a state: write "
+                "dp.Pufferfish(eps=..., model=..., quilt='trivial') for the noise that hides all "
+                "states of a series together, or a chain that forgets."
+            )
+
+    hidden = "the state at each time"
+
+    def describe(self) -> str:
+        """Return the guarantee as reports print it."""
+        return f"Pufferfish (not differential privacy): eps = {self.eps:g}"
+
+    def active(self, steps: int) -> Quilt:
+        """Return the quilt, and the scale of the noise, for series of a length.
+
+        >>> from dpmodels.privacy.chain import markov_chain
+        >>> chain = markov_chain(["a", "b"], stay=0.9, initial="stationary")
+        >>> Pufferfish(1.0, chain).active(1000).describe()
+        '12 before and 12 after, 23 near'
+        """
+        if self.quilt == "trivial":
+            return trivial_quilt(steps, self.eps)
+        return quilt_scale(self.model, steps, self.eps)
+
+
+def resolve_any(
+    eps: float | None, delta: float, budget: Guarantee | Pufferfish | None
+) -> Guarantee | Pufferfish:
+    """Return what the words of a ledger ask for, differential privacy or not."""
+    if not isinstance(budget, Pufferfish):
+        return resolve_budget(eps, delta, budget)
+    if eps is not None or delta != 0:
+        raise BudgetError(
+            "eps or delta is given with budget=dp.Pufferfish(...), which states all: leave it out."
+        )
+    return budget
+
+
+def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
+    """Say why releases do not compose with those before; nothing where they do."""
+    if any(not isinstance(event, PufferfishEvent) for event in events):
+        return (
+            "it is differentially private and this ledger keeps a Pufferfish guarantee: the two "
+            "do not add up; charge a ledger opened with eps= and delta="
+        )
+    found = [event for event in events if isinstance(event, PufferfishEvent)]
+    if any(event.model != own.model.digest for event in found):
+        return (
+            "it assumes another class of chains than this ledger, and no law need be in both; "
+            "write the ledger's model in the call, or open another ledger"
+        )
+    series = {event.series for event in found} | ({totals.series} if totals.charges else set())
+    single = any(event.mechanism == "wasserstein" for event in found) or totals.series == ""
+    if single and (totals.charges or sum(event.count for event in found) > 1):
+        return (
+            "one Wasserstein release does not compose with any other: both may tell together what "
+            "neither tells alone; use quilts, dp.dp_table(..., time=...), which add up"
+        )
+    if len(series) > 1:
+        first, second = sorted(series)
+        return (
+            f"it is of another series ({second} against {first}), and how they depend on each "
+            "other is not in the class; open another ledger only if they are independent"
+        )
+    return ""
+
+
+def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
+    """Return the totals after a charge; infinite where it does not compose with those before."""
+    found = [event for event in events if isinstance(event, PufferfishEvent)]
+    eps = math.fsum(event.eps * event.count for event in found)
+    more = math.inf if refused(own, totals, events) else eps
+    series = next((event.series for event in found), "")
+    return replace(
+        totals,
+        charges=totals.charges + 1,
+        pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
+        series=series,
+    )
