@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, cast
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import shorten
+from dpmodels.errors import BudgetError, shorten
 from dpmodels.labels import plain as shown
 from dpmodels.options import chosen
 from dpmodels.outside import Shape, conform
@@ -20,6 +20,7 @@ from dpmodels.privacy import (
     AdjacencyName,
     ApproxDP,
     Guarantee,
+    Pufferfish,
     PureDP,
     adjacency,
     protecting,
@@ -53,10 +54,20 @@ class Question:
     verb: str  # Its name, such as "pca" of ``dp_pca``
     formula: str  # As written
     codebook: Codebook
-    guarantee: Guarantee
+    guarantee: Guarantee | Pufferfish
     adjacency: Adjacency
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
+
+    @property
+    def private(self) -> Guarantee:
+        """The guarantee where it is differential privacy; else a BudgetError."""
+        if isinstance(self.guarantee, Pufferfish):
+            raise BudgetError(
+                f"dp_{self.verb} asks for differential privacy, and budget= is "
+                f"{self.guarantee.describe()}: write eps=1.0, or dp_table(..., time=, person=)."
+            )
+        return self.guarantee
 
     def plain(self) -> dict[str, Any]:
         """Return plain values, as holders state them to each other."""

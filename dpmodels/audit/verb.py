@@ -136,7 +136,7 @@ def audit(
     if isinstance(recipe, HouseRecipe):
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
-            budget, delta = recipe.question.guarantee, 0.0
+            budget, delta = recipe.question.private, 0.0
             law = law or ("gaussian" if gaussian_law(recipe, pair.rows) else None)
         numerics = numerics or recipe.numerics(pair.rows)
     if not isinstance(pair, Pair):

@@ -30,7 +30,7 @@ class Noise(NamedTuple):
     paired: bool = False
     added: tuple[int, ...] = ()
 
-    def divided(self, rows: int) -> Noise:
+    def divided(self, rows: float) -> Noise:
         """Return the noise of parts in units of so many rows."""
         return self._replace(sd=self.sd / rows, step=self.step / rows)
 

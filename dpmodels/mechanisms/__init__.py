@@ -1,13 +1,15 @@
 """Mechanisms: the only crossing from private to released; one strategy a file.
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
-``COUNTS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``, ``BOUNDS``,
-``LEVELS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a line.
+``COUNTS``, ``CHAINS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``,
+``BOUNDS``, ``LEVELS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a
+line.
 """
 
 from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
 from dpmodels.mechanisms.counts import BOUNDS as BOUNDS
+from dpmodels.mechanisms.counts import CHAINS as CHAINS
 from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import LEVELS as LEVELS
 from dpmodels.mechanisms.counts import MEASURED as MEASURED
@@ -19,6 +21,7 @@ from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
 from dpmodels.mechanisms.counts import Grid as Grid
 from dpmodels.mechanisms.counts import Partition as Partition
+from dpmodels.mechanisms.counts import QuiltCounts as QuiltCounts
 from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges
 from dpmodels.mechanisms.counts import Runs as Runs

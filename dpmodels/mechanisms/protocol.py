@@ -77,7 +77,7 @@ class Strategy(Protocol[Known, Planned, Rows, Released]):
 
     card: ClassVar[Card]
 
-    def plan(self, facts: Known, guarantee: Guarantee, /) -> Planned:
+    def plan(self, facts: Known, guarantee: Any, /) -> Planned:
         """Calibrate to a guarantee; sees no data and raises before any is read."""
 
     def measure(self, design: Rows, plan: Planned, /) -> Statistic:
@@ -99,6 +99,8 @@ CountMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CountsRelease]
 SumsMechanism = Strategy[CountFacts, CountPlan, PrivateCells, SumsRelease | RunsRelease]
 # Of counts of cells that rows answer with.
 ResponseMechanism = Strategy[CountFacts, Any, PrivateCells, AnswersRelease]
+# Of counts of states that depend on each other; its facts and its guarantee are its own.
+ChainMechanism = Strategy[Any, Any, PrivateCells, CountsRelease]
 # Of counts of rows in margins that agree.
 MarginMechanism = Strategy[MarginFacts, MarginPlan, PrivateMargins, MarginsRelease]
 # Of counts of rows by cell of several numbers.

@@ -12,7 +12,7 @@ from dpmodels.digest import digest
 from dpmodels.formula.subset import subset
 from dpmodels.options import ledger_of
 from dpmodels.postprocess.units import in_persons
-from dpmodels.privacy import Charge, Ledger, charge, group_events, planned_for_group
+from dpmodels.privacy import Adjacency, Charge, Ledger, charge, group_events, planned_for_group
 from dpmodels.question import Question
 from dpmodels.sites import Parties, parties
 
@@ -36,11 +36,15 @@ class Way(Generic[Made]):
     gaussian: str = ""
     lawful: bool = False  # Whether the result needs noise of a known law
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
+    # Of whose rows they are and how many count, where that is not what the guarantee is of.
+    reads: Adjacency | None = None
 
     def __post_init__(self) -> None:
         own = self.question
         chosen = subset(own.subset, own.codebook | self.private.codebook)
-        among = self.private.among(partial(asked_of, neighbours=own.adjacency, subset=chosen))
+        among = self.private.among(
+            partial(asked_of, neighbours=self.reads or own.adjacency, subset=chosen)
+        )
         object.__setattr__(self, "private", among)
 
 

@@ -54,7 +54,7 @@ def described_way(
         question,
         unbound_cells(both.text, both.codebook, tallies),
         facts,
-        partial(_ordered if shape else partial(_counted, more), facts, question.guarantee),
+        partial(_ordered if shape else partial(_counted, more), facts, question.private),
         made,
         "gaussian",
     )

@@ -194,7 +194,7 @@ def lm_way(question: Question) -> Way[LMResult]:
         plain = weights is None and row_norm is None and len(private) == 1 and levels <= 2
         if not plain or rows is None or isinstance(question.guarantee, PureDP):
             return "moments", ONCE
-        if private[0].rereadable and tells(facts, question.guarantee, rows):
+        if private[0].rereadable and tells(facts, question.private, rows):
             return "ellipsoid", ROUNDS
         return "moments", ONCE
 

@@ -27,10 +27,12 @@ from dpmodels.models.overview import tables
 from dpmodels.models.plane import plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.series import RUNNING, tallied, timed
+from dpmodels.models.states import series_of, states_of
 from dpmodels.models.survey import fit_call
 from dpmodels.models.table import counted
 from dpmodels.outside import LONGEST
 from dpmodels.postprocess.residuals import components, largest
+from dpmodels.privacy import Pufferfish
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
@@ -46,6 +48,7 @@ from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.series import SeriesResult
+from dpmodels.results.states import StatesResult
 from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
@@ -317,6 +320,21 @@ def _plain(call: CoefficientsCall) -> tuple[object, ...]:
     return call.names, call.response, call.levels, call.family, scaled
 
 
+def _states(result: StatesResult) -> StatesResult:
+    both, over = series_of(result.call.formula, result.call.codebook, result.time)
+    own, release = table_call(states_of(both)), result.release
+    if result.call.tables != (own,):
+        raise FrameError("call.tables: not that of the formula")
+    budget, quilt = release.guarantee, release.quilt
+    if not isinstance(budget, Pufferfish) or quilt is None:
+        raise FrameError("release.guarantee, release.quilt: expected those of a Pufferfish release")
+    budget.model.ordered(own.levels[0])
+    needed = budget.active(len(over)).scale
+    if not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
+        raise FrameError("release.quilt: not that of the guarantee and so many times")
+    return result
+
+
 def _margins(result: MarginsResult) -> MarginsResult:
     own = margins(result.call.formula, result.call.codebook)
     if result.call.tables != margins_call(own).tables:
@@ -346,6 +364,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     HistResult: _described,
     PlaneResult: _described,
     TableResult: _described,
+    StatesResult: _states,
     OverviewResult: _described,
     BoundsResult: _bounded,
     LevelsResult: _levelled,

@@ -117,7 +117,7 @@ def margins_way(question: Question) -> Way[MarginsResult]:
         unbound_margins(own),
         facts,
         lambda mechanism, private: choose(
-            mechanism, MARGINS, partial(auto_margins, facts, question.guarantee)
+            mechanism, MARGINS, partial(auto_margins, facts, question.private)
         ),
         made,
     )

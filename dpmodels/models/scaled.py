@@ -51,7 +51,7 @@ def scaled_way(
         rows = together(counts, relation.places) if relation.n_public else None
         once = not all(one.rereadable for one in private)
         able = known - MANY_PASSES if once else known
-        automatic = partial(auto_moments, facts, question.guarantee, rows, able)
+        automatic = partial(auto_moments, facts, question.private, rows, able)
         choice = choose(mechanism, table, automatic, options)
         if scale == "sd" and type(choice.strategy) in SUBSPACE.values():
             raise ArgumentError(

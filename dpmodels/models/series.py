@@ -147,7 +147,7 @@ def series_way(question: Question) -> Way[SeriesResult]:
         question,
         unbound_cells(both.text, both.codebook, (tally,)),
         facts,
-        lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.guarantee)),
+        lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.private)),
         made,
     )
 

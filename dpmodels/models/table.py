@@ -12,7 +12,8 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.models.states import asked_states, refuse_alone, states_way
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.question import Question, asked
 from dpmodels.released import AnswersRelease
 from dpmodels.results.call import DescribedCall
@@ -30,12 +31,13 @@ def dp_table(
     codebook: Declared = None,
     eps: float | None = None,
     delta: float = 0.0,
-    budget: Guarantee | None = None,
+    budget: Guarantee | Pufferfish | None = None,
     mechanism: str | CountMechanism | ResponseMechanism = "auto",
     adjacency: AdjacencyName | Adjacency | None = None,
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    time: str | None = None,
     ledger: Ledger | None = None,
 ) -> TableResult | Any:
     """Release a table of counts, with margins and a test of independence.
@@ -58,10 +60,15 @@ def dp_table(
         nobody could be trusted with the table; under ``"replace"`` alone.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
+    time : str, optional
+        With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the variable that
+        tells when each person was in which state, whose public ends are those of the
+        series. See the notes.
 
     Returns
     -------
-    TableResult, or SurveyResult where rows answered for themselves
+    TableResult, or SurveyResult where rows answered for themselves, or StatesResult of a
+    Pufferfish guarantee
 
     Raises
     ------
@@ -76,12 +83,24 @@ def dp_table(
     ``"replace"`` all counts are then made to add up to the public number of
     rows, which takes noise off them.
 
+    *States that depend on each other.* Where a person has a row a minute, all of
+    them are that person's, and what is hidden of them may be the whole series
+    (``person="id"``) or each minute's state, which takes far less noise and an
+    assumption on how states follow each other: ``budget=dp.Pufferfish(eps=1.0,
+    model=dp.markov_chain(...))`` with ``time=`` and ``person=``. It is not
+    differential privacy. Levels of the formula's one variable are the states; of
+    several rows of a person at one time the first complete one counts, a time
+    without a row or outside the declared ends counts as incomplete, and which are
+    is taken to be independent of the states. The number of persons is public.
+
     References
     ----------
     .. [1] Ghosh, A., Roughgarden, T. and Sundararajan, M. (2009). "Universally
        utility-maximizing privacy mechanisms." STOC.
     .. [2] Kifer, D. and Rogers, R. (2017). "A new class of private chi-square
        hypothesis tests." AISTATS.
+    .. [3] Song, S., Wang, Y. and Chaudhuri, K. (2017). "Pufferfish privacy
+       mechanisms for correlated data." SIGMOD.
 
     Examples
     --------
@@ -91,10 +110,24 @@ def dp_table(
     >>> fit = dp_table("~ sex + region", rows, codebook=cb, eps=1.0)
     >>> fit.counts.sizes, fit.margins("sex").sizes
     (Frozen({'sex': 2, 'region': 3}), Frozen({'sex': 2}))
+
+    >>> cb = dp.codebook(activity=["rest", "walk"], minute=dp.Integer(1, 500))
+    >>> own = {"activity": ["rest"] * 400 + ["walk"] * 100, "minute": range(1, 501)}
+    >>> rows = {**own, "id": [1] * 500}
+    >>> chain = dp.markov_chain(["rest", "walk"], stay=(0.8, 0.9))
+    >>> budget = dp.Pufferfish(eps=1.0, model=chain)
+    >>> fit = dp_table("~ activity", rows, codebook=cb, time="minute", person="id", budget=budget)
+    >>> fit.scales["scale"].round(1).tolist()
+    [2.0, 67.3, 1000.0]
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    if isinstance(budget, Pufferfish):
+        more = {"eps": eps, "delta": delta or None, "adjacency": adjacency, "sites": sites}
+        own = asked_states(formula, book, budget, time, **words, **more)
+        return cross(states_way(own), held, mechanism, ledger)
+    refuse_alone(time)
     question = asked("table", formula, book, eps, delta, budget, adjacency, **words)
     return cross(table_way(question), held, mechanism, ledger)
 

@@ -108,6 +108,12 @@ class MarkovChain:
         """Why the chain does not forget: it is reducible, or periodic; empty where it does."""
         return next(filter(None, map(self._trouble, self.laws)), "")
 
+    @property
+    def reducible(self) -> bool:
+        """Whether some states do not lead to others, under one of the laws."""
+        parts = (connected_components(own > 0, connection="strong")[0] for own in self.laws)
+        return any(one > 1 for one in parts)
+
     def _trouble(self, own: Floats) -> str:
         parts, which = connected_components(own > 0, connection="strong")
         if parts > 1:
@@ -122,9 +128,9 @@ class MarkovChain:
 
         Of lazy symmetric chains it is the same for all.
         """
-        if connected_components(self.laws[0] > 0, connection="strong")[0] > 1:
+        if self.reducible:
             raise ArgumentError(
-                f"the chain is {self._trouble(self.laws[0])}, so it may keep several laws; give "
+                f"the chain is {self.trouble}, so it may keep several laws; give "
                 "the law of the first state, initial=[0.5, 0.5]"
             )
         return kept_law(self.laws[0])
@@ -332,7 +338,9 @@ def _key(state: State) -> tuple[str, State]:
 
 
 def _states(given: Any) -> tuple[State, ...]:
-    own = tuple(given) if isinstance(given, list | tuple) else ()
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    held = listed if isinstance(listed, list | tuple) else ()
+    own = tuple(state.item() if isinstance(state, np.generic) else state for state in held)
     kinds = all(isinstance(state, State) for state in own)
     if not (2 <= len(own) <= MOST_STATES and kinds and len(set(map(_key, own))) == len(own)):
         raise ArgumentError(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
@@ -36,6 +36,7 @@ from dpmodels.privacy.events import (
     PufferfishEvent,
 )
 from dpmodels.privacy.filters import largest_rho
+from dpmodels.privacy.pufferfish import Pufferfish
 
 Planned = TypeVar("Planned")
 
@@ -73,9 +74,9 @@ def _failing_of_group(event: ApproxEvent, rows: int) -> ApproxEvent:
 
 
 def planned_for_group(
-    plan: Callable[[Guarantee], Planned],
+    plan: Callable[[Any], Planned],
     events: Callable[[Planned], Iterable[Event]],
-    guarantee: Guarantee,
+    guarantee: Guarantee | Pufferfish,
     rows: int,
 ) -> Planned:
     """Plan a release whose guarantee holds for a group of so many rows.
@@ -93,6 +94,8 @@ def planned_for_group(
     """
     if rows == 1:
         return plan(guarantee)
+    if isinstance(guarantee, Pufferfish):
+        raise BudgetError("a Pufferfish guarantee hides single states: there is none of groups.")
     if isinstance(guarantee, PureDP):
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     if isinstance(guarantee, ZCDP):

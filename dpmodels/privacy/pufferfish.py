@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from dpmodels.arguments import word
 from dpmodels.errors import BudgetError
@@ -94,7 +94,7 @@ class Pufferfish:
                 "states of a series together, or a chain that forgets."
             )
 
-    hidden = "the state at each time"
+    hidden: ClassVar[str] = "Pufferfish: the state at each time"
 
     def describe(self) -> str:
         """Return the guarantee as reports print it."""

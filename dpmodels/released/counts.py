@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from dpmodels.outside import Amount, Bounded, Quantity, one_of
+from dpmodels.privacy import Quilt
 from dpmodels.released.terms import Released
 
 
@@ -47,15 +48,18 @@ class CountsRelease(Released):
         part, the middle part and the incomplete rows, and all four add up to the number of rows.
     held : HeldIn or None
         What range the measured number was held in, if not in the declared one.
+    quilt : Quilt or None
+        Of a Pufferfish guarantee, what the scale of the noise follows from.
     """
 
-    later = Released.later | {"held"}
+    later = Released.later | {"held", "quilt"}
     values: Annotated[Bounded, "part"]
     law: Annotated[str, one_of("laplace", "gaussian")]
     noise_sd: Amount
     step: Amount
     paired: bool = False
     held: HeldIn | None = None
+    quilt: Quilt | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

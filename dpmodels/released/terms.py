@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpmodels.privacy import Adjacency, Event, Guarantee
+from dpmodels.privacy import Adjacency, Event, Guarantee, Pufferfish
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Released:
 
     rows: int | None
     card: Card
-    guarantee: Guarantee
+    guarantee: Guarantee | Pufferfish
     adjacency: Adjacency
     events: tuple[Event, ...]
     simulated: bool

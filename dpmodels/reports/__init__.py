@@ -23,4 +23,5 @@ from dpmodels.reports import quantile as quantile
 from dpmodels.reports import reading as reading
 from dpmodels.reports import series as series
 from dpmodels.reports import split as split
+from dpmodels.reports import states as states
 from dpmodels.reports import survey as survey

@@ -61,7 +61,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     unfinished = int((register["state"] == "charged").sum())
     facts = (
         ("Guarantee", ledger.guarantee.describe()),
-        ("Neighbours", ledger.adjacency.describe()),
+        ("Neighbours", getattr(ledger.guarantee, "hidden", ledger.adjacency.describe())),
         ("Spent", ledger.describe().split(";")[0]),
         ("Charges", f"{count(len(lines))}, {count(unfinished)} unfinished"),
         ("Head", ledger.head[:_SHOWN]),

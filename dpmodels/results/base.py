@@ -220,7 +220,7 @@ def release_row(release: Any) -> dict[str, Any]:
         "delta": guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
         "rho": guarantee.rho if isinstance(guarantee, ZCDP) else float("nan"),
         "adjacency": release.adjacency.name,
-        "unit": release.adjacency.unit,
+        "unit": getattr(guarantee, "hidden", release.adjacency.unit),
         "mechanism": release.card.name,
         "simulated": release.simulated,
     }

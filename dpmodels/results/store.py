@@ -19,7 +19,7 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.errors import FrameError
 from dpmodels.outside import Shape, conform, fields_of, one_of, parse
-from dpmodels.privacy import Event, Guarantee
+from dpmodels.privacy import Event, Guarantee, Pufferfish
 from dpmodels.results.held_together import require_together, sizes
 from dpmodels.results.netcdf import Saved, file_bytes
 
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 # Fields of a result that hold code for public rows, which no file has.
 _CODE: Final = ("coder", "coders")
 # Written with their names, by which one is told from another.
-_NAMED: Final = (*get_args(Guarantee), *get_args(Event))
+_NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
 
 
 def result_bytes(result: object) -> bytes:
