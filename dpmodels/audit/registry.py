@@ -182,6 +182,7 @@ LEFT_OUT: Final = {
     "zero": "releases nothing of the rows",
     "random": "releases nothing of the rows",
     "none": "claims no privacy and runs in simulations only",
+    "quilt": "hides states of a series under a class of laws, and no rows: exhibits attack it",
 }
 
 # Verbs that read what was released before it came to them.

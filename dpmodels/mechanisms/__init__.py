@@ -6,10 +6,11 @@ Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEF
 line.
 """
 
+from dpmodels.mechanisms.chains import CHAINS as CHAINS
+from dpmodels.mechanisms.chains import QuiltCounts as QuiltCounts
 from dpmodels.mechanisms.choose import Choice as Choice
 from dpmodels.mechanisms.choose import choose as choose
 from dpmodels.mechanisms.counts import BOUNDS as BOUNDS
-from dpmodels.mechanisms.counts import CHAINS as CHAINS
 from dpmodels.mechanisms.counts import COUNTS as COUNTS
 from dpmodels.mechanisms.counts import LEVELS as LEVELS
 from dpmodels.mechanisms.counts import MEASURED as MEASURED
@@ -21,7 +22,6 @@ from dpmodels.mechanisms.counts import Gaussian as Gaussian
 from dpmodels.mechanisms.counts import Geometric as Geometric
 from dpmodels.mechanisms.counts import Grid as Grid
 from dpmodels.mechanisms.counts import Partition as Partition
-from dpmodels.mechanisms.counts import QuiltCounts as QuiltCounts
 from dpmodels.mechanisms.counts import RandomizedResponse as RandomizedResponse
 from dpmodels.mechanisms.counts import Ranges as Ranges
 from dpmodels.mechanisms.counts import Runs as Runs

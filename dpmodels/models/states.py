@@ -13,7 +13,7 @@ from dpmodels.formula.periods import Periods, periods
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.mechanisms import CHAINS, choose
-from dpmodels.mechanisms.counts.quilt import SeriesFacts
+from dpmodels.mechanisms.chains.quilt import SeriesFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
 from dpmodels.privacy import Adjacency, Pufferfish

@@ -7,6 +7,7 @@ stand among the mechanisms.
 """
 
 from dpmodels.audit.exhibits import (
+    chains,
     exponential,
     fourier,
     gaussian,
@@ -43,6 +44,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **ranks.EXHIBITS,
     **running.EXHIBITS,
     **second_count.EXHIBITS,
+    **chains.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -61,4 +63,5 @@ CORRECT: dict[str, Exhibit] = {
     **ranks.CORRECT,
     **running.CORRECT,
     **second_count.CORRECT,
+    **chains.CORRECT,
 }

@@ -5,7 +5,6 @@ from dpmodels.mechanisms.counts.gaussian import Gaussian as Gaussian
 from dpmodels.mechanisms.counts.geometric import Geometric as Geometric
 from dpmodels.mechanisms.counts.grid import Grid as Grid
 from dpmodels.mechanisms.counts.partition import Partition as Partition
-from dpmodels.mechanisms.counts.quilt import QuiltCounts as QuiltCounts
 from dpmodels.mechanisms.counts.randomized_response import (
     RandomizedResponse as RandomizedResponse,
 )
@@ -15,7 +14,6 @@ from dpmodels.mechanisms.counts.runs import Runs as Runs
 from dpmodels.mechanisms.counts.tree import Tree as Tree
 from dpmodels.mechanisms.counts.wavelet import Wavelet as Wavelet
 from dpmodels.mechanisms.protocol import CellMechanism as CellMechanism
-from dpmodels.mechanisms.protocol import ChainMechanism as ChainMechanism
 from dpmodels.mechanisms.protocol import CountMechanism as CountMechanism
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
@@ -34,8 +32,6 @@ ORDERED: dict[str, type[SumsMechanism]] = {
     "factorisation": Factorisation,
     "partition": Runs,
 }
-# Of states that depend on each other, under a Pufferfish guarantee.
-CHAINS: dict[str, type[ChainMechanism]] = {"quilt": QuiltCounts}
 # Of one table, every row of which answers for itself.
 RESPONSES: dict[str, type[ResponseMechanism]] = {"randomized_response": RandomizedResponse}
 # Of cells in a plane.
