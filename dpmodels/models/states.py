@@ -69,11 +69,12 @@ def states_way(question: Question) -> Way[StatesResult]:
             f"{shorten(time)!r} has {steps:,} times; at most {MOST_ROWS:,} of a person are "
             "counted: declare narrower bounds"
         )
-    reads = Adjacency("replace", steps, person)
+    # All rows of a person are read, and those at one time are told apart then.
+    reads, counts = (Adjacency("replace", rows, person) for rows in (MOST_ROWS, steps))
     series = (
         f"{state.code} by {time} {over.factor.levels[0]} to {over.factor.levels[-1]} of {person}"
     )
-    facts = SeriesFacts(len(state.levels), steps, shorten(series, 200), reads)
+    facts = SeriesFacts(len(state.levels), steps, series, counts)
 
     def made(release: CountsRelease, ledger: str, reason: str) -> StatesResult:
         return StatesResult(described_call(both, (tally,), ledger, reason), release, time)

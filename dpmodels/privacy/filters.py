@@ -107,7 +107,7 @@ from dpmodels.privacy import pufferfish
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
-from dpmodels.privacy.events import Event, GaussianEvent, failing, unfailing
+from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, failing, unfailing
 from dpmodels.privacy.pufferfish import Pufferfish
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals, rounded_up, summed_eps
@@ -146,6 +146,9 @@ class Filter:
         asked = tuple(events)
         if isinstance(self.guarantee, Pufferfish):
             return pufferfish.plus(self.guarantee, totals, asked)
+        if any(isinstance(event, PufferfishEvent) for event in asked):
+            end, charges = math.inf, totals.charges + 1
+            return replace(totals, charges=charges, pure=end, normal=end, mu2=end, rho=end)
         failed, aside = totals.lost(failing(asked))
         charged = unfailing(asked)
         normal = any(isinstance(event, GaussianEvent) for event in charged)

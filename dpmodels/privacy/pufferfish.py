@@ -140,8 +140,8 @@ def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
             "write the ledger's model in the call, or open another ledger"
         )
     series = {event.series for event in found} | ({totals.series} if totals.charges else set())
-    single = any(event.mechanism == "wasserstein" for event in found) or totals.series == ""
-    if single and (totals.charges or sum(event.count for event in found) > 1):
+    alone = any(event.mechanism == "wasserstein" for event in found) or "" in series
+    if alone and (totals.charges or sum(event.count for event in found) > 1):
         return (
             "one Wasserstein release does not compose with any other: both may tell together what "
             "neither tells alone; use quilts, dp.dp_table(..., time=...), which add up"
@@ -160,7 +160,7 @@ def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
     found = [event for event in events if isinstance(event, PufferfishEvent)]
     eps = math.fsum(event.eps * event.count for event in found)
     more = math.inf if refused(own, totals, events) else eps
-    series = next((event.series for event in found), "")
+    series = next((event.series for event in found if event.mechanism == "quilt"), "")
     return replace(
         totals,
         charges=totals.charges + 1,

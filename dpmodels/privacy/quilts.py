@@ -182,6 +182,8 @@ class _Search:
             exact = max(exact, float(self.need[at]))
         at = int(np.argmax(self.need))
         before, after = map(int, self.quilts[at])
+        if not (before or after):
+            return trivial_quilt(self.steps, self.eps)
         influence = float(self.influence(np.array([at]), before, after)[0])
         near = int(self.near(np.array([at]), before, after)[0])
         return Quilt(float(self.need[at]), at + 1, before, after, near, influence)

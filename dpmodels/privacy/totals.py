@@ -101,7 +101,7 @@ class Totals:
     # anything is outside the share.
     failing: float = 0.0
     aside: float = 0.0
-    # What the secrets of all Pufferfish releases are of; empty where there are none.
+    # What the secrets of all quilts are of; empty where there are none.
     series: str = ""
 
     def plus(

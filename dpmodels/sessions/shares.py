@@ -81,6 +81,7 @@ def budget_words(
         raise BudgetError(f"{' and '.join(amounts)} are both given: keep one of them")
     for word, given in amounts.items():
         if word == "budget":
+            _private("budget= is", given)
             return {"budget": given} if delta is None else {"budget": given, "delta": delta}
         if word == "eps" and not isinstance(given, str):
             kept = whole.delta if isinstance(whole, ApproxDP) else 0.0
@@ -153,13 +154,17 @@ def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
 
 def whole_of(ledger: Ledger) -> Guarantee:
     """Return what a session's ledger holds; BudgetError where that is no differential privacy."""
-    whole = ledger.guarantee
-    if isinstance(whole, Pufferfish):
+    return _private("the ledger holds", ledger.guarantee)
+
+
+def _private(who: str, own: Guarantee | Pufferfish) -> Guarantee:
+    if isinstance(own, Pufferfish):
         raise BudgetError(
-            f"the ledger holds {whole.describe()}, and a session's calls are differentially "
-            "private: give it to dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...)"
+            f"{who} {own.describe()}, and a session's calls are differentially private: write "
+            "dp.dp_table(..., time=..., budget=dp.Pufferfish(...), ledger=...), of a ledger of its "
+            "own, dp.Ledger(budget=dp.Pufferfish(...))"
         )
-    return whole
+    return own
 
 
 def left_words(ledger: Ledger) -> str:

@@ -15,7 +15,7 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
     """Count states over all persons and times, last the times without a state.
 
     The table has a factor of times and one of states. The state of a person at a time is that of
-    the first complete row of both: further rows are left out. So one state that is changed moves
+    the first complete row of both: further rows are left out, and rows at other times. So one state that is changed moves
     the counts by 2 altogether, whatever rows there are, and all counts add up to as many places as
     persons have times.
     """
@@ -36,9 +36,10 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
         new = ~seen.ravel()[slots]
         seen.ravel()[slots[new]] = True
         found += np.bincount(cell[first[new]] % states, minlength=states)
-    exact = np.append(found, places - found.sum()).astype(object)
+    times = places // private.neighbours.places * steps
+    exact = np.append(found, times - found.sum()).astype(object)
     basis = fingerprint(private.facts, count_public=count_public)
-    return Statistic("state counts", exact, places, basis)
+    return Statistic("state counts", exact, times, basis)
 
 
 def _grown(seen: NDArray[np.bool_], persons: int) -> NDArray[np.bool_]:

@@ -35,7 +35,7 @@ from dpmodels.typing import Floats
 
 EPS = 1.0
 STAY = 0.95
-SIDE = 20  # times before the middle one, and as many after
+SIDE = 40  # times before the middle one, and as many after
 STEPS = 2 * SIDE + 1
 
 

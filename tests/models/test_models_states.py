@@ -1,0 +1,248 @@
+"""``dp_table`` under a Pufferfish guarantee: what is asked, refused, charged, printed and saved."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    CodebookError,
+    FormulaError,
+    FrameError,
+    LedgerError,
+    NotAvailable,
+)
+from dpmodels.results.states import StatesResult
+
+LEVELS = ["rest", "walk"]
+CHAIN = dp.markov_chain(LEVELS, stay=(0.6, 0.8))
+BUDGET = dp.Pufferfish(eps=1.0, model=CHAIN)
+BOOK = dp.codebook(
+    activity=dp.Categorical(LEVELS, label="what the watch says"),
+    minute=dp.Integer(1, 200),
+    zone=["a", "b"],
+    age=(0, 100),
+)
+STATES = np.random.default_rng(3).integers(0, 2, (4, 200))
+ROWS = pd.DataFrame(
+    {
+        "activity": np.array(LEVELS)[STATES.ravel()],
+        "minute": np.tile(np.arange(1, 201), 4),
+        "id": np.repeat(np.arange(4), 200),
+    }
+)
+ASKED = {"codebook": BOOK, "time": "minute", "person": "id", "budget": BUDGET}
+
+
+class Unread:
+    """Data of which no row may be read."""
+
+    columns = ("activity", "minute", "id")
+
+    def __getattr__(self, name):
+        raise AssertionError(name)
+
+
+def fit(**words):
+    return dp.dp_table("~ activity", ROWS, **{**ASKED, **words})
+
+
+def test_counts_are_near_the_exact_ones_and_add_up():
+    made = fit(budget=dp.Pufferfish(50.0, CHAIN))
+    assert isinstance(made, StatesResult)
+    exact = np.bincount(STATES.ravel())
+    # Six scales and more: a chance of 2e-3 to the sixth... of exp(-30).
+    assert np.abs(made.released.to_numpy() - exact).max() < 30 * made.scales["scale"]["quilt"] + 2
+    assert made.counts.sum() == made.ncomplete
+    assert made.proportions().sum() == pytest.approx(1.0)
+    assert made.steps == 200
+    assert made.release.rows == 800
+
+
+def test_the_report_says_what_it_is_and_what_it_is_not():
+    text = str(fit(ledger=dp.Ledger(budget=BUDGET)).summary())
+    for said in (
+        "Private counts of states: Pufferfish (not differential privacy)",
+        "the state at each minute",
+        "symmetric chains of 2 states",
+        "4 persons, 200 times each",
+        "1.00 of 1.00 eps spent",
+        "each time by itself",
+        "all times together",
+        "max-influence",
+        "what the watch says",
+    ):
+        assert said in text
+    assert "SIMULATION" not in text
+
+
+def test_the_three_scales_stand_side_by_side():
+    made = fit()
+    expected = [2.0, 2 * BUDGET.active(200).scale, 400.0]
+    assert made.scales["scale"].tolist() == pytest.approx(expected)
+    assert made.scales["ratio"].tolist() == pytest.approx([1, expected[1] / 2, 200])
+    assert made.quilt == BUDGET.active(200)
+    assert made.release.noise_sd == pytest.approx(np.sqrt(2) * expected[1], rel=1e-2)
+
+
+def test_tables_have_the_columns_of_others():
+    made = fit()
+    table = made.tidy()
+    assert table["activity"].tolist() == LEVELS
+    assert (table["noise_low"] <= table["noise_high"]).all()
+    assert (table["conf_low"] < table["conf_high"]).all()
+    line = made.glance().iloc[0]
+    assert line["unit"] == "Pufferfish: the state at each time"
+    assert line["ntimes"] == 200
+    assert line["scale"] == pytest.approx(made.scales["scale"]["quilt"])
+    assert "Pufferfish (not differential privacy)" in repr(made)
+    assert made.noise_int(0.5)["upper"].iloc[0] < made.noise_int()["upper"].iloc[0]
+
+
+def test_states_may_be_listed_in_another_order():
+    moves = [[0.7, 0.3], [0.5, 0.5]]
+    turned = dp.markov_chain(["walk", "rest"], [[0.5, 0.5], [0.3, 0.7]])
+    own = dp.markov_chain(LEVELS, moves)
+    ledger = dp.Ledger(budget=dp.Pufferfish(2.0, own))
+    made = fit(budget=dp.Pufferfish(1.0, turned), ledger=ledger)
+    assert made.chain.states == tuple(LEVELS)
+    assert made.chain.transition == own.transition
+    assert ledger.spent.amount == 1.0
+
+
+def test_doubts_about_the_class_are_told_from_what_was_released():
+    book = dp.codebook(activity=LEVELS, minute=dp.Integer(1, 200))
+    rows = ROWS.assign(activity=np.where(np.arange(800) % 10 == 0, "walk", "rest"))
+    wrong = dp.Pufferfish(20.0, dp.markov_chain(LEVELS, stay=0.6))
+    made = dp.dp_table("~ activity", rows, **{**ASKED, "codebook": book, "budget": wrong})
+    assert "the class may not hold the truth" in " ".join(str(made.summary()).split())
+    even = fit(budget=wrong)
+    assert "may not hold the truth" not in str(even.summary())
+
+
+def test_a_chain_that_does_not_forget_has_no_intervals_of_the_population():
+    stuck = dp.markov_chain(LEVELS, [[1, 0], [0, 1]])
+    made = fit(budget=dp.Pufferfish(1.0, stuck, quilt="trivial"))
+    assert made.scales["scale"]["quilt"] == made.scales["scale"]["all times together"]
+    assert "as for group privacy of a series (asked for)" in " ".join(str(made.summary()).split())
+    with pytest.raises(NotAvailable, match="keep several laws"):
+        made.conf_int()
+    assert made.tidy()["conf_low"].isna().all()
+
+
+def test_a_saved_result_comes_back_the_same(tmp_path):
+    for place, initial in enumerate(("any", "stationary", [0.5, 0.5])):
+        chain = dp.markov_chain(LEVELS, [[0.7, 0.3], [1 / 3, 2 / 3]], initial=initial)
+        made = fit(budget=dp.Pufferfish(1.0, chain))
+        path = tmp_path / f"{place}.nc"
+        made.save(path)
+        again = dp.load(path)
+        assert again.release.guarantee == made.release.guarantee
+        assert again.release.events == made.release.events
+        assert str(again.summary()) == str(made.summary())
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        ({"time": None}, ArgumentError, "time=None: a Pufferfish guarantee is of each person's"),
+        ({"person": None}, ArgumentError, "person=None: a Pufferfish"),
+        ({"person": False}, ArgumentError, "person=False: a Pufferfish"),
+        ({"eps": 1.0}, ArgumentError, r"eps=1.0 has no sense with budget=dp.Pufferfish"),
+        ({"delta": 1e-6}, ArgumentError, "delta=1e-06 has no sense"),
+        ({"rows": 4}, ArgumentError, "rows=4 has no sense"),
+        ({"subset": "age > 3"}, ArgumentError, "subset='age > 3' has no sense"),
+        ({"adjacency": "add-remove"}, ArgumentError, "adjacency='add-remove' has no sense"),
+        ({"mechanism": "geometric"}, ArgumentError, "'quilt'"),
+        ({"time": "age"}, FormulaError, "no periods in an order"),
+        ({"time": "hour"}, CodebookError, "hour"),
+        ({"codebook": dp.codebook(activity=LEVELS)}, CodebookError, "minute"),
+        (
+            {"budget": dp.Pufferfish(1.0, dp.markov_chain(["x", "y"], stay=0.6))},
+            ArgumentError,
+            "model= has the states 'x', 'y', and the formula's variable the levels 'rest', 'walk'",
+        ),
+        (
+            {"codebook": dp.codebook(activity=LEVELS, minute=dp.Integer(0, 70_000))},
+            ArgumentError,
+            "at most 65,536 of a person",
+        ),
+        ({"budget": dp.PureDP(1.0)}, BudgetError, "under a Pufferfish guarantee"),
+        ({"person": "nobody"}, FrameError, "nobody"),
+    ],
+)
+def test_bad_words_are_refused_before_a_row_is_read(words, error, said):
+    ledger = dp.Ledger(budget=BUDGET)
+    with pytest.raises(error, match=said):
+        dp.dp_table("~ activity", ROWS, **{**ASKED, "ledger": ledger, **words})
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("formula", ["~ activity + zone", "activity ~ zone", "~ age", "~ 1"])
+def test_one_variable_is_counted(formula):
+    with pytest.raises(FormulaError):
+        dp.dp_table(formula, ROWS, **ASKED)
+
+
+def test_sites_are_refused():
+    with pytest.raises(ArgumentError, match="sites=.* has no sense"):
+        dp.dp_table("~ activity", sites={"a": ROWS, "b": ROWS}, protocol="pooled", **ASKED)
+
+
+def test_a_ledger_takes_releases_of_one_series_and_no_other(tmp_path):
+    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN))
+    fit(ledger=ledger)
+    fit(ledger=ledger, budget=dp.Pufferfish(0.5, CHAIN))
+    assert ledger.spent.amount == 1.5
+    assert ledger.unfinished() == ()
+    shorter = BOOK | {"minute": dp.Integer(1, 100)}
+    with pytest.raises(LedgerError, match="of another series"):
+        fit(ledger=ledger, budget=dp.Pufferfish(0.1, CHAIN), codebook=dp.codebook(**shorter))
+    with pytest.raises(LedgerError, match="another class of chains"):
+        fit(ledger=ledger, budget=dp.Pufferfish(0.1, dp.markov_chain(LEVELS, stay=0.6)))
+    with pytest.raises(LedgerError, match="is refused: it is differentially private"):
+        dp.dp_table("~ activity", ROWS, codebook=BOOK, eps=0.1, person=False, ledger=ledger)
+    with pytest.raises(LedgerError, match="Spent so far: eps = 1.5 of 2"):
+        fit(ledger=ledger)
+    ledger.verify()
+
+
+def test_a_ledger_of_differential_privacy_refuses_before_a_row_is_read():
+    ledger = dp.Ledger(eps=5.0)
+    with pytest.raises(LedgerError, match="keeps a Pufferfish guarantee"):
+        fit(ledger=ledger)
+    study = dp.session(ROWS, BOOK, eps=1.0, person="id")
+    with pytest.raises(BudgetError, match="a session's calls are differentially private"):
+        study.table("~ activity", time="minute", budget=BUDGET)
+    assert study.spent.amount == 0
+
+
+def test_missing_times_count_as_incomplete_and_nothing_tells_which():
+    rows = ROWS[ROWS["minute"] % 2 == 0]
+    made = fit(budget=dp.Pufferfish(100.0, CHAIN))
+    half = dp.dp_table("~ activity", rows, **{**ASKED, "budget": dp.Pufferfish(100.0, CHAIN)})
+    assert half.release.rows == made.release.rows == 800
+    # Noise of scale .02 is hardly ever above 2: exp(-100).
+    assert half.ncomplete == 400
+    assert made.ncomplete == 800
+
+
+def test_no_release_repeats():
+    first, second = (fit().release.values for _ in range(2))
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("stay", [0.7, (0.6, 0.8)])
+def test_pictures_are_drawn(stay):
+    pytest.importorskip("matplotlib").use("Agg")
+    from matplotlib import pyplot as plt
+
+    made = fit(budget=dp.Pufferfish(1.0, dp.markov_chain(LEVELS, stay=stay)))
+    drawn = made.plot_scale()
+    (line,) = (own for own in drawn.lines if len(own.get_xdata()) > 2)
+    assert (np.diff(line.get_ydata()) >= -1e-9).all()
+    assert {own.get_text() for own in drawn.texts} >= {"this release", "all times together"}
+    assert made.plot() is not None
+    plt.close("all")

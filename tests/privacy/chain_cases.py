@@ -1,0 +1,68 @@
+"""All series of a short chain, one by one: what definitions say, without a formula of ours."""
+
+import itertools
+import math
+
+import numpy as np
+
+
+def series_of(k, steps):
+    """All series of states, shape (k**steps, steps)."""
+    return np.array(list(itertools.product(range(k), repeat=steps)))
+
+
+def law_of(all_series, transition, initial):
+    """The probability of each series."""
+    own = np.asarray(initial)[all_series[:, 0]]
+    for now, then in itertools.pairwise(all_series.T):
+        own = own * np.asarray(transition)[now, then]
+    return own
+
+
+def starts(k):
+    """Laws of a first state, from next to certain to even."""
+    edges = np.full((k, k), 1e-6) + np.eye(k)
+    return [*(edges / edges.sum(axis=1, keepdims=True)), np.full(k, 1 / k)]
+
+
+def counts_of(all_series, k):
+    """How often each state occurs, shape (series, k)."""
+    return (all_series[:, :, None] == np.arange(k)).sum(axis=1)
+
+
+def far_enough(steps, k):
+    """Outcomes that have every ratio of laws: beyond 0 and `steps` a Laplace ratio is constant."""
+    side = np.arange(-1, steps + 2)
+    return np.array(list(itertools.product(side, repeat=k)))
+
+
+def discrete_laplace(distance, scale):
+    """The probability of an integer at a distance."""
+    ratio = math.exp(-1 / scale)
+    return (1 - ratio) / (1 + ratio) * ratio ** np.abs(distance)
+
+
+def released_law(counts, scales, outcomes):
+    """The law of the noisy counts given each series, for one release or several of them.
+
+    Shape (series, outcomes), of several releases of all combinations of outcomes.
+    """
+    made = np.ones((len(counts), 1))
+    for scale in scales:
+        own = discrete_laplace(outcomes[None] - counts[:, None], scale).prod(axis=2)
+        made = (made[:, :, None] * own[:, None, :]).reshape(len(counts), -1)
+    return made
+
+
+def largest_loss(all_series, law, given):
+    """The largest log ratio of what is released between two states at one time."""
+    worst = 0.0
+    for states in all_series.T:
+        laws = [
+            law[states == x] @ given[states == x] / law[states == x].sum()
+            for x in np.unique(states)
+            if law[states == x].sum() > 0
+        ]
+        for one, other in itertools.permutations(laws, 2):
+            worst = max(worst, float(np.log(one / other).max()))
+    return worst
