@@ -15,9 +15,9 @@ def state_counts(private: PrivateCells, *, count_public: bool = True) -> Statist
     """Count states over all persons and times, last the times without a state.
 
     The table has a factor of times and one of states. The state of a person at a time is that of
-    the first complete row of both: further rows are left out, and rows at other times. So one state that is changed moves
-    the counts by 2 altogether, whatever rows there are, and all counts add up to as many places as
-    persons have times.
+    the first complete row of both: further rows are left out, and rows at other times. So one
+    state that is changed moves the counts by 2 altogether, whatever rows there are, and all counts
+    add up to as many places as persons have times.
     """
     (tally,) = private.tallies
     steps, states = tally.shape

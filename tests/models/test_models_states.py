@@ -187,7 +187,7 @@ def test_one_variable_is_counted(formula):
 
 
 def test_sites_are_refused():
-    with pytest.raises(ArgumentError, match="sites=.* has no sense"):
+    with pytest.raises(ArgumentError, match=r"sites=.* has no sense"):
         dp.dp_table("~ activity", sites={"a": ROWS, "b": ROWS}, protocol="pooled", **ASKED)
 
 
@@ -204,7 +204,7 @@ def test_a_ledger_takes_releases_of_one_series_and_no_other(tmp_path):
         fit(ledger=ledger, budget=dp.Pufferfish(0.1, dp.markov_chain(LEVELS, stay=0.6)))
     with pytest.raises(LedgerError, match="is refused: it is differentially private"):
         dp.dp_table("~ activity", ROWS, codebook=BOOK, eps=0.1, person=False, ledger=ledger)
-    with pytest.raises(LedgerError, match="Spent so far: eps = 1.5 of 2"):
+    with pytest.raises(LedgerError, match=r"Spent so far: eps = 1\.5 of 2"):
         fit(ledger=ledger)
     ledger.verify()
 

@@ -55,6 +55,13 @@ ASKED = {
     "subspace": lambda: dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
     "cov": lambda: dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None),
     "moments": lambda: dp.dp_moments("~ a + b + h", ROWS, **APPROX),
+    "states": lambda: dp.dp_table(
+        *("~ h", {**ROWS, "id": np.arange(300) // 9}),
+        codebook=BOOK,
+        time="k",
+        person="id",
+        budget=dp.Pufferfish(1.0, dp.markov_chain([0, 1], stay=(0.6, 0.7))),
+    ),
     "lm": lambda: dp.dp_lm("a ~ b + g", ROWS, **APPROX, weights="w"),
     "glm": lambda: dp.dp_glm("h ~ a + b", ROWS, **PURE),
     "poisson": lambda: dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson"),

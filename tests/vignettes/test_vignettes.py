@@ -30,6 +30,7 @@ def test_there_are_vignettes():
         "15-asking-sensitive-questions",
         "16-which-mechanism",
         "17-what-epsilon-means",
+        "19-dependent-data",
     ]
 
 
