@@ -43,7 +43,7 @@ time; let release j have the quilt ``(e_j, card_j)`` there, and of all these tak
 least card, number c. For each j, ``1/sigma_j <= (eps_j - e_j)/card_j <= eps_j/card_c``, and
 ``1/sigma_c <= (eps_c - e_c)/card_c``. The sum of both sides is ``sum 1/sigma_j <= (sum eps_j -
 e_c)/card_c``, so the quilt c suffices for the sum. It matters that the class, the secrets and the
-series are the same for all; [1]_ asks for the same quilts besides, which is more than is needed.
+series are the same for all. With the same quilts it is known [1]_ [2]_; they may differ.
 
 *Search.* The score ``card/(eps - e)`` of any quilt bounds what its time needs, so that the result
 is valid whichever are tried. They are tried best first: the time that needs most is searched over
@@ -57,6 +57,8 @@ that. An entry below 1e-290 that is not a structural zero may have lost more: it
 
 .. [1] Song, S., Wang, Y. and Chaudhuri, K. (2017). "Pufferfish Privacy Mechanisms for Correlated
    Data." SIGMOD. Theorems 4.3 and 4.4.
+.. [2] Song, S. and Chaudhuri, K. (2017). "Composition Properties of Inferential Privacy for
+   Time-Series Data." Allerton.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def states_report(fit: StatesResult) -> Report:
     facts, release = fit.call.tables[0], fit.release
     complete = complete_text(fit.ncomplete, fit._counted.incomplete_sd, what="times")
     table = listed(" / ".join(facts.factors), facts.labels, fit.tidy(), release)
-    persons = f"{count((release.rows or 0) // fit.steps)} persons, {count(fit.steps)} times each"
+    persons = (release.rows or 0) // fit.steps
+    many = f"{count(persons)} person{'s' * (persons != 1)}, {count(fit.steps)} times each"
     return Report(
         title="Private counts of states: Pufferfish (not differential privacy)",
         facts=(
@@ -29,7 +30,7 @@ def states_report(fit: StatesResult) -> Report:
             ("Guarantee", f"Pufferfish, eps = {fit.budget.eps:g}"),
             ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
             ("Secrets", f"the state at each {fit.time}"),
-            ("Observations", persons),
+            ("Observations", many),
             ("Ledger", fit.call.ledger or "none"),
             ("Class", fit.chain.describe()),
             ("Complete", complete),
@@ -66,9 +67,9 @@ def _notes(fit: StatesResult) -> tuple[str, ...]:
     card = fit.release.card
     shares = "Shares are of the long run, with the dependence of the class: conf_int()."
     return (
-        "The guarantee holds if the class holds the truth, different persons are independent and "
-        "states are missing whatever they are. It is of single states: who is in the table, when "
-        "states are missing and how a day went as a whole are not hidden by it.",
+        "The guarantee holds if the class holds the truth, different persons are independent, and "
+        "which states are missing has nothing to do with them. It is of single states: who is in "
+        "the table, when states are missing and how a series went as a whole are not hidden.",
         '"Each time by itself" is too little noise where states depend on each other.',
         "Counts are whole, not negative and, with the times without a state, add up to the places "
         "of all persons. Noise intervals rest on the noise alone.",

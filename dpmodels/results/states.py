@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,7 @@ from dpmodels.inference.shares import count_interval, share_interval
 from dpmodels.postprocess.totals import whole
 from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.released import CountsRelease
+from dpmodels.report import signif
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import (
@@ -209,6 +211,16 @@ class StatesResult(Result):
             mark=("this release", float(own["quilt"])),
             ax=ax,
             stamp=self.stamp,
+        )
+
+    def _reading(self) -> str:
+        if self.simulated:
+            return super()._reading()
+        most = signif(math.exp(self.budget.eps), 3)
+        return (
+            f"Reading: who believes a law of the class has odds of one state against another, of "
+            f"anybody at any {self.time}, that this release multiplies or divides by {most} at "
+            "the most."
         )
 
     def _line(self) -> dict[str, Any]:

@@ -78,6 +78,14 @@ def test_the_report_says_what_it_is_and_what_it_is_not():
     assert "SIMULATION" not in text
 
 
+def test_its_reading_is_of_states_and_of_those_who_believe_the_class():
+    text = " ".join(str(fit().summary(reading=True)).split())
+    assert "who believes a law of the class" in text
+    assert "multiplies or divides by 2.72 at the most" in text
+    with pytest.raises(BudgetError, match="not a guarantee"):
+        dp.reading(BUDGET)
+
+
 def test_the_three_scales_stand_side_by_side():
     made = fit()
     expected = [2.0, 2 * BUDGET.active(200).scale, 400.0]
