@@ -53,7 +53,7 @@ def test_counts_are_near_the_exact_ones_and_add_up():
     made = fit(budget=dp.Pufferfish(50.0, CHAIN))
     assert isinstance(made, StatesResult)
     exact = np.bincount(STATES.ravel())
-    # Six scales and more: a chance of 2e-3 to the sixth... of exp(-30).
+    # Noise is beyond 30 scales with a chance of exp(-30) each.
     assert np.abs(made.released.to_numpy() - exact).max() < 30 * made.scales["scale"]["quilt"] + 2
     assert made.counts.sum() == made.ncomplete
     assert made.proportions().sum() == pytest.approx(1.0)
