@@ -94,3 +94,10 @@ def test_the_mechanism_measures_these():
     private = way.private.bind(table((1, 1, "rest"), (1, 2, "walk")))
     assert QuiltCounts().measure(private, plan).cross()[0].tolist() == [1, 1, 1]
     assert "rest" not in repr(private)
+
+
+def test_a_time_that_was_read_in_an_earlier_chunk_is_taken():
+    first = table((1, 1, "rest"), (2, 2, None))
+    second = table((1, 1, "walk"), (2, 2, "walk"), (3, 1, "rest"))
+    assert exact([first, second]) == [2, 1, 6]
+    assert exact(iter([first, second])) == [2, 1, 6]
