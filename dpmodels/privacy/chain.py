@@ -230,7 +230,7 @@ class MarkovChain:
         begins = start.get(str(self.initial), "from one given law")
         k = len(self.states)
         if self.stay is None:
-            return f"one chain of {k} states, {begins}"
+            return f"one chain of {k} states (digest {self.digest[:8]}), {begins}"
         low, high = self.stay
         often = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         return f"symmetric chains of {k} states that stay with probability {often}, {begins}"

@@ -68,8 +68,8 @@ class Pufferfish:
     >>> from dpmodels.privacy.chain import markov_chain
     >>> chain = markov_chain(["rest", "walk"], stay=0.9)
     >>> budget = Pufferfish(eps=1.0, model=chain)
-    >>> budget.describe()
-    'Pufferfish (not differential privacy): eps = 1'
+    >>> budget.describe().partition(", class")[0]
+    'Pufferfish (not differential privacy): eps = 1, secrets = the state at each time'
     >>> budget.model.describe()
     'symmetric chains of 2 states that stay with probability 0.9, from any law'
     """
@@ -98,7 +98,10 @@ class Pufferfish:
 
     def describe(self) -> str:
         """Return the guarantee as reports print it."""
-        return f"Pufferfish (not differential privacy): eps = {self.eps:g}"
+        return (
+            f"Pufferfish (not differential privacy): eps = {self.eps:g}, secrets = the state at "
+            f"each time, class = {self.model.describe()}"
+        )
 
     def active(self, steps: int) -> Quilt:
         """Return the quilt, and the scale of the noise, for series of a length.

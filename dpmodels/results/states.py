@@ -226,7 +226,12 @@ class StatesResult(Result):
     def _line(self) -> dict[str, Any]:
         own = described_line(self.release, self.ncomplete, self._facts.cells)
         quilt = {"scale": 2 * self.quilt.scale, "influence": self.quilt.influence}
-        return {**own, "ntimes": self.steps, **quilt}
+        return {**own, "nobs": self.nobs, "ntimes": self.steps, **quilt}
+
+    @property
+    def nobs(self) -> float:
+        """Number of times over all persons, with a state or without."""
+        return float(self.release.rows or 0)
 
     @property
     def _size(self) -> str:

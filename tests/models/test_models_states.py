@@ -104,6 +104,7 @@ def test_tables_have_the_columns_of_others():
     line = made.glance().iloc[0]
     assert line["unit"] == "Pufferfish: the state at each time"
     assert line["ntimes"] == 200
+    assert line["nobs"] == made.nobs == 800
     assert line["scale"] == pytest.approx(made.scales["scale"]["quilt"])
     assert "Pufferfish (not differential privacy)" in repr(made)
     assert made.noise_int(0.5)["upper"].iloc[0] < made.noise_int()["upper"].iloc[0]
