@@ -26,6 +26,7 @@ from .models.overview import dp_summary as dp_summary
 from .models.pca import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
 from .models.reading import reading as reading
+from .models.select import dp_select as dp_select
 from .models.series import dp_series as dp_series
 from .models.site_files import combine as combine
 from .models.site_files import site_release as site_release

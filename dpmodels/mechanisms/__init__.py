@@ -2,8 +2,8 @@
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
 ``COUNTS``, ``CHAINS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``,
-``BOUNDS``, ``LEVELS``, ``QUANTILES`` and ``MEANS`` in their folders. Adding one adds a file and a
-line.
+``BOUNDS``, ``LEVELS``, ``QUANTILES``, ``MEANS`` and ``SELECTION`` in their folders. Adding one adds
+a file and a line.
 """
 
 from dpmodels.mechanisms.chains import CHAINS as CHAINS
@@ -54,6 +54,7 @@ from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import MarginMechanism as MarginMechanism
 from dpmodels.mechanisms.protocol import Plan as Plan
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
+from dpmodels.mechanisms.protocol import SelectionMechanism as SelectionMechanism
 from dpmodels.mechanisms.protocol import SubspaceMechanism as SubspaceMechanism
 from dpmodels.mechanisms.protocol import SumsMechanism as SumsMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS as COEFFICIENTS
@@ -72,6 +73,10 @@ from dpmodels.mechanisms.scalar import Paired as Paired
 from dpmodels.mechanisms.scalar import QuantileMechanism as QuantileMechanism
 from dpmodels.mechanisms.scalar import RankTree as RankTree
 from dpmodels.mechanisms.scalar import Refined as Refined
+from dpmodels.mechanisms.selection import SELECTION as SELECTION
+from dpmodels.mechanisms.selection import NoisyCounts as NoisyCounts
+from dpmodels.mechanisms.selection import Peeling as Peeling
+from dpmodels.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random

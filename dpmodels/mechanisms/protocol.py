@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.design.cells import PrivateCells
@@ -30,6 +33,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     RunsRelease,
+    SelectionRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -87,6 +91,57 @@ class Strategy(Protocol[Known, Planned, Rows, Released]):
         """Add noise and hand over; called once, after the ledger was charged."""
 
 
+class Ranked(NamedTuple):
+    """Scores of all candidates, whole numbers, the best the largest.
+
+    All that a neighbour changes them by lies in an interval of length `width`, which begins or
+    ends at 0 where they are `monotone`, and else is symmetric. `least` is a threshold, if there is
+    one; a score is so many `unit`.
+    """
+
+    scores: NDArray[Any]
+    width: int
+    monotone: bool
+    least: int | None = None
+    unit: float = 1.0
+    about: Any = None  # What was released on the way to the scores
+
+
+class Score(Protocol):
+    """What candidates are ranked by, and what is told of those that are named."""
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+
+    @property
+    def own_share(self) -> float:
+        """Share of the budget for what has to be released before there are scores."""
+
+    def width(self, adjacency: Adjacency, /) -> float:
+        """Return the length of the interval of a neighbour's changes, in the scores' unit."""
+
+    def bought(self, facts: Any, budget: Any, /) -> Any:
+        """Plan what is released besides the names: `events` and noise."""
+
+    def measure(self, private: Any, facts: Any, /) -> Statistic:
+        """Compute the exact statistic that scores and values are made from."""
+
+    def ranked(self, exact: NDArray[Any], facts: Any, bought: Any, entropy: Entropy, /) -> Ranked:
+        """Return the exact scores."""
+
+    def valued(
+        self,
+        exact: NDArray[Any],
+        ranked: Ranked,
+        places: NDArray[np.int64],
+        bought: Any,
+        entropy: Entropy,
+        /,
+    ) -> dict[str, Any]:
+        """Release values of what was named with fresh noise, as fields of a release."""
+
+
 # Of the second moment of rows in the unit ball.
 CovarianceMechanism = Strategy[Facts, Plan, PrivateDesign, MomentsRelease]
 # Of orthonormal directions of such rows.
@@ -109,3 +164,5 @@ CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 LevelMechanism = Strategy[Any, Any, PrivateLevels, LevelsRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
+# Of names of candidates, by their scores.
+SelectionMechanism = Strategy[Any, Any, Any, SelectionRelease]

@@ -26,6 +26,7 @@ from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
 from dpmodels.models.plane import plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
+from dpmodels.models.select import levels as selectable
 from dpmodels.models.series import RUNNING, tallied, timed
 from dpmodels.models.states import series_of, states_of
 from dpmodels.models.survey import fit_call
@@ -47,6 +48,7 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.select import SelectResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.states import StatesResult
 from dpmodels.results.store import FORMAT, read_result
@@ -146,6 +148,8 @@ def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
         return (counted(both),)
     if isinstance(result, BoundsResult):
         return numbers(both)
+    if isinstance(result, SelectResult):
+        return (selectable(both),)
     number, factors = one_measured(both, "the result")
     if isinstance(result, QuantileResult):
         return (Tally(factors, number),)
@@ -203,6 +207,7 @@ Described = (
     | BoundsResult
     | LevelsResult
     | MarginsResult
+    | SelectResult
 )
 Surveyed = SurveyResult | SurveyFitResult
 Components = PCAResult | SubspaceResult
@@ -299,6 +304,16 @@ def _levelled(result: LevelsResult) -> LevelsResult:
     return result
 
 
+def _selected(result: SelectResult) -> SelectResult:
+    require_tables(result)
+    release, asked = result.release, result.asked
+    if not 1 <= asked <= result.ncandidates or len(release.places) > asked:
+        raise FrameError("asked: expected the number that was to be named, of the candidates")
+    if result.threshold is None and len(release.places) != asked:
+        raise FrameError("release.places: not as many as were asked for")
+    return result
+
+
 def _answered(result: SurveyResult) -> SurveyResult:
     require_tables(result)
     require_answers(result)
@@ -368,6 +383,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     OverviewResult: _described,
     BoundsResult: _bounded,
     LevelsResult: _levelled,
+    SelectResult: _selected,
     SurveyResult: _answered,
     SurveyFitResult: _surveyed,
     MarginsResult: _margins,

@@ -31,6 +31,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     RunsRelease,
+    SelectionRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -76,6 +77,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     LevelsRelease: (),
     # Answers, of which one place gives one: its result divides them.
     AnswersRelease: (),
+    SelectionRelease: ("values", "noise_sd", "step", "scale"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat"),
 }

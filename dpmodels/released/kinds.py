@@ -7,6 +7,7 @@ from dpmodels.released.margins import MarginsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
 from dpmodels.released.quantiles import QuantilesRelease
 from dpmodels.released.runs import RunsRelease
+from dpmodels.released.selection import SelectionRelease
 from dpmodels.released.sums import SumsRelease
 
 Release = MomentsRelease | SubspaceRelease
@@ -22,4 +23,5 @@ AnyRelease = (
     | LevelsRelease
     | AnswersRelease
     | AnswersFitRelease
+    | SelectionRelease
 )

@@ -21,6 +21,7 @@ from dpmodels.reports import plan as plan
 from dpmodels.reports import plane as plane
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import reading as reading
+from dpmodels.reports import select as select
 from dpmodels.reports import series as series
 from dpmodels.reports import split as split
 from dpmodels.reports import states as states

@@ -11,6 +11,7 @@ from dpmodels.released import (
     LevelsRelease,
     Meat,
     MomentsRelease,
+    SelectionRelease,
     SubspaceRelease,
 )
 from dpmodels.report import count
@@ -47,7 +48,7 @@ def _errors_of(call: AnyCall, release: AnyRelease) -> tuple[tuple[Adjacency, boo
     """Return whether errors are of persons, for each table; nothing where there are no errors."""
     own = release.adjacency
     match release:
-        case SubspaceRelease() | CellsRelease() | LevelsRelease():
+        case SubspaceRelease() | CellsRelease() | LevelsRelease() | SelectionRelease():
             return ()
         case MomentsRelease(meat=Meat(person=str())):
             return ()

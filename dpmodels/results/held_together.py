@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     RunsRelease,
+    SelectionRelease,
     SubspaceRelease,
     SumsRelease,
 )
@@ -49,6 +51,7 @@ def sizes(result: Any) -> dict[str, int]:
             groups = {"group": first.cells, "prob": len(probs), "place": 3}
             groups["count"] = _counts(result.release)
             groups |= _answers(result.release)
+            groups["selected"] = len(getattr(result.release, "places", ()))
             groups["residual"] = _residuals(result)
             parts = sum(own.size for own in tables)
             match result.release:
@@ -109,21 +112,8 @@ def require_together(result: Any) -> None:
             _require_scaling(call)
         case DescribedCall():
             _require_tables(call)
-    match release:
-        case MomentsRelease():
-            _require_moments(call, release)
-        case SubspaceRelease():
-            _require_variances(release)
-        case CoefficientsRelease():
-            _require_coefficients(call, release)
-        case CountsRelease() | SumsRelease() | RunsRelease():
-            _require_counts(call, release)
-        case QuantilesRelease():
-            _require_quantiles(call, release)
-        case CellsRelease():
-            _require_cells(call, release)
-        case LevelsRelease():
-            _require_levels(call, release)
+    if type(release) in _OF_KIND:
+        _OF_KIND[type(release)](call, release)
 
 
 def _require_terms(release: AnyRelease) -> None:
@@ -176,7 +166,7 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
         raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")
 
 
-def _require_variances(release: SubspaceRelease) -> None:
+def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:
     unknown = math.isnan(release.variance_sd) or math.isnan(release.count)
     if release.variances is not None and unknown:
         raise FrameError("release: variances were bought, without a number of rows or noise")
@@ -244,3 +234,26 @@ def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
         raise FrameError("release.levels: expected each once, sorted")
     if not release.scale >= 1 / LONGEST or not (release.values > release.most).all():
         raise FrameError("array 'values': expected numbers above release.most")
+
+
+def _require_selected(call: DescribedCall, release: SelectionRelease) -> None:
+    places = release.places
+    if len(set(places)) != len(places) or not all(0 <= at < call.tables[0].cells for at in places):
+        raise FrameError("release.places: expected candidates, each once")
+    if release.values is not None and not (release.noise_sd > 0 and release.step <= 1):
+        raise FrameError("release.noise_sd, release.step: expected a law of the values' noise")
+
+
+# What each kind of release is held to, beside its call.
+_OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
+    MomentsRelease: _require_moments,
+    SubspaceRelease: _require_variances,
+    CoefficientsRelease: _require_coefficients,
+    CountsRelease: _require_counts,
+    SumsRelease: _require_counts,
+    RunsRelease: _require_counts,
+    QuantilesRelease: _require_quantiles,
+    CellsRelease: _require_cells,
+    LevelsRelease: _require_levels,
+    SelectionRelease: _require_selected,
+}

@@ -26,6 +26,7 @@ from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
 from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
+from dpmodels.models.select import dp_select
 from dpmodels.models.series import dp_series
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
@@ -150,6 +151,7 @@ class Session:
     moments = method(dp_moments)
     pca = method(dp_pca)
     quantile = method(dp_quantile)
+    select = method(dp_select)
     series = method(dp_series)
     summary = method(dp_summary)
     svm = method(dp_svm)

@@ -233,3 +233,12 @@ def levels(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         found = fit.counts.loc[name]
         assert found.index.tolist() == expected[expected > 1].index.tolist()
         assert found.tolist() == expected[expected > 1].tolist()
+
+
+def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """The levels with most rows, those with as many in any order, and how many rows they have."""
+    names = [name.strip() for name in formula.partition("~")[2].split(":")]
+    rows = complete("+".join(names), data, book).groupby(names, observed=False).size()
+    expected = rows.sort_values(ascending=False)[: fit.asked]
+    np.testing.assert_allclose(fit.values, expected, atol=NEAR)
+    assert rows.loc[list(fit.selected)].tolist() == expected.tolist()

@@ -26,6 +26,7 @@ from dpmodels.mechanisms import (
     QUANTILES,
     REGRESSION,
     RESPONSES,
+    SELECTION,
     SUBSPACE,
     Facts,
     counts,
@@ -33,14 +34,17 @@ from dpmodels.mechanisms import (
     margins,
     regression,
     scalar,
+    selection,
     subspace,
 )
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
+from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
+from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
 from dpmodels.statistics.losses import Huber, Logistic
@@ -179,6 +183,13 @@ def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, .
     return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
 
+def _ranked(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, ...]:
+    sizes = ((2, 1, 0.0), (40, 40, 0.5)) if way == "one" else ((9, 2, 1 / 3), (10**6, 10, 0.01))
+    return tuple(
+        SelectionFacts(LevelScore(size), most, None, share, relation) for size, most, share in sizes
+    )
+
+
 MOMENT_VALUES = ("count", "total", "second")
 FAMILIES = {
     "covariance": Family(
@@ -299,6 +310,15 @@ FAMILIES = {
         _margins,
         noises.of_margins,
         ("values",),
+    ),
+    "selection": Family(
+        SELECTION,
+        selection,
+        ("one", "crossed"),
+        (verbs.SELECT,),
+        _ranked,
+        noises.of_selected,
+        ("places", "values"),
     ),
     "means": Family(
         MEANS,

@@ -242,6 +242,28 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("delta", {"delta": 0.0}, BudgetError),
         ("delta", {"eps": None, "delta": 0.0, "budget": dp.ZCDP(1.0)}, BudgetError),
     ],
+    "dp_select": [
+        ("'~ sex:region'", {"formula": "~ sex + region"}, FormulaError),
+        ("'~ sex:region'", {"formula": "~ sex*region"}, FormulaError),
+        ("one variable", {"formula": "~ sex | region"}, FormulaError),
+        ("is a number", {"formula": "~ age"}, FormulaError),
+        ("at least 3", {"formula": "~ cut(age, [0, 100])"}, FormulaError),
+        *_bad("k", ArgumentError, 0, -1, 10**7, 1.5, "2", True),
+        ("k= and threshold= are both", {"k": 2, "threshold": 5.0}, ArgumentError),
+        ("goes with threshold=", {"most": 2}, ArgumentError),
+        *(
+            ("most", {"k": None, "threshold": 5.0, "most": most}, ArgumentError)
+            for most in (0, 10**7, 2.0)
+        ),
+        *(
+            ("threshold", {"k": None, "threshold": least}, ArgumentError)
+            for least in (NAN, np.inf, "9", True)
+        ),
+        *_bad("score", ArgumentError, "counts", 3),
+        *_bad("values", ArgumentError, 0.0, 0.001, 0.95, 2, "yes", None),
+        *_bad("mechanism", ArgumentError, "exponential", "geometric"),
+        ("whatever their", {"k": None, "threshold": 5.0, "mechanism": "peeling"}, ArgumentError),
+    ],
     "dp_series": [
         *_bad("time", ArgumentError, 3, None, ["region"]),
         *_bad("time", FormulaError, "sex", "age"),

@@ -253,6 +253,17 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     return {"counts": Noise("gaussian", _normal(under, upto - under))}
 
 
+def of_selected(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the counts of what is named."""
+    own = case.crossing(case.formula, data, case.book)
+    exact, plan = own.statistic.cross()[0].astype(float), own.plan.bought.noise
+    released = releases_of(own, releases)
+    draws = np.array([one.values - exact[list(one.places)] for one in released]) * plan.whole
+    if released[0].law == "laplace":
+        return {"values": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
+    return {"values": Noise("gaussian", draws / plan.scale)}
+
+
 @contextmanager
 def _noised_by(module: Any) -> Iterator[list[np.ndarray]]:
     """Keep what a module adds to the integers it is given."""

@@ -22,7 +22,7 @@ SUMMED = ("gauss", "moments", "gaussian")
 # Of rows that are read again, or of draws: what adds is exact, before there is any noise.
 POOLED = (
     *("gradients", "objective", "exponential", "ranges", "partition", "randomized_response"),
-    *("residual", "factorisation"),
+    *("residual", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
 )
 # Words for fields of a protocol that change its noise; of four sites.
 OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))

@@ -64,6 +64,7 @@ def results():
     yield dp.dp_table("~ g + h", ROWS, **PURE)
     yield dp.dp_series("~ g", ROWS, time="d", by="month", **PURE)
     yield dp.dp_series("~ h", ROWS, time="k", **APPROX, mechanism="factorisation")
+    yield dp.dp_select("~ g:k", ROWS, **PURE, k=4)
     yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
 
 

@@ -181,3 +181,10 @@ SERIES = Verb(
 )
 BOUNDS = Verb("dp_bounds", ("~ age + wage", "~ wage"), "~ a + b", answers={"": exact.bounds})
 LEVELS = Verb("dp_levels", ("~ sex + region", "~ region"), "~ g + b", answers={"": exact.levels})
+SELECT = Verb(
+    "dp_select",
+    ("~ region", "~ sex:region"),
+    "~ g:cut(b, [0, 2, 5])",
+    ({"k": 2}, {"k": 3, "values": 0.5}),
+    {"": exact.largest},
+)

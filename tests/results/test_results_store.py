@@ -80,6 +80,8 @@ ASKED = {
     "survey fit": lambda: surveyed("h ~ a", strata="g"),
     "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
     "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
+    "select": lambda: dp.dp_select("~ g:h", ROWS, **PURE, k=3),
+    "above": lambda: dp.dp_select("~ g", ROWS, **APPROX, threshold=50, values=False),
     "series": lambda: dp.dp_series("~ g", ROWS, time="k", by=3, **APPROX),
     "series of a tree": lambda: dp.dp_series("~ h", ROWS, time="k", **PURE),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),

@@ -1,0 +1,12 @@
+"""Mechanisms that name the largest of many things, and nothing else of them."""
+
+from dpmodels.mechanisms.protocol import SelectionMechanism as SelectionMechanism
+from dpmodels.mechanisms.selection.noisy_counts import NoisyCounts as NoisyCounts
+from dpmodels.mechanisms.selection.peeling import Peeling as Peeling
+from dpmodels.mechanisms.selection.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+
+SELECTION: dict[str, type[SelectionMechanism]] = {
+    "permute_and_flip": PermuteAndFlip,
+    "peeling": Peeling,
+    "noisy_counts": NoisyCounts,
+}

@@ -1,0 +1,213 @@
+"""``dp_select``: the largest of many things, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from dpmodels.arguments import between, finite, whole, word
+from dpmodels.declared import Declared, declared
+from dpmodels.design.cells import unbound_cells
+from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.sides import Sides, grouping, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
+from dpmodels.mechanisms.choose import Choice
+from dpmodels.mechanisms.choose_selection import auto_selection
+from dpmodels.mechanisms.level_score import LevelScore
+from dpmodels.mechanisms.selection_plan import SelectionFacts
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_call
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import SelectionRelease
+from dpmodels.results.select import SelectResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+
+# Of the budget, for values of levels: a choice. A row is in one level, so that counts of all that
+# are named cost no more than that of two.
+LEVEL_SHARE = 1 / 3
+# Less leaves values, or a ranking, that tell nothing the other does not: a choice.
+LEAST_SHARE = 0.01
+# How many are named above a threshold, at most: a choice.
+MOST = 10
+
+
+def dp_select(
+    formula: str,
+    data: object = None,
+    *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Declared = None,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    k: int | None = None,
+    score: str | None = None,
+    threshold: float | None = None,
+    most: int | None = None,
+    values: bool | float = True,
+    mechanism: str | SelectionMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    ledger: Ledger | None = None,
+) -> SelectResult:
+    """Name the largest of many things: the commonest levels.
+
+    Parameters
+    ----------
+    formula : str
+        ``"~ town"``: the commonest declared levels; ``"~ town:job"``: the commonest
+        combinations; ``"~ cut(age, [0, 30, 60, 100])"``: the fullest classes.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`;
+        of several sites with ``protocol="pooled"`` or ``"local"``.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
+    k : int, optional
+        How many to name, from 1 to the number of candidates; 1 by default.
+    score : {"count"}, optional
+        What candidates are ranked by.
+    threshold : float, optional
+        Instead of `k`: name those above it. In rows, or persons.
+    most : int, optional
+        How many are named above a threshold, at most; 10 by default.
+    values : bool or float, default True
+        Share of the budget for fresh noisy values of what is named, from 0.01 to
+        0.9: a third by default, which costs the ranking little and is all that
+        tells how sure its order is. False for names alone.
+    mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts"} or instance
+        The one whose noise in the ranking goes least far, by default: of one
+        level mostly permute-and-flip, of several noise on all counts.
+    adjacency, person, rows, subset, ledger
+        As for :func:`dp_pca`.
+
+    Returns
+    -------
+    SelectResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    Values that won a ranking are too large, and the k-th and the next are not
+    told apart. So the ranking tells names alone, and values get noise of their
+    own. Where the counts of all levels are wanted, :func:`dp_table` gives them.
+
+    References
+    ----------
+    .. [1] McKenna, R. and Sheldon, D. (2020). "Permute-and-flip: a new
+       mechanism for differentially private selection." NeurIPS.
+    .. [2] Durfee, D. and Rogers, R. (2019). "Practical differentially private
+       top-k selection with pay-what-you-get composition." NeurIPS.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(town=["Bonn", "Rust", "Ulm"])
+    >>> rows = {"town": ["Bonn"] * 300 + ["Rust"] * 20 + ["Ulm"] * 900}
+    >>> fit = dp_select("~ town", rows, codebook=cb, k=2, eps=1.0)
+    >>> fit.selected
+    ('Ulm', 'Bonn')
+    """
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    words |= {"k": k, "score": score, "threshold": threshold, "most": most, "values": values}
+    question = asked("select", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(select_way(question), held, mechanism, ledger)
+
+
+def select_way(question: Question) -> Way[SelectResult]:
+    """Return the way of the verb's question."""
+    both = sides(question.formula, question.codebook)
+    tally = levels(both)
+    asked_by = question.words["score"]
+    score = "count" if asked_by is None else word("score", asked_by, ("count",))
+    facts = selection_facts(question, LevelScore(tally.cells), LEVEL_SHARE)
+
+    def made(release: SelectionRelease, ledger: str, reason: str) -> SelectResult:
+        call = described_call(both, (tally,), ledger, reason)
+        return SelectResult(call, release, score, facts.most, facts.threshold, facts.share)
+
+    return Way(
+        question,
+        unbound_cells(both.text, both.codebook, (tally,)),
+        facts,
+        partial(_chosen, facts, question.guarantee),
+        made,
+    )
+
+
+def _chosen(
+    facts: SelectionFacts, guarantee: Guarantee, mechanism: object, private: Sequence[Any]
+) -> Choice[Any]:
+    return choose(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
+
+
+def selection_facts(question: Question, score: LevelScore, share: float) -> SelectionFacts:
+    """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
+    own = question.words
+    k, threshold, most = own["k"], own["threshold"], own["most"]
+    if threshold is None:
+        if most is not None:
+            raise ArgumentError(
+                f"most={said(most)} goes with threshold=, above which so many are named; write k= "
+                "for the number to be named, or threshold= too"
+            )
+        number = whole("k", 1 if k is None else k, 1, score.size, _candidates(score))
+        return SelectionFacts(score, number, None, _share(own["values"], share), question.adjacency)
+    if k is not None:
+        raise ArgumentError(
+            "k= and threshold= are both given: write k= for the largest k, or threshold= and most= "
+            "for those above it"
+        )
+    least = finite("threshold", threshold, "; write threshold=100, in rows")
+    number = whole(
+        "most", min(MOST, score.size) if most is None else most, 1, score.size, _candidates(score)
+    )
+    return SelectionFacts(score, number, least, _share(own["values"], share), question.adjacency)
+
+
+def _candidates(score: LevelScore) -> str:
+    return f", as many as the formula has to choose among; it has {score.size:,}"
+
+
+def _share(values: object, usual: float) -> float:
+    """Return the share of the budget for values; 0 where none are wanted."""
+    if isinstance(values, bool):
+        return usual if values else 0.0
+    return between(
+        "values",
+        values,
+        LEAST_SHARE,
+        0.9,
+        ", the share of the budget for values, or True or False; with less they would tell nothing",
+    )
+
+
+def levels(both: Sides) -> Tally:
+    """Return the one table whose cells are the candidates of a formula."""
+    products = {term for terms in both.terms for term in terms}
+    text = shorten(both.text)
+    if both.groups or not both.described:
+        raise FormulaError(
+            f"formula {text!r}: levels are named of one variable, or of one product; write "
+            "'~ town' or '~ town:job'"
+        )
+    if len(products) > 1:
+        cross = shorten(":".join(code.code for code in both.described))
+        raise FormulaError(
+            f"formula {text!r} has several terms, and levels of one are named at a time; write "
+            f"'~ {cross}' for the combinations, or one dp_select for each"
+        )
+    return Tally(tuple(map(grouping, both.described)))

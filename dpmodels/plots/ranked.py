@@ -1,0 +1,58 @@
+"""Ranked bars with the intervals of their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpmodels.errors import NotAvailable
+from dpmodels.plots.names import short_names
+from dpmodels.plots.style import BLUE, INK, axes_or_new, stamp_across
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Bars that fit a picture: a choice.
+SHOWN = 40
+
+
+def ranked(
+    names: Sequence[str],
+    values: Floats,
+    ends: tuple[Floats, Floats],
+    label: str,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw a bar for each of the things named, the first at the top, the first 40 of them."""
+    if not len(names):
+        raise NotAvailable("plot() is not available: nothing was above the threshold")
+    shown = slice(SHOWN)
+    values, (low, high) = values[shown], (end[shown] for end in ends)
+    places = np.arange(len(values))
+    ax = axes_or_new(ax, (6.0, 1.2 + 0.26 * len(values)))
+    ax.barh(places, values, height=0.62, color=BLUE)
+    ax.errorbar(
+        values,
+        places,
+        xerr=np.maximum([values - low, high - values], 0.0),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.2,
+        capsize=2.5,
+    )
+    ax.set_yticks(
+        places,
+        short_names([f"{place + 1}. {name}" for place, name in zip(places, names, strict=False)]),
+    )
+    for tick in ax.get_yticklabels():
+        tick.set_parse_math(False)
+    ax.set_ylim(len(places) - 0.4, -0.6)
+    if (low >= 0).all():
+        ax.set_xlim(left=0)
+    ax.set_xlabel(label, parse_math=False)
+    return stamp_across(ax, stamp)
