@@ -31,6 +31,8 @@ def numbers(release: Any) -> Floats:
             continue
         if name == "frame":
             parts.append(_squares(value))
+        elif name == "places":
+            parts.append(np.array(value, dtype=np.float64))
         elif isinstance(value, np.ndarray):
             parts.append(_once(value))
         elif is_dataclass(value) and not name.endswith("noise"):

@@ -25,6 +25,7 @@ from dpmodels.models.moments import dp_moments
 from dpmodels.models.overview import dp_summary
 from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
+from dpmodels.models.select import dp_select
 from dpmodels.models.series import dp_series
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
@@ -114,6 +115,9 @@ def _of(
 ABOUT_ZERO: Final = {**PURE, "center": False}
 FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 
+# Names of two levels, of which a row moves one up and one down.
+NAMED: Final = {**PURE, "values": False}
+
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
@@ -171,6 +175,9 @@ REGISTRY: Final = (
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_select, "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_select, "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
     _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),

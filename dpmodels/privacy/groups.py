@@ -37,6 +37,7 @@ from dpmodels.privacy.events import (
 )
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.privacy.pufferfish import Pufferfish
+from dpmodels.privacy.totals import summed_eps
 
 Planned = TypeVar("Planned")
 
@@ -100,10 +101,12 @@ def planned_for_group(
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     if isinstance(guarantee, ZCDP):
         return plan(ZCDP(guarantee.rho / rows**2 * _ROOM))
-    kinds = {type(event) for event in events(plan(guarantee))}
+    own_events = tuple(events(plan(guarantee)))
+    kinds = {type(event) for event in own_events}
     if ApproxEvent in kinds:
         return plan(_divided(guarantee, rows, _ROOM**2))
-    if GaussianEvent not in kinds:
+    # Of releases that need their delta, because they are many, the eps add up to more.
+    if GaussianEvent not in kinds and summed_eps(own_events) <= guarantee.eps / _ROOM:
         return plan(PureDP(guarantee.eps / rows * _ROOM))
     try:
         # Gaussian noise alone may have all the rho whose exact trade-off meets the guarantee.

@@ -23,6 +23,7 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
     tight_filter,
+    winners,
 )
 from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 
@@ -45,6 +46,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **running.EXHIBITS,
     **second_count.EXHIBITS,
     **chains.EXHIBITS,
+    **winners.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -64,4 +66,5 @@ CORRECT: dict[str, Exhibit] = {
     **running.CORRECT,
     **second_count.CORRECT,
     **chains.CORRECT,
+    **winners.CORRECT,
 }

@@ -1,0 +1,104 @@
+"""Coins of probability exp(-x) and permute-and-flip: the exact law, the same by either path."""
+
+from fractions import Fraction
+from itertools import product
+from math import exp, prod
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+from dpmodels.noise import coins, seeded
+from dpmodels.noise.coins import draw_flipped, exp_coins
+
+# 1e-8 nominal keeps the false-alarm rate of each below 1e-6 with 20 expected in every cell.
+NOMINAL_ALARM = 1e-8
+DRAWS = 4000
+CASES = [
+    (np.array([0, 1, 1, 3, 2, 9], dtype=object), Fraction(1, 2)),
+    (np.array([5, 5, 5, 6], dtype=np.int64), Fraction(1, 3)),
+    (np.array([10**30, 10**30 + 10**29, 10**30 + 2 * 10**29], dtype=object), Fraction(1, 10**29)),
+]
+
+
+def flipped(levels, unit):
+    """The law of the first draw, by enumeration of all coins."""
+    heads = [exp(-float(unit * int(level - min(levels)))) for level in levels]
+    law = np.zeros(len(heads))
+    for coin in product((0, 1), repeat=len(heads)):
+        chance = prod(p if up else 1 - p for p, up in zip(heads, coin, strict=True))
+        if chance:
+            law += chance * np.array(coin) / sum(coin)
+    return law
+
+
+def ranked(levels, unit, count):
+    """The law of all draws in their order."""
+    if count == 0:
+        return {(): 1.0}
+    found = {}
+    for first, chance in enumerate(flipped(levels, unit)):
+        left = [place for place in range(len(levels)) if place != first]
+        for rest, other in ranked([levels[place] for place in left], unit, count - 1).items():
+            found[(first, *(left[place] for place in rest))] = chance * other
+    return found
+
+
+@pytest.mark.parametrize(("levels", "unit"), CASES)
+@pytest.mark.parametrize("margin", [None, 2.0])
+def test_draws_follow_the_enumerated_law_by_either_path(levels, unit, margin, monkeypatch):
+    draws = DRAWS
+    if margin is not None:
+        monkeypatch.setattr(coins, "_MARGIN", margin)
+        draws //= 4
+    entropy = seeded(5)
+    law = ranked(levels.tolist(), unit, 2)
+    drawn = [tuple(draw_flipped(levels, unit, 2, entropy).tolist()) for _ in range(draws)]
+    expected = np.array([law[pair] * draws for pair in law])
+    found = np.array([drawn.count(pair) for pair in law])
+    # Pairs that are expected less than 20 times count as one.
+    rare = expected < 20
+    merged = [np.append(own[~rare], own[rare].sum()) for own in (found, expected)]
+    kept = merged[1] > 0
+    assert stats.chisquare(merged[0][kept], merged[1][kept]).pvalue > NOMINAL_ALARM
+
+
+def test_both_paths_toss_the_same_from_the_same_words(monkeypatch):
+    levels = np.arange(500, dtype=object)
+    quick = exp_coins(levels, Fraction(1, 70), seeded(3))
+    monkeypatch.setattr(coins, "_MARGIN", 2.0)
+    assert exp_coins(levels, Fraction(1, 70), seeded(3)).tolist() == quick.tolist()
+
+
+def test_the_lowest_level_always_shows_heads():
+    class Highest:
+        def words(self, count):
+            return np.full(count, 2**64 - 1, dtype=np.uint64)
+
+    assert exp_coins(np.array([0, 1]), Fraction(1, 9), Highest()).tolist() == [True, False]
+
+
+def test_the_law_is_that_of_the_largest_with_exponential_noise():
+    scores, unit = (4, 3, 3, 0), 0.7
+
+    def largest(which):
+        def density(noise):
+            at = scores[which] + noise / unit
+            others = (score for place, score in enumerate(scores) if place != which)
+            return exp(-noise) * prod(1 - exp(-unit * max(at - other, 0.0)) for other in others)
+
+        # It bends where another's noise begins to be enough.
+        bends = sorted(
+            {unit * (score - scores[which]) for score in scores if score > scores[which]}
+        )
+        ends = [0.0, *bends, 60.0]
+        return sum(quad(density, *ends[place : place + 2])[0] for place in range(len(ends) - 1))
+
+    own = flipped([-score for score in scores], Fraction(7, 10))
+    assert own == pytest.approx([largest(which) for which in range(4)], abs=1e-9)
+
+
+def test_every_thing_is_drawn_once():
+    drawn = draw_flipped(np.zeros(7, dtype=np.int64), Fraction(1), 7, seeded(1))
+    assert sorted(drawn.tolist()) == list(range(7))
