@@ -118,6 +118,8 @@ FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 # Names of two levels, of which a row moves one up and one down.
 NAMED: Final = {**PURE, "values": False}
 
+ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
+
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
@@ -178,6 +180,7 @@ REGISTRY: Final = (
     _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_select, "g ~ a + b", "sparse_vector", ABOVE, TURNED, 200, 10_000),
     _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
     _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),

@@ -77,6 +77,7 @@ from dpmodels.mechanisms.selection import SELECTION as SELECTION
 from dpmodels.mechanisms.selection import NoisyCounts as NoisyCounts
 from dpmodels.mechanisms.selection import Peeling as Peeling
 from dpmodels.mechanisms.selection import PermuteAndFlip as PermuteAndFlip
+from dpmodels.mechanisms.selection import SparseVector as SparseVector
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random

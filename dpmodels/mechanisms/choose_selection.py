@@ -22,7 +22,12 @@ def auto_selection(facts: SelectionFacts, guarantee: Guarantee) -> tuple[str, st
     that of the exponential mechanism of the same eps.
     """
     if facts.threshold is not None:
-        return "noisy_counts", "a row is in one level only, and noise on all counts costs least."
+        if isinstance(facts.score, LevelScore):
+            return (
+                "noisy_counts",
+                "a row is in one level, and noise on all counts costs least.",
+            )
+        return "sparse_vector", "what is below the threshold costs nothing."
     width, size = facts.score.width(facts.adjacency), facts.score.size
     farthest = {
         own.card.name: width / own.plan(facts, guarantee).eps * math.log(size)

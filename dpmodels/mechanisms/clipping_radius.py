@@ -26,29 +26,30 @@ class SparseScales(NamedTuple):
     number: float
 
 
-def sparse_scales(adjacency: Adjacency, eps: float) -> SparseScales:
-    """Return the noise of one ε-differentially private search.
+def sparse_scales(eps: float, *, monotone: bool, answers: int = 1) -> SparseScales:
+    """Return the noise of one ε-differentially private search for so many numbers.
 
-    Under ``add-remove`` the numbers are taken to be monotone: a row more raises none of them, or
-    lowers none.
+    Numbers are `monotone` where a row more raises none of them, or lowers none: then they are so
+    under ``add-remove``.
 
     The threshold's noise, of scale ``1/ε₁``, is drawn once for all numbers; every number has its
-    own, of scale ``c/ε₂`` with ε = ε₁ + ε₂.
+    own, of scale ``c a/ε₂`` for a `answers`, with ε = ε₁ + ε₂.
 
-    *Proof*, for numbers that one row changes by at most 1. Fix the noise of the numbers before the
-    first that is above; the answer is k if the threshold's noise r exceeds all of theirs and the
-    k-th number with its noise v is at least the threshold with r. For neighbouring rows take r + 1
-    and v + 2 instead: the numbers before stay below, as none rose by more than 1, and the k-th
-    stays above. This has at least ``exp(-ε₁ - ε₂)`` times the probability for c = 2; "none" only
-    needs r + 1. Where all numbers rise, the k-th among them, r + 1 and v + 1 will do; where all
-    fall, r and v + 1: so c = 1 for monotone numbers. The variance of ``r - v`` is least at
-    ``ε₂ = c^⅔ ε₁``.
+    *Proof*, for numbers that one row changes by at most 1, and one answer. Fix the noise of the
+    numbers before the first that is above; the answer is k if the threshold's noise r exceeds
+    all of theirs and the k-th number with its noise v is at least the threshold with r. For
+    neighbouring rows take r + 1 and v + 2 instead: the numbers before stay below, as none rose by
+    more than 1, and the k-th stays above. This has at least ``exp(-ε₁ - ε₂)`` times the
+    probability for c = 2; "none" only needs r + 1. Where all numbers rise, the k-th among them,
+    r + 1 and v + 1 will do; where all fall, r and v + 1: so c = 1 for monotone numbers. Of several
+    answers each has its own v, and all share r: what each v is moved by costs ε₂/a. The variance
+    of ``r - v`` is least at ``ε₂ = (c a)^⅔ ε₁``.
 
     Source: Lyu, M., Su, D. and Li, N. (2017). "Understanding the sparse vector technique for
     differential privacy." Proceedings of the VLDB Endowment 10(6), 637-648. Algorithm 1, Theorems
     2 and 5.
     """
-    factor = 2.0 if adjacency.n_public else 1.0
+    factor = answers * (1.0 if monotone else 2.0)
     ratio = factor ** (2 / 3)
     # One part in 10^12 covers the rounding.
     return SparseScales(
@@ -79,7 +80,7 @@ def reach_scales(adjacency: Adjacency, eps: float, lattice: Lattice) -> dict[str
     The squared radius of the lattice is the sensitivity, see `lost`.
     """
     unit = lattice.radius**2
-    found = sparse_scales(adjacency, eps)
+    found = sparse_scales(eps, monotone=not adjacency.n_public)
     return {
         THRESHOLD: max(found.threshold * unit, SMALLEST_LAPLACE),
         NUMBER: max(found.number * unit, SMALLEST_LAPLACE),

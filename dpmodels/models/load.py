@@ -26,6 +26,7 @@ from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
 from dpmodels.models.plane import plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
+from dpmodels.models.select import columns, columns_call
 from dpmodels.models.select import levels as selectable
 from dpmodels.models.series import RUNNING, tallied, timed
 from dpmodels.models.states import series_of, states_of
@@ -48,7 +49,7 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.select import SelectResult
+from dpmodels.results.select import COUNT, SelectResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.states import StatesResult
 from dpmodels.results.store import FORMAT, read_result
@@ -305,8 +306,16 @@ def _levelled(result: LevelsResult) -> LevelsResult:
 
 
 def _selected(result: SelectResult) -> SelectResult:
-    require_tables(result)
-    release, asked = result.release, result.asked
+    release, asked, call = result.release, result.asked, result.call
+    if result.score == COUNT:
+        require_tables(result)
+    else:
+        (expected,) = columns_call(columns(call.formula, call.codebook)).tables
+        if len(call.tables) != 1 or not _same(expected, call.tables[0]):
+            raise FrameError("call.tables: not the columns of the formula")
+        bought = {own is None for own in (release.values, release.scatters, release.response)}
+        if release.count is None or len(bought) > 1:
+            raise FrameError("release: the number of rows or moments of columns are missing")
     if not 1 <= asked <= result.ncandidates or len(release.places) > asked:
         raise FrameError("asked: expected the number that was to be named, of the candidates")
     if result.threshold is None and len(release.places) != asked:

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from dpmodels.arguments import between, finite, whole, word
+from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
+from dpmodels.design.regression import box_design
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.formula.parse import check_size
+from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
+from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.choose_selection import auto_selection
 from dpmodels.mechanisms.level_score import LevelScore
+from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.released import SelectionRelease
-from dpmodels.results.select import SelectResult
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.select import COUNT, SelectResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 # Of the budget, for values of levels: a choice. A row is in one level, so that counts of all that
 # are named cost no more than that of two.
 LEVEL_SHARE = 1 / 3
+# Of columns each value costs as much as the first.
+COLUMN_SHARE = 0.5
+# Things to choose among.
+FEWEST = 2
 # Less leaves values, or a ranking, that tell nothing the other does not: a choice.
 LEAST_SHARE = 0.01
 # How many are named above a threshold, at most: a choice.
@@ -56,13 +68,15 @@ def dp_select(
     subset: str | None = None,
     ledger: Ledger | None = None,
 ) -> SelectResult:
-    """Name the largest of many things: the commonest levels.
+    """Name the largest of many things: the commonest levels, or the best predictors.
 
     Parameters
     ----------
     formula : str
         ``"~ town"``: the commonest declared levels; ``"~ town:job"``: the commonest
         combinations; ``"~ cut(age, [0, 30, 60, 100])"``: the fullest classes.
+        ``"wage ~ ."``: the columns that go best with a number, or with a variable
+        of two levels; each column of a category is a candidate of its own.
     data, sites, protocol
         The rows, or those of each site and who sees what, as for :func:`dp_pca`;
         of several sites with ``protocol="pooled"`` or ``"local"``.
@@ -70,19 +84,25 @@ def dp_select(
         As for :func:`dp_pca`.
     k : int, optional
         How many to name, from 1 to the number of candidates; 1 by default.
-    score : {"count"}, optional
-        What candidates are ranked by.
+    score : {"count", "correlation", "z"}, optional
+        What levels, or columns, are ranked by; "count" or "correlation" by default.
+        Either of columns ranks by their covariance with the response, in units of
+        public half-ranges, and says in which unit threshold and values are.
     threshold : float, optional
-        Instead of `k`: name those above it. In rows, or persons.
+        Instead of `k`: name those above it. In rows, or persons; of columns a
+        correlation or a z that they have at least, but for noise.
     most : int, optional
         How many are named above a threshold, at most; 10 by default.
     values : bool or float, default True
         Share of the budget for fresh noisy values of what is named, from 0.01 to
-        0.9: a third by default, which costs the ranking little and is all that
-        tells how sure its order is. False for names alone.
-    mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts"} or instance
-        The one whose noise in the ranking goes least far, by default: of one
-        level mostly permute-and-flip, of several noise on all counts.
+        0.9: a third of levels, half of columns by default. They are all that tells
+        how sure the order is. False for names alone.
+    mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts", "sparse_vector"} or instance
+        The one whose noise in the ranking goes least far, by default: of one name
+        mostly permute-and-flip, of several levels noise on all counts, of several
+        columns peeling where a delta is allowed; above a threshold noise on all
+        counts, or the sparse vector technique, which goes by the order of the
+        formula and names the first `most` it finds.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
@@ -129,23 +149,82 @@ def dp_select(
 
 def select_way(question: Question) -> Way[SelectResult]:
     """Return the way of the verb's question."""
+    formula = question.formula
+    check_size(formula)
+    left, mark, _ = formula.partition("~")
+    return _columns_way(question) if mark and left.strip() else _levels_way(question)
+
+
+def _levels_way(question: Question) -> Way[SelectResult]:
     both = sides(question.formula, question.codebook)
     tally = levels(both)
-    asked_by = question.words["score"]
-    score = "count" if asked_by is None else word("score", asked_by, ("count",))
+    _score(question, COUNT)
     facts = selection_facts(question, LevelScore(tally.cells), LEVEL_SHARE)
-
-    def made(release: SelectionRelease, ledger: str, reason: str) -> SelectResult:
-        call = described_call(both, (tally,), ledger, reason)
-        return SelectResult(call, release, score, facts.most, facts.threshold, facts.share)
-
+    call = described_call(both, (tally,), "", "")
     return Way(
         question,
         unbound_cells(both.text, both.codebook, (tally,)),
         facts,
         partial(_chosen, facts, question.guarantee),
-        made,
+        partial(_result, call, COUNT, facts),
     )
+
+
+def _columns_way(question: Question) -> Way[SelectResult]:
+    both = columns(question.formula, question.codebook)
+    kind = _score(question, "correlation", "z")
+    score = AssociationScore(len(both.terms.names), kind)
+    facts = selection_facts(question, score, COLUMN_SHARE)
+    return Way(
+        question,
+        box_design(both),
+        facts,
+        partial(_chosen, facts, question.guarantee),
+        partial(_result, columns_call(both), kind, facts),
+    )
+
+
+def _score(question: Question, *known: str) -> Any:
+    """Return the score that was asked for, the first that is known by default."""
+    given = question.words["score"]
+    more = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation or z"
+    return known[0] if given is None else word("score", given, known, more)
+
+
+def _result(
+    call: DescribedCall,
+    score: str,
+    facts: SelectionFacts,
+    release: SelectionRelease,
+    ledger: str,
+    reason: str,
+) -> SelectResult:
+    own = replace(call, ledger=ledger, reason=reason)
+    return SelectResult(own, release, score, facts.most, facts.threshold, facts.share)
+
+
+def columns(formula: str, codebook: Codebook) -> TwoSided:
+    """Code a formula whose columns are the candidates."""
+    both = two_levels(two_sided(formula, codebook))
+    if len(both.terms.names) < FEWEST or both.offset:
+        raise FormulaError(
+            f"formula {shorten(formula)!r}: name the columns to choose among on the right, two at "
+            "least and no offset; write 'y ~ .' or 'y ~ a + b + c'"
+        )
+    return both
+
+
+def columns_call(both: TwoSided) -> DescribedCall:
+    """Return the public facts of a selection of columns."""
+    response = both.response
+    table = TableCall(
+        ("term",),
+        (both.terms.names,),
+        measured=response.names[0],
+        lower=float(response.lower[0]),
+        upper=float(response.upper[0]),
+    )
+    return DescribedCall(response.formula, Codebook(both.joint.codebook), (table,))
 
 
 def _chosen(
@@ -154,7 +233,7 @@ def _chosen(
     return choose(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
 
 
-def selection_facts(question: Question, score: LevelScore, share: float) -> SelectionFacts:
+def selection_facts(question: Question, score: Score, share: float) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
     own = question.words
     k, threshold, most = own["k"], own["threshold"], own["most"]
@@ -171,14 +250,14 @@ def selection_facts(question: Question, score: LevelScore, share: float) -> Sele
             "k= and threshold= are both given: write k= for the largest k, or threshold= and most= "
             "for those above it"
         )
-    least = finite("threshold", threshold, "; write threshold=100, in rows")
+    least = finite("threshold", threshold, "; write threshold=100 of rows, 0.1 of a correlation")
     number = whole(
         "most", min(MOST, score.size) if most is None else most, 1, score.size, _candidates(score)
     )
     return SelectionFacts(score, number, least, _share(own["values"], share), question.adjacency)
 
 
-def _candidates(score: LevelScore) -> str:
+def _candidates(score: Score) -> str:
     return f", as many as the formula has to choose among; it has {score.size:,}"
 
 

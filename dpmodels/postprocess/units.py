@@ -77,7 +77,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     LevelsRelease: (),
     # Answers, of which one place gives one: its result divides them.
     AnswersRelease: (),
-    SelectionRelease: ("values", "noise_sd", "step", "scale"),
+    SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from dpmodels.outside import Amount, Bounded, one_of
+from dpmodels.outside import Amount, Bounded, Quantity, one_of
 from dpmodels.released.terms import Released
 
 
@@ -16,24 +16,36 @@ class SelectionRelease(Released):
     Attributes
     ----------
     places : tuple of int
-        Of the candidates, best first as they were drawn.
+        Of the candidates, in the order in which they were named.
     scale : float
-        Of the noise in the ranking, in the unit of the scores.
+        Of the noise in the ranking, in rows: of columns in units of their half-ranges and that of
+        the response.
     values : ndarray, shape (selected,), or None
-        Of the same candidates, each with independent noise that the ranking had no part in; None
-        where none were bought.
+        Of the same candidates, each with independent noise that the ranking had no part in: numbers
+        of rows, or of columns the scatter with the response, in these units; None where none were
+        bought.
+    scatters : ndarray, shape (selected,), or None
+        Of columns their own scatter, with noise of the same law.
+    response : float or None
+        The scatter of the response, likewise.
     law : {"laplace", "gaussian"}
         Of that noise.
     noise_sd : float
         Its standard deviation.
     step : float
         What it is a multiple of.
+    count, centre : float or None
+        Noisy number of complete rows, and mean of the response, about which columns were ranked.
     """
 
     later = Released.later | {"shared"}
     places: tuple[int, ...]
     scale: Amount
     values: Annotated[Bounded, "selected"] | None = None
+    scatters: Annotated[Bounded, "selected"] | None = None
+    response: Quantity | None = None
     law: Annotated[str, one_of("laplace", "gaussian")] = "laplace"
     noise_sd: Amount = 0.0
     step: Amount = 0.0
+    count: Quantity | None = None
+    centre: Quantity | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, SHOWN_GROUPS, closing, more, opening, shared_facts
 from dpmodels.results.base import report_of
 from dpmodels.results.call import joined
-from dpmodels.results.select import SelectResult
+from dpmodels.results.select import COUNT, SelectResult
 
 
 @report_of.register
@@ -17,7 +17,9 @@ def select_report(fit: SelectResult) -> Report:
     """Lay out what was named, best first, as a table of strings."""
     release, facts = fit.release, fit.call.tables[0]
     what = counted_as(release.adjacency)
-    valued = () if release.values is None else (("Value noise sd", _noise(fit, what)),)
+    bought = release.values is not None
+    valued = (("Values", f"{100 * fit.share:.3g}% of the budget"),) if bought else ()
+    complete = () if fit.score == COUNT else (("Complete", _complete(fit, what)),)
     return Report(
         title="Private selection",
         facts=(
@@ -25,6 +27,7 @@ def select_report(fit: SelectResult) -> Report:
             *shared_facts(release),
             ("Candidates", f"{fit.ncandidates:,}, by {fit.score}"),
             ("Ranking noise", f"scale {signif(release.scale, 2)} {what}"),
+            *complete,
             *valued,
         ),
         sections=(_section(fit, what, " x ".join(facts.factors)),),
@@ -33,8 +36,8 @@ def select_report(fit: SelectResult) -> Report:
     )
 
 
-def _noise(fit: SelectResult, what: str) -> str:
-    return f"{signif(fit.noise_sd, 2)} {what} ({100 * fit.share:.3g}% of the budget)"
+def _complete(fit: SelectResult, what: str) -> str:
+    return f"{count(max(fit.release.count or 0.0, 0.0))} {what}, noisy"
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
@@ -45,12 +48,24 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
         return Section(name, ("",), (Row("(none found)", ("",)),))
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
-    columns = fit.tidy()[["value", "noise_low", "noise_high", "above_next"]].itertuples(index=False)
-    rows = tuple(
-        Row(label, (count(value), f"[{count(low)}, {count(high)}]", _chance(above)))
-        for label, (value, low, high, above) in zip(labels, columns, strict=False)
-    )
-    return Section(name, (what.capitalize(), "95% noise int.", "Pr(above next)"), rows)
+    columns = fit.tidy()[["value", "noise_sd", "noise_low", "noise_high", "above_next"]]
+    rows = []
+    for label, own in zip(labels, columns.itertuples(index=False), strict=False):
+        value, sd, low, high, above = own
+        rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above))))
+    first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
+    return Section(name, (first, "Noise sd", "95% noise int.", "Pr(above next)"), tuple(rows))
+
+
+def _printed(
+    fit: SelectResult, value: float, sd: float, low: float, high: float
+) -> tuple[str, str, str]:
+    """Print a value to the digits that its noise leaves, its noise and its interval."""
+    if math.isnan(value):
+        return LOST, LOST, LOST
+    if fit.score == COUNT:
+        return count(value), signif(sd, 2), f"[{count(low)}, {count(high)}]"
+    return signif_uncertain(value, sd), signif(sd, 2), interval(low, high)
 
 
 def _chance(probability: float) -> str:
@@ -71,6 +86,11 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         notes.append(
             f"The {_ordinal(places)} and the {_ordinal(places + 1)} are not told apart: nothing of "
             "what is not named was released, and the ranking has noise."
+        )
+    if fit.score != COUNT:
+        notes.append(
+            "Ranked by covariance with the response, columns in units of their public half-ranges: "
+            "one that keeps to a part of its bounds ranks lower than its correlation would."
         )
     if fit.release.values is not None:
         notes.append(

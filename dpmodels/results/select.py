@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
+from dpmodels.inference.associated import Correlations, correlations
 from dpmodels.inference.ranked import above_next
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.shares import count_interval
+from dpmodels.outside import one_of
 from dpmodels.released import SelectionRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall, joined
@@ -27,13 +31,24 @@ NO_VALUES = (
 )
 
 
+COUNT = "count"
+
+
+class Valued(NamedTuple):
+    """Values of what was named, shape (selected,)."""
+
+    values: Floats
+    sds: Floats
+    variances: Floats  # Of the noise that no two of them share
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class SelectResult(Result):
     """The largest of many things by name: released values and public facts only.
 
     Parameters
     ----------
-    score : str
+    score : {"count", "correlation", "z"}
         What they were ranked by.
     asked : int
         How many were asked for; at most, where there is a threshold.
@@ -52,7 +67,7 @@ class SelectResult(Result):
 
     call: DescribedCall
     release: SelectionRelease
-    score: str
+    score: Annotated[str, one_of(COUNT, "correlation", "z")]
     asked: int
     threshold: float | None
     share: float
@@ -68,7 +83,7 @@ class SelectResult(Result):
 
     @property
     def selected(self) -> tuple[Any, ...]:
-        """What was named, best first as it was drawn: levels, or tuples of levels."""
+        """What was named, in order: levels, tuples of levels, or coded columns."""
         return tuple(self.index.to_list())
 
     @property
@@ -78,33 +93,62 @@ class SelectResult(Result):
 
     @property
     def values(self) -> pd.Series[float]:
-        """Counts of what was named, with fresh noise of sd `noise_sd`."""
-        return pd.Series(self._values, self.index, name=self.score)
+        """Counts, correlations or z of what was named, with fresh noise of sd `noise_sd`.
+
+        nan for a correlation with a column whose spread is not told from none.
+        """
+        return pd.Series(self._valued.values, self.index, name=self.score)
 
     @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise in each of `values`."""
-        return self.release.noise_sd
-
-    @property
-    def _values(self) -> Floats:
-        if self.release.values is None:
-            raise NotAvailable(f"values are not available: {NO_VALUES}")
-        return self.release.values
+    def noise_sd(self) -> pd.Series[float]:
+        """Standard deviation of the noise in each of `values`; of a ratio to first order."""
+        return pd.Series(self._valued.sds, self.index, name="noise_sd")
 
     def above_next(self) -> pd.Series[float]:
-        """Return how probable it is that each one's value is above that of the next.
+        """Return how probable it is that each one's value is above that of the next, by size.
 
-        From the fresh values and the law of their noise alone; nan for the last, as nothing that
-        follows was released.
+        From the fresh values and the law of their noise alone, taken for normal in correlations;
+        nan for the last, as nothing that follows was released.
         """
-        found = above_next(self._values, self.noise_sd, self.release.law)
-        return pd.Series(found, self.index, name="above_next")
+        own = self._valued
+        law = self.release.law if self.score == COUNT else "gaussian"
+        sizes = own.values if self.score == COUNT else np.abs(own.values)
+        return pd.Series(above_next(sizes, own.variances, law), self.index, name="above_next")
+
+    @cached_property
+    def _valued(self) -> Valued:
+        release = self.release
+        if release.values is None:
+            raise NotAvailable(f"values are not available: {NO_VALUES}")
+        if self.score == COUNT:
+            sds = np.full(len(release.values), release.noise_sd)
+            return Valued(release.values, sds, sds**2)
+        own, factor = self._correlations, self._factor
+        sds, variances = own.sd(release.noise_sd), own.own_variance(release.noise_sd)
+        return Valued(factor * own.values, factor * sds, factor**2 * variances)
+
+    @cached_property
+    def _correlations(self) -> Correlations:
+        own = self.release
+        assert own.values is not None
+        assert own.scatters is not None
+        assert own.response is not None
+        return correlations(own.values, own.scatters, own.response, own.noise_sd)
+
+    @property
+    def _factor(self) -> float:
+        """What a correlation is multiplied by: of z the root of the number of rows."""
+        return math.sqrt(max(self.release.count or 0.0, 0.0)) if self.score == "z" else 1.0
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        noise = Noise(self.release.law, self.noise_sd, 0, self.release.step)
-        lower, upper = count_interval(self._values, noise, level)
-        return pd.DataFrame({"lower": lower, "upper": upper}, index=self.index)
+        release, own = self.release, self._valued
+        if self.score == COUNT:
+            noise = Noise(release.law, release.noise_sd, 0, release.step)
+            ends = count_interval(own.values, noise, level)
+        else:
+            found = self._correlations.interval(release.noise_sd, release.law, level)
+            ends = (self._factor * found[0], self._factor * found[1])
+        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.index)
 
     _no_intervals = (
         "the rows that the values are of have chosen what is valued, so that what sampling adds to "
@@ -119,15 +163,16 @@ class SelectResult(Result):
         if self.release.values is not None:
             ends = self.noise_int()
             table = table.assign(
-                value=self._values,
-                noise_sd=self.noise_sd,
+                value=self._valued.values,
+                noise_sd=self._valued.sds,
                 noise_low=ends["lower"],
                 noise_high=ends["upper"],
                 above_next=self.above_next(),
             )
         own = table.reset_index()
         own.insert(0, "place", own.pop("place"))
-        return labelled(own, self.call.codebook, label=[self._facts.variable] * len(own))
+        about = [self._facts.variable] * len(own) if self.score == COUNT else own["term"]
+        return labelled(own, self.call.codebook, label=about)
 
     def _line(self) -> dict[str, Any]:
         named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
@@ -148,12 +193,13 @@ class SelectResult(Result):
         """
         from dpmodels.plots.ranked import ranked
 
-        values, ends = self._values, self.noise_int()
+        values, ends, facts = self._valued.values, self.noise_int(), self._facts
+        what = " x ".join(facts.factors) if self.score == COUNT else f"terms with {facts.measured}"
         return ranked(
             joined(self.index),
             values,
             (ends["lower"].to_numpy(), ends["upper"].to_numpy()),
-            f"{self.score} of {' x '.join(self._facts.factors)}, noisy",
+            f"{self.score} of {what}, noisy",
             ax=ax,
             stamp=self.stamp,
         )

@@ -37,6 +37,7 @@ from dpmodels.mechanisms import (
     selection,
     subspace,
 )
+from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
@@ -190,6 +191,16 @@ def _ranked(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, .
     )
 
 
+def _columns(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, ...]:
+    kind = "correlation" if way == "correlation" else "z"
+    least = 0.1 if name == "sparse_vector" else None
+    sizes = ((2, 1, 0.5), (1_000, 10, 0.01), (9, 9, 0.0))
+    return tuple(
+        SelectionFacts(AssociationScore(size, kind), most, least, share, relation)
+        for size, most, share in sizes
+    )
+
+
 MOMENT_VALUES = ("count", "total", "second")
 FAMILIES = {
     "covariance": Family(
@@ -312,13 +323,31 @@ FAMILIES = {
         ("values",),
     ),
     "selection": Family(
-        SELECTION,
+        {name: own for name, own in SELECTION.items() if name != "sparse_vector"},
         selection,
         ("one", "crossed"),
         (verbs.SELECT,),
         _ranked,
         noises.of_selected,
         ("places", "values"),
+    ),
+    "columns": Family(
+        {name: SELECTION[name] for name in ("permute_and_flip", "peeling")},
+        selection,
+        ("correlation", "z"),
+        (verbs.COLUMNS,),
+        _columns,
+        noises.of_columns,
+        ("places", "count", "centre", "values"),
+    ),
+    "above": Family(
+        {"sparse_vector": SELECTION["sparse_vector"]},
+        selection,
+        ("correlation", "z"),
+        (verbs.ABOVE,),
+        _columns,
+        noises.of_columns,
+        ("places", "count", "centre", "values"),
     ),
     "means": Family(
         MEANS,

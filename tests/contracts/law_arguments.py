@@ -246,11 +246,22 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("'~ sex:region'", {"formula": "~ sex + region"}, FormulaError),
         ("'~ sex:region'", {"formula": "~ sex*region"}, FormulaError),
         ("one variable", {"formula": "~ sex | region"}, FormulaError),
+        ("two at least", {"formula": "age ~ wage"}, FormulaError),
+        ("must be a number", {"formula": "region ~ age + wage"}, FormulaError),
+        ("score", {"formula": "sex ~ age + wage", "score": "count"}, ArgumentError),
+        ("score", {"formula": "sex ~ age + wage", "score": "gain"}, ArgumentError),
+        ("noisy_counts", {"formula": "sex ~ .", "mechanism": "noisy_counts"}, ArgumentError),
+        (
+            "threshold=",
+            {"formula": "sex ~ .", "mechanism": "sparse_vector", "threshold": None},
+            ArgumentError,
+        ),
+        ("beyond what is", {"formula": "sex ~ .", "eps": 1e-9, "delta": 0.0}, BudgetError),
         ("is a number", {"formula": "~ age"}, FormulaError),
         ("at least 3", {"formula": "~ cut(age, [0, 100])"}, FormulaError),
         *_bad("k", ArgumentError, 0, -1, 10**7, 1.5, "2", True),
         ("k= and threshold= are both", {"k": 2, "threshold": 5.0}, ArgumentError),
-        ("goes with threshold=", {"most": 2}, ArgumentError),
+        ("goes with threshold=", {"most": 2, "threshold": None}, ArgumentError),
         *(
             ("most", {"k": None, "threshold": 5.0, "most": most}, ArgumentError)
             for most in (0, 10**7, 2.0)

@@ -23,6 +23,7 @@ SUMMED = ("gauss", "moments", "gaussian")
 POOLED = (
     *("gradients", "objective", "exponential", "ranges", "partition", "randomized_response"),
     *("residual", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
+    "sparse_vector",
 )
 # Words for fields of a protocol that change its noise; of four sites.
 OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))

@@ -188,3 +188,20 @@ SELECT = Verb(
     ({"k": 2}, {"k": 3, "values": 0.5}),
     {"": exact.largest},
 )
+_COLUMNS = ("age ~ wage + sex + region", "sex ~ age + wage + region")
+COLUMNS = Verb(
+    "dp_select",
+    _COLUMNS,
+    "a ~ b + g + (b > 2)",
+    ({"k": 2}, {"k": 2, "score": "z", "values": 0.3}),
+    {"": exact.correlated},
+    more="-columns",
+)
+ABOVE = Verb(
+    "dp_select",
+    _COLUMNS,
+    COLUMNS.odd,
+    ({"threshold": -1e5, "most": 3}, {"threshold": -1e5, "most": 3, "score": "z"}),
+    {"": exact.correlated},
+    more="-above",
+)

@@ -37,7 +37,7 @@ def law(numbers, thresholds, scales):
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("eps", [0.5, 2.0])
 def test_no_neighbour_changes_the_law_by_more_than_eps(relation, eps):
-    scales = sparse_scales(adjacency(relation), eps)
+    scales = sparse_scales(eps, monotone=not adjacency(relation).n_public)
     moves = [(-1, 0, 1)] * 3 if relation == "replace" else [(0, 1)] * 3
     worst = 0.0
     for numbers, thresholds in product([(0, 0, 0), (3, -2, 1), (9, 9, 9)], [(0, 0, 0), (2, 4, 1)]):
@@ -70,7 +70,7 @@ def test_with_little_noise_it_is_the_first_above(numbers, place):
 
 def test_the_scales_in_numbers():
     # c = 1 is half each; c = 2 gives the numbers 2^(2/3) of what the threshold has.
-    assert sparse_scales(adjacency("add-remove"), 1.0) == pytest.approx((2, 2))
-    threshold, number = sparse_scales(adjacency("replace"), 1.0)
+    assert sparse_scales(1.0, monotone=True) == pytest.approx((2, 2))
+    threshold, number = sparse_scales(1.0, monotone=False)
     assert (1 / threshold, 2 / number) == pytest.approx((1 / (1 + 2 ** (2 / 3)), 1 - 1 / threshold))
     assert math.isclose(1 / threshold + 2 / number, 1, rel_tol=1e-9)

@@ -89,10 +89,8 @@ def test_the_law_is_that_of_the_largest_with_exponential_noise():
             return exp(-noise) * prod(1 - exp(-unit * max(at - other, 0.0)) for other in others)
 
         # It bends where another's noise begins to be enough.
-        bends = sorted(
-            {unit * (score - scores[which]) for score in scores if score > scores[which]}
-        )
-        ends = [0.0, *bends, 60.0]
+        bends = {unit * max(score - scores[which], 0) for score in scores} - {0}
+        ends = [0.0, *sorted(bends), 60.0]
         return sum(quad(density, *ends[place : place + 2])[0] for place in range(len(ends) - 1))
 
     own = flipped([-score for score in scores], Fraction(7, 10))

@@ -81,6 +81,8 @@ ASKED = {
     "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
     "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
     "select": lambda: dp.dp_select("~ g:h", ROWS, **PURE, k=3),
+    "columns": lambda: dp.dp_select("a ~ b + g", ROWS, **APPROX, k=2),
+    "z": lambda: dp.dp_select("h ~ a + b", ROWS, **PURE, score="z", values=False),
     "above": lambda: dp.dp_select("~ g", ROWS, **APPROX, threshold=50, values=False),
     "series": lambda: dp.dp_series("~ g", ROWS, time="k", by=3, **APPROX),
     "series of a tree": lambda: dp.dp_series("~ h", ROWS, time="k", **PURE),

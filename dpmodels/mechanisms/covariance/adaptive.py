@@ -146,7 +146,7 @@ class Adaptive:
         gaussian, search = events(largest_rho(guarantee, events))
         parts = split_gaussian(gaussian.multiplier * ROUND_UP, (first, of_trace, of_matrix))
         count = gaussian_count(facts, parts[0])
-        widest = ROOM * max(sparse_scales(facts.adjacency, search.eps))
+        widest = ROOM * max(sparse_scales(search.eps, monotone=not facts.adjacency.n_public))
         shelled = split_gaussian(parts[2], _shares(facts.columns))
         others = (count.rows, np.nan_to_num(count.total), parts[1], widest)
         lattice = shell_lattice(facts, shelled, *others)

@@ -156,7 +156,7 @@ def _alone(facts: Facts) -> float:
 
 def _lattice(facts: Facts, count: CountNoise, trace: float, search: float, whole: float) -> Lattice:
     """Return a lattice on which all noise fits 64-bit integers."""
-    searching = max(sparse_scales(facts.adjacency, 1 / search))
+    searching = max(sparse_scales(1 / search, monotone=not facts.adjacency.n_public))
     total = float(np.nan_to_num(count.total))
     widest = max(count.rows, total, trace, searching, 2 * whole * _alone(facts))
     bits = choose_lattice(facts.columns, ROOM * widest).bits

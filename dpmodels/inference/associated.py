@@ -1,0 +1,54 @@
+"""Correlations of columns with one response, from noisy scatters that have a law of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpmodels.inference.ratios import TOLD
+from dpmodels.noise.sums import half_width
+from dpmodels.typing import Floats
+
+
+class Correlations(NamedTuple):
+    """Correlations, shape (columns,); nan where a scatter is not told from none."""
+
+    values: Floats
+    # What each noise adds to them: of the product, the column's scatter, that of the response.
+    slopes: Floats  # shape (columns, 3)
+
+    def sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each."""
+        return np.asarray(noise_sd * np.sqrt((self.slopes**2).sum(axis=1)))
+
+    def own_variance(self, noise_sd: float) -> Floats:
+        """Return the variance of what no two of them share: the response's scatter is left out."""
+        return np.asarray(noise_sd**2 * (self.slopes[:, :2] ** 2).sum(axis=1))
+
+    def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
+        """Return intervals within -1 and 1, to first order in the noise."""
+        known = np.isfinite(self.values)
+        width = [
+            half_width(law, own, noise_sd, 0.0, level) if told else math.nan
+            for own, told in zip(self.slopes, known.tolist(), strict=True)
+        ]
+        ends = (np.clip(self.values + sign * np.array(width), -1.0, 1.0) for sign in (-1, 1))
+        low, high = ends
+        return np.where(known, low, -1.0), np.where(known, high, 1.0)
+
+
+def correlations(
+    products: Floats, scatters: Floats, response: float, noise_sd: float
+) -> Correlations:
+    """Return ``r = C/√(V W)`` of noisy C, V and W with independent noise of one sd.
+
+    To first order the noise of r is ``g_C/√(V W) - r g_V/(2 V) - r g_W/(2 W)``.
+    """
+    told = (scatters > TOLD * noise_sd) & (response > TOLD * noise_sd)
+    own, other = np.where(told, scatters, 1.0), response if told.any() else 1.0
+    root = np.sqrt(own * other)
+    values = np.where(told, products / root, np.nan)
+    slopes = np.stack([1 / root, -values / (2 * own), -values / (2 * other)], axis=1)
+    return Correlations(values, slopes)

@@ -1,0 +1,168 @@
+"""Columns ranked by a response: what one row moves, sparse vectors by enumeration, what is told."""
+
+import math
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.regression import box_design
+from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms.association_score import AssociationScore, BoughtMoments
+from dpmodels.mechanisms.choose_selection import auto_selection
+from dpmodels.mechanisms.clipping_radius import sparse_scales
+from dpmodels.mechanisms.selection_plan import SelectionFacts
+from dpmodels.noise import source
+from dpmodels.privacy import ApproxDP, LaplaceEvent, PureDP, adjacency
+from dpmodels.statistics.associations import product_change
+
+BOOK = dp.codebook(y=(-1, 1), a=(-1, 1), b=(-1, 1))
+SCORE = AssociationScore(2, "correlation")
+SILENT = BoughtMoments(2.0**-7, 2.0**-7, (LaplaceEvent(1.0),))
+# Ends of all ranges, beyond them, the middle, and an incomplete row.
+ROWS = [*product((-1, 1), repeat=3), (9, -9, 9), (0, 0, 0), (None, 1, 1)]
+
+
+def facts_of(relation, most=2, threshold=None):
+    return SelectionFacts(SCORE, most, threshold, 0.5, adjacency(relation))
+
+
+def crossed(rows, relation):
+    """Scores about the exact mean, or nearly, and exact moments of both columns."""
+    data = {name: [row[at] for row in rows] for at, name in enumerate("yab")}
+    facts = facts_of(relation)
+    design = box_design(two_sided("y ~ a + b", BOOK)).bind(data)
+    exact, _ = SCORE.measure(design, facts).cross()
+    with dp.simulation(seed=1):
+        ranked = SCORE.ranked(exact, facts, SILENT, source())
+        told = SCORE.valued(exact, ranked, np.arange(2), SILENT, source())
+    moments = np.array([*told["values"], *told["scatters"], told["response"]])
+    return exact, ranked, np.rint(moments * SCORE.most**2)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_neighbours_move_scores_and_moments_no_farther_than_declared(relation):
+    """Brute force: all rows beside up to three others at the ends of all ranges."""
+    facts, most = facts_of(relation), SCORE.most
+    farthest = np.zeros(5)
+    for others in (c for k in (0, 1, 3) for c in combinations_with_replacement(ROWS[:8:3], k)):
+        made = [crossed([*others, row], relation) for row in ROWS]
+        pairs = list(combinations_with_replacement(made, 2))
+        if relation == "add-remove":
+            alone = crossed(list(others), relation)
+            pairs = [(one, alone) for one in made]
+        for one, other in pairs:
+            farthest = np.maximum(farthest, np.abs(one[2] - other[2]))
+            for centre in (0, -(2**10) * most // 3):
+                moved = _about(one[0], centre) - _about(other[0], centre)
+                assert np.abs(moved).max() <= product_change(facts.adjacency, most, centre)
+    # Noise of the silent moments is 0 but once in e**128.
+    assert (farthest <= 4 * most**2).all()
+    assert farthest.max() > 0.7 * 4 * most**2
+
+
+def _about(exact, centre):
+    return np.abs((2**10 * exact[2, 1:-1] - centre * exact[0, 1:-1]).astype(float))
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_the_range_of_the_scores_is_twice_what_a_row_moves_each(relation):
+    rows = [(1, 1, 1), (-1, 1, 0), (1, 0.5, -1)] * 4
+    _, ranked, _ = crossed(rows, relation)
+    middle = adjacency(relation)
+    assert ranked.width == 2 * product_change(middle, SCORE.most, ranked.about.parts)
+    assert ranked.about.parts == pytest.approx(2**10 * SCORE.most / 3, rel=1e-3)
+    assert not ranked.monotone
+
+
+def laplace(scale, places):
+    ratio = math.exp(-1 / scale)
+    return (1 - ratio) / (1 + ratio) * ratio ** np.abs(places)
+
+
+def named(scores, threshold, scales, most):
+    """The law of the names above a threshold: of all sets of places, in their order."""
+    reach = np.arange(-400, 401)
+    above = laplace(scales.number, reach)[::-1].cumsum()[::-1]
+    law = {}
+    for common, chance in zip(reach, laplace(scales.threshold, reach), strict=True):
+        if chance < 1e-14:
+            continue
+        places = np.clip(threshold + common - np.array(scores) + 400, 0, 800)
+        own = above[places].tolist()
+        for found in product((0, 1), repeat=len(scores)):
+            stopped = np.cumsum(found) >= most
+            looked = int(np.argmax(stopped)) + 1 if stopped.any() else len(scores)
+            if any(found[looked:]):
+                continue
+            each = [p if up else 1 - p for p, up in zip(own[:looked], found, strict=False)]
+            law[found] = law.get(found, 0.0) + chance * math.prod(each)
+    return law
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("most", [1, 2])
+def test_neighbours_of_a_search_for_several_are_within_eps(monotone, most):
+    """All that one row can do to three scores; far from the threshold the worst takes nearly eps."""
+    eps = 1.0
+    scales = sparse_scales(eps, monotone=monotone, answers=most)
+    base = (40, -40, -40)
+    worst, before = 0.0, named(base, 0, scales, most)
+    for change in product((0, 1) if monotone else (-1, 1), repeat=3):
+        after = named(np.add(base, change), 0, scales, most)
+        worst = max(worst, *(abs(math.log(before[one] / after[one])) for one in before))
+    assert 0.9 * eps < worst <= eps
+
+
+def test_more_names_take_more_noise_on_each_score():
+    one, three = (sparse_scales(1.0, monotone=False, answers=most) for most in (1, 3))
+    assert three.number > one.number
+    # The least variance of the difference: scales as the cube root of the answers each has.
+    assert three.number / three.threshold == pytest.approx((2 * 3) ** (1 / 3))
+
+
+def test_a_search_stops_at_the_most_and_goes_by_the_order_of_the_formula():
+    rng = np.random.default_rng(1)
+    y = rng.choice([0.0, 1.0], 4000)
+    rows = {"y": y, "a": rng.choice([0.0, 1.0], 4000), "b": y, "c": 1 - y, "d": y}
+    book = dp.codebook(y=(0, 1), a=(0, 1), b=(0, 1), c=(0, 1), d=(0, 1))
+    words = {"codebook": book, "eps": 5.0, "threshold": 0.3}
+    fit = dp.dp_select("y ~ .", rows, most=2, score="correlation", **words)
+    assert fit.selected == ("b", "c")
+    assert fit.values.tolist() == pytest.approx([1, -1], abs=0.1)
+    assert "first 2" in str(fit.summary())
+
+
+def test_correlations_are_those_of_these_rows_within_their_intervals():
+    """At 95 percent each: of 200 intervals at least 169 hold, but once in a million."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(3000, 2)).clip(-2, 2)
+    rows = {"a": x[:, 0], "b": x[:, 1], "y": (x @ [1.0, -0.5]).clip(-3, 3)}
+    book = dp.codebook(y=(-3, 3), a=(-2, 2), b=(-2, 2))
+    exact = {name: np.corrcoef(rows[name], rows["y"])[0, 1] for name in "ab"}
+    held = []
+    with dp.simulation(seed=6):
+        for _ in range(100):
+            fit = dp.dp_select("y ~ a + b", rows, codebook=book, k=2, eps=4.0, delta=1e-6)
+            ends = fit.noise_int()
+            held += [ends.lower[name] <= exact[name] <= ends.upper[name] for name in "ab"]
+    assert sum(held) >= 169
+    assert fit.selected == ("a", "b")
+
+
+def test_many_columns_are_peeled_and_one_is_flipped():
+    score = AssociationScore(100, "z")
+    few, many = (SelectionFacts(score, most, None, 0.5, adjacency("replace")) for most in (1, 20))
+    assert auto_selection(few, ApproxDP(1.0, 1e-6))[0] == "permute_and_flip"
+    assert auto_selection(many, ApproxDP(1.0, 1e-6))[0] == "peeling"
+    assert auto_selection(many, PureDP(1.0))[0] == "permute_and_flip"
+
+
+def test_a_column_without_spread_has_no_correlation():
+    rows = {"y": [0, 1] * 500, "a": [3.0] * 1000, "b": [0, 1] * 500}
+    book = dp.codebook(y=(0, 1), a=(0, 9), b=(0, 1))
+    fit = dp.dp_select("y ~ a + b", rows, codebook=book, k=2, eps=2.0)
+    assert fit.selected[0] == "b"
+    assert math.isnan(fit.values["a"])
+    assert fit.noise_int().loc["a"].tolist() == [-1, 1]
