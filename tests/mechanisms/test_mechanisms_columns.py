@@ -81,38 +81,34 @@ def laplace(scale, places):
     return (1 - ratio) / (1 + ratio) * ratio ** np.abs(places)
 
 
-def named(scores, threshold, scales, most):
-    """The law of the names above a threshold: of all sets of places, in their order."""
+def named(scores, found, scales, most):
+    """The probability that of some scores those found are above a threshold of 0, in their order.
+
+    Nothing behind the last that may be found is looked at.
+    """
+    assert sum(found) == most or len(found) == len(scores)
     reach = np.arange(-400, 401)
     above = laplace(scales.number, reach)[::-1].cumsum()[::-1]
-    law = {}
-    for common, chance in zip(reach, laplace(scales.threshold, reach), strict=True):
-        if chance < 1e-14:
-            continue
-        places = np.clip(threshold + common - np.array(scores) + 400, 0, 800)
-        own = above[places].tolist()
-        for found in product((0, 1), repeat=len(scores)):
-            stopped = np.cumsum(found) >= most
-            looked = int(np.argmax(stopped)) + 1 if stopped.any() else len(scores)
-            if any(found[looked:]):
-                continue
-            each = [p if up else 1 - p for p, up in zip(own[:looked], found, strict=False)]
-            law[found] = law.get(found, 0.0) + chance * math.prod(each)
-    return law
+    places = np.clip(reach[:, None] - np.array(scores[: len(found)]) + 400, 0, 800)
+    each = np.where(found, above[places], 1 - above[places])
+    return float(laplace(scales.threshold, reach) @ each.prod(axis=1))
 
 
 @pytest.mark.parametrize("monotone", [True, False])
 @pytest.mark.parametrize("most", [1, 2])
 def test_neighbours_of_a_search_for_several_are_within_eps(monotone, most):
-    """All that one row can do to three scores; far from the threshold the worst takes nearly eps."""
+    """All that one row can do to few scores; with many before those found nearly eps."""
     eps = 1.0
     scales = sparse_scales(eps, monotone=monotone, answers=most)
-    base = (40, -40, -40)
-    worst, before = 0.0, named(base, 0, scales, most)
-    for change in product((0, 1) if monotone else (-1, 1), repeat=3):
-        after = named(np.add(base, change), 0, scales, most)
-        worst = max(worst, *(abs(math.log(before[one] / after[one])) for one in before))
-    assert 0.9 * eps < worst <= eps
+    few = [found for found in product((0, 1), repeat=3) if sum(found) <= most]
+    few = [found[: 3 - found[::-1].index(1)] if sum(found) == most else found for found in few]
+    for change, found in product(product((0, 1) if monotone else (-1, 0, 1), repeat=3), few):
+        own = [named(np.add((2, -1, 1), each), found, scales, most) for each in (0, change)]
+        assert abs(math.log(own[0] / own[1])) <= eps
+    many, found = np.repeat([30, -30], [60, most]), np.repeat([0, 1], [60, most])
+    change = np.repeat([1, 0 if monotone else -1], [60, most])
+    chances = [named(scores, found, scales, most) for scores in (many, many + change)]
+    assert 0.9 * eps < math.log(chances[0] / chances[1]) <= eps
 
 
 def test_more_names_take_more_noise_on_each_score():
