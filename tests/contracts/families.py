@@ -7,6 +7,7 @@ from typing import Any
 
 import noises
 import noises_ordered
+import noises_selected
 import numpy as np
 import verbs
 from noises_running import of_running_sums
@@ -328,7 +329,7 @@ FAMILIES = {
         ("one", "crossed"),
         (verbs.SELECT,),
         _ranked,
-        noises.of_selected,
+        noises_selected.of_selected,
         ("places", "values"),
     ),
     "columns": Family(
@@ -337,7 +338,7 @@ FAMILIES = {
         ("correlation", "z"),
         (verbs.COLUMNS,),
         _columns,
-        noises.of_columns,
+        noises_selected.of_columns,
         ("places", "count", "centre", "values"),
     ),
     "above": Family(
@@ -346,7 +347,7 @@ FAMILIES = {
         ("correlation", "z"),
         (verbs.ABOVE,),
         _columns,
-        noises.of_columns,
+        noises_selected.of_columns,
         ("places", "count", "centre", "values"),
     ),
     "means": Family(

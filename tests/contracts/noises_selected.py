@@ -1,0 +1,32 @@
+"""The fresh noise in values of what a selection names, in units in which its law is known."""
+
+from typing import Any
+
+import numpy as np
+from noises import LAWS, Noise, discrete_laplace, releases_of
+
+
+def of_selected(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to the counts of what is named."""
+    own = case.crossing(case.formula, data, case.book)
+    exact, plan = own.statistic.cross()[0].astype(float), own.plan.bought.noise
+    released = releases_of(own, releases)
+    draws = np.array([one.values - exact[list(one.places)] for one in released]) * plan.whole
+    if released[0].law == "laplace":
+        return {"values": Noise("gaussian", discrete_laplace(np.rint(draws), plan.scale))}
+    return {"values": Noise("gaussian", draws / plan.scale)}
+
+
+def of_columns(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to moments of what is named."""
+    own = case.crossing(case.formula, data, case.book)
+    (n, *sums, total), (_, *squares, square), (_, *products, _) = own.statistic.cross()[0].tolist()
+    released, draws = releases_of(own, releases), []
+    for one in released:
+        exact = [products[place] - sums[place] * total / n for place in one.places]
+        exact += [squares[place] - sums[place] ** 2 / n for place in one.places]
+        exact.append(square - total**2 / n)
+        told = np.concatenate([one.values, one.scatters, [one.response]])
+        draws.append(told - np.array(exact) * one.step)
+    law = released[0].law
+    return {"moments": Noise(law, np.array(draws) / released[0].noise_sd * LAWS[law][1])}
