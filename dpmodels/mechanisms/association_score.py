@@ -1,9 +1,11 @@
 """How columns go with one response, as what columns are ranked by.
 
-Scores are ``|Σ x_j (y - c)|`` about a noisy mean c of the response, with columns and response in
-units of their public half-ranges: n times a covariance, up to the noise of c. In these units no
-standard deviation is above 1, so that a covariance is no larger than the correlation, and its
-product with the root of n no larger than z: what is above a threshold is so by either.
+Scores are ``|Σ x_j (y - c)| τ/max(σ_j, τ)`` about a noisy mean c of the response, with columns and
+response in units of their public half-ranges and σ_j a noisy standard deviation. Where it is above
+τ that is the correlation but for a factor that all columns have. One row moves a correlation most
+where σ_j is small, and all columns have the noise of the one that moves most; so those that keep to
+less than τ of their half-range are taken for spread as far, and rank lower than they would. τ is
+the least that noise allows, by what was released.
 """
 
 from __future__ import annotations
@@ -20,11 +22,10 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_UP, Law, add_noise
 from dpmodels.mechanisms.count_plan import LEAST_SCALE
 from dpmodels.mechanisms.protocol import Ranked
-from dpmodels.mechanisms.selection_plan import SelectionFacts, part
+from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import (
-    ZCDP,
     Adjacency,
     Event,
     GaussianEvent,
@@ -46,39 +47,57 @@ from dpmodels.statistics.associations import (
     scatters,
 )
 
-# Of the budget: the mean of the response. A choice; its noise moves all scores.
-CENTRE_SHARE = 0.1
+# Of the budget: the mean of the response, its spread, and those of all columns. Choices.
+OWN_SHARES = (0.1, 0.05, 0.1)
 # In lattice integers; beyond, noise is of no use and does not fit 64 bits.
 LARGEST_SCALE = 2.0**55
+# Noise in the ranking that is put up with for columns of little spread, as a correlation: a choice.
+FAINT = 0.1
+# Steps of the weights of columns.
+WEIGHTS = 2**16
+# A spread is told from none where its square exceeds so many of its noise sds.
+TOLD = 4.0
 
 
 @dataclass(frozen=True)
 class BoughtMoments:
-    """Noise of the mean of the response, and of moments of what is named; 0 for none."""
+    """Noise of what is released besides the names, in lattice integers."""
 
     centre: float  # Scale of the noise in the sum of y and in the rows' half-ranges
-    moments: float  # In every moment
+    response: float  # In the scatter of y
+    spreads: float  # In the scatter of every column
+    moments: float  # In moments of what is named; 0 where none are bought
     events: tuple[Event, ...]
+    reach: float  # How far noise in the ranking goes, of scores that a row moves by 1
 
     @property
     def law(self) -> Law:
-        """The law of either noise."""
+        """The law of all of it."""
         return GAUSSIAN if isinstance(self.events[0], GaussianEvent) else LAPLACE
+
+    @property
+    def noise_sd(self) -> float:
+        """The noise in a moment of what is named and in a spread together."""
+        return self.law.sd * (self.spreads + self.moments)
 
 
 @dataclass(frozen=True)
-class Centre:
-    """A released mean of the response, in parts of lattice steps, and number of rows."""
+class Spread:
+    """What was released of all columns: spreads are shares of half-ranges."""
 
-    parts: int
-    count: float
+    centre: int  # Mean of the response, in parts of lattice steps
+    count: float  # Number of complete rows
+    response: float  # Standard deviation of the response
+    least: float  # What columns are spread by at least, or are taken for
 
 
 @dataclass(frozen=True)
 class AssociationScore:
-    """Products of columns with a response about its noisy mean, by size.
+    """Products of columns with a response about its noisy mean, by size and the columns' spread.
 
-    What a row moves them by is shown with `product_change`. Of what is named the scatter of each
+    What a row moves a product by is shown with `product_change`; it is multiplied by a weight of at
+    most 1 and rounded down. Scatters of all columns and of the response move by 4 R² at most, as is
+    shown below. Of what is named the scatter of each
     column, its scatter with the response, ``⌊Σ (x - x̄)(y - ȳ)⌋``, and that of the response are
     released, about means of the rows themselves, with noise that the ranking had no part in.
 
@@ -94,7 +113,7 @@ class AssociationScore:
     size: int
     kind: Literal["correlation", "z"]
 
-    own_share: ClassVar[float] = CENTRE_SHARE
+    own_share: ClassVar[float] = math.fsum(OWN_SHARES)
 
     @property
     def lattice(self) -> Lattice:
@@ -111,34 +130,32 @@ class AssociationScore:
         middle = product_change(adjacency, self.most, 0) / (FINE * self.most**2)
         return 2 * middle
 
-    def bought(self, facts: SelectionFacts, budget: PureDP | ZCDP) -> BoughtMoments:
-        """Plan the mean of the response, and moments of what is named."""
-        gaussian, moments = isinstance(budget, ZCDP), 2 * facts.most + 1
-        scales, events = [], list[Event]()
-        for share, change, numbers in (
-            (CENTRE_SHARE, mean_change(facts.adjacency, self.most, 2 if gaussian else 1), 1),
-            (facts.share, 4.0 * self.most**2, moments),
-        ):
+    def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtMoments:
+        """Plan mean and spread of the response, spreads, and moments of what is named."""
+        gaussian = not isinstance(paid(OWN_SHARES[0]), PureDP)
+        mean = mean_change(facts.adjacency, self.most, 2 if gaussian else 1)
+        numbers = (1, self.size, 2 * facts.most + 1)
+        changes = [mean, *(4.0 * self.most**2 * _norm(own, gaussian) for own in numbers)]
+        scales, events = [0.0] * len(changes), list[LaplaceEvent | GaussianEvent]()
+        for place, share in enumerate((*OWN_SHARES, facts.share)):
             if not share:
-                scales.append(0.0)
                 continue
-            own = part(budget, share)
-            if isinstance(own, ZCDP):
-                multiplier = gaussian_multiplier(own)
-                events.append(GaussianEvent(multiplier))
-                change *= math.sqrt(numbers)
+            own = paid(share)
+            if isinstance(own, PureDP):
+                events.append(LaplaceEvent(ROUND_UP / own.eps))
             else:
-                multiplier = ROUND_UP / own.eps
-                events.append(LaplaceEvent(multiplier))
-                change *= numbers
-            scales.append(max(multiplier * change * ROUND_UP, LEAST_SCALE))
+                events.append(GaussianEvent(gaussian_multiplier(own)))
+            scale = events[-1].multiplier * changes[place] * ROUND_UP
+            scales[place] = max(scale, LEAST_SCALE)
         if max(scales) > LARGEST_SCALE:
             raise BudgetError(
                 f"the budget asks for noise of {max(scales) / self.most**2:.2g} rows in a product, "
                 "beyond what is meaningful; give a larger eps, delta or rho"
             )
-        centre, own_moments = scales
-        return BoughtMoments(centre, own_moments, tuple(events))
+        answers = 1 if facts.threshold is None else facts.most
+        centre, response, spreads, moments = scales
+        reach = 2 * answers / eps * math.log(self.size)
+        return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the columns, their squares and their products with the response."""
@@ -147,21 +164,31 @@ class AssociationScore:
     def ranked(
         self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
     ) -> Ranked:
-        """Release a mean of the response, and return the products about it by size."""
-        most, own = self.most, facts.adjacency
+        """Release a mean of the response and spreads; return the weighted products by size."""
+        most, own, law = self.most, facts.adjacency, bought.law
         sums: NDArray[Any] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
-        total, reached = add_noise(sums, bought.centre, entropy, bought.law).tolist()
+        total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
         count = max(reached / most, 1.0)
         centre = round(FINE * max(-most, min(most, total / count)))
-        scores = np.abs(centred_products(exact, centre))
-        unit = FINE * most**2
-        least = None
-        if facts.threshold is not None:
-            places = own.places if own.counts_persons else 1
-            rows = count if self.kind == "correlation" else math.sqrt(count * places)
-            least = math.ceil(facts.threshold * rows * unit)
-        width = 2 * product_change(own, most, centre)
-        return Ranked(scores, width, False, least, unit, Centre(centre, reached / most))
+        rows = most**2 * count
+        around = scatters(np.concatenate([exact, exact[:, -1:]], axis=1))
+        (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
+        squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
+        change = product_change(own, most, centre)
+        known = TOLD * law.sd * bought.response / rows
+        response = math.sqrt(min(max(float(square), known), 1.0))
+        faint = bought.reach * change / (FINE * rows * response * FAINT)
+        spreads, told = np.sqrt(np.maximum(squares, 0.0)), TOLD * law.sd * bought.spreads / rows
+        least = min(max(math.sqrt(told), faint, float(spreads.min())), 1.0)
+        weights = np.rint(WEIGHTS * least / np.maximum(spreads, least)).astype(np.int64)
+        products = np.abs(centred_products(exact, centre))
+        scores: NDArray[Any] = products * weights.astype(object) // WEIGHTS
+        unit = FINE * rows * response * least
+        places = own.places if own.counts_persons else 1
+        unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / places)
+        above = None if facts.threshold is None else math.ceil(facts.threshold * unit / unlike)
+        about = Spread(centre, reached / most, response, least)
+        return Ranked(scores, 2 * change, False, above, unit / count, about)
 
     def valued(
         self,
@@ -172,10 +199,11 @@ class AssociationScore:
         entropy: Entropy,
     ) -> dict[str, Any]:
         """Release moments of what was named, with noise of their own."""
-        unit, centre = self.most**2, ranked.about
+        unit, about = self.most**2, ranked.about
         found = {
-            "count": centre.count,
-            "centre": centre.parts / (FINE * self.most),
+            "count": about.count,
+            "centre": about.centre / (FINE * self.most),
+            "least": about.least,
             "law": "gaussian" if bought.law is GAUSSIAN else "laplace",
         }
         if not bought.moments:
@@ -194,3 +222,8 @@ class AssociationScore:
             "noise_sd": bought.law.sd * bought.moments / unit,
             "step": 1 / unit,
         }
+
+
+def _norm(numbers: int, gaussian: bool) -> float:
+    """Return the norm of so many ones by which noise is calibrated, L2 or L1."""
+    return math.sqrt(numbers) if gaussian else float(numbers)

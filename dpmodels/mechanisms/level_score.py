@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design.cells import PrivateCells
-from dpmodels.mechanisms.count_noise import noised_units, quieter_plan
+from dpmodels.mechanisms.count_noise import gaussian_plan, noised_units, quieter_plan
 from dpmodels.mechanisms.count_plan import CountFacts, CountPlan
 from dpmodels.mechanisms.protocol import Ranked
-from dpmodels.mechanisms.selection_plan import SelectionFacts, part
+from dpmodels.mechanisms.selection_plan import Paid, SelectionFacts
 from dpmodels.noise import Entropy
-from dpmodels.privacy import ZCDP, Adjacency, Event, PureDP
+from dpmodels.privacy import Adjacency, ApproxDP, Event
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.counts import counts
 
@@ -30,6 +30,11 @@ class BoughtCounts:
     def events(self) -> tuple[Event, ...]:
         """What they cost."""
         return () if self.noise is None else self.noise.events
+
+    @property
+    def noise_sd(self) -> float:
+        """The noise in each of them; 0 for none."""
+        return 0.0 if self.noise is None else self.noise.noise_sd
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,15 @@ class LevelScore:
         """Return the length of the interval of a neighbour's changes."""
         return 2 if adjacency.n_public else 1
 
-    def bought(self, facts: SelectionFacts, budget: PureDP | ZCDP) -> BoughtCounts:
+    def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtCounts:
         """Plan the counts of what is named, of their share of a budget."""
         own = self.valued_with(facts)
         if own is None:
             return BoughtCounts(None)
-        return BoughtCounts(quieter_plan(own, part(budget, facts.share), lambda _: (1, 1.0)))
+        budget = paid(facts.share)
+        if isinstance(budget, ApproxDP):
+            return BoughtCounts(gaussian_plan(own, budget))
+        return BoughtCounts(quieter_plan(own, budget, lambda _: (1, 1.0)))
 
     def valued_with(self, facts: SelectionFacts) -> CountFacts | None:
         """Return what the noise of these counts is planned from; None where none are bought."""

@@ -121,8 +121,11 @@ class Score(Protocol):
     def width(self, adjacency: Adjacency, /) -> float:
         """Return the length of the interval of a neighbour's changes, in the scores' unit."""
 
-    def bought(self, facts: Any, budget: Any, /) -> Any:
-        """Plan what is released besides the names: `events` and noise."""
+    def bought(self, facts: Any, paid: Any, eps: float, /) -> Any:
+        """Plan what is released besides the names, for draws of an eps: `events`, `noise_sd`.
+
+        `paid` takes a share of the budget and returns what that guarantees.
+        """
 
     def measure(self, private: Any, facts: Any, /) -> Statistic:
         """Compute the exact statistic that scores and values are made from."""

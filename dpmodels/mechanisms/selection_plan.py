@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError
-from dpmodels.mechanisms.add_noise import ROUND_DOWN
+from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP
 from dpmodels.mechanisms.count_plan import CountPlan
 from dpmodels.mechanisms.protocol import Ranked, Score
 from dpmodels.mechanisms.release_terms import release_terms
@@ -26,6 +27,8 @@ from dpmodels.privacy import (
     Guarantee,
     PureDP,
     PureEvent,
+    gaussian_eps,
+    gaussian_multiplier,
 )
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import Card, SelectionRelease
@@ -33,6 +36,8 @@ from dpmodels.statistics import Statistic
 
 # The rounding of a conversion of rho, of eps and beside it.
 CONVERSION = 1e-10
+# From a share of a budget to what that guarantees.
+Paid = Callable[[float], Guarantee]
 # From levels, a unit and a number to indices, best first.
 Draw = Callable[[NDArray[Any], Fraction, int, Entropy], NDArray[np.int64]]
 
@@ -69,14 +74,24 @@ def require_number(name: str, facts: SelectionFacts) -> None:
         )
 
 
-def paid_as(guarantee: Guarantee) -> tuple[PureDP | ZCDP, ...]:
-    """Return what a guarantee may be paid as: budgets that add up and are within it."""
+def ways(guarantee: Guarantee, drawn: float) -> Iterator[tuple[PureDP | ZCDP, Paid]]:
+    """Return how a guarantee may be paid: what a share of it leaves for draws, and for the rest.
+
+    With a delta all of it by eps, all of it by zCDP, or the draws by their share of eps and the
+    rest by Gaussian noise, which has the other share and the delta.
+    """
     if not isinstance(guarantee, ApproxDP):
-        return (guarantee,)
-    pure, converted = PureDP(guarantee.eps), guarantee.eps * (1 - CONVERSION) - CONVERSION
-    if converted <= 0:
-        return (pure,)
-    return pure, ZCDP(largest_rho(ApproxDP(converted, guarantee.delta)) * ROUND_DOWN)
+        yield part(guarantee, drawn), partial(part, guarantee)
+        return
+    pure, delta = PureDP(guarantee.eps), guarantee.delta
+    yield part(pure, drawn), partial(part, pure)
+    if drawn < 1:
+        rest = ApproxDP(guarantee.eps * (1 - drawn) * ROUND_DOWN, delta)
+        yield part(pure, drawn), partial(_gaussian_part, rest, 1 - drawn)
+    converted = guarantee.eps * (1 - CONVERSION) - CONVERSION
+    if converted > 0:
+        own = ZCDP(largest_rho(ApproxDP(converted, delta)) * ROUND_DOWN)
+        yield part(own, drawn), partial(part, own)
 
 
 def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
@@ -86,14 +101,10 @@ def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
     return PureDP(budget.eps * share * ROUND_DOWN)
 
 
-def pure_eps(budget: PureDP | ZCDP) -> float:
-    """Return the eps of one pure release that costs a budget."""
-    return math.sqrt(2 * budget.rho) if isinstance(budget, ZCDP) else budget.eps
-
-
-def ranged_eps(budget: PureDP | ZCDP) -> float:
-    """Return the eps of one release of bounded range that costs a budget."""
-    return math.sqrt(8 * budget.rho) if isinstance(budget, ZCDP) else budget.eps
+def _gaussian_part(rest: ApproxDP, whole: float, share: float) -> ApproxDP:
+    """Return what Gaussian noise of a share is guaranteed to give, among others of the rest."""
+    multiplier = gaussian_multiplier(rest) / math.sqrt(share / whole) * ROUND_UP
+    return ApproxDP(gaussian_eps(rest.delta, multiplier) * ROUND_DOWN, rest.delta)
 
 
 def drawing_plan(
@@ -102,16 +113,23 @@ def drawing_plan(
     draws: int,
     event: type[PureEvent] | type[BoundedRangeEvent],
 ) -> SelectionPlan:
-    """Divide a budget between equal draws and the score's own numbers; the most for a draw."""
-    eps_of: Callable[[PureDP | ZCDP], float] = pure_eps if event is PureEvent else ranged_eps
+    """Divide a budget between equal draws and the score's own numbers.
+
+    Of the ways to pay, the one that leaves a draw most eps, then least noise in those numbers.
+    """
     made = []
-    for budget in paid_as(guarantee):
-        left = 1 - facts.share - facts.score.own_share
-        eps = eps_of(part(budget, left / draws)) * ROUND_DOWN
-        bought = facts.score.bought(facts, budget)
+    for budget, paid in ways(guarantee, 1 - facts.share - facts.score.own_share):
+        each = part(budget, 1 / draws)
+        eps = each.eps if isinstance(each, PureDP) else _eps_of(each.rho, event)
+        bought = facts.score.bought(facts, paid, eps)
         events = (event(eps, draws), *bought.events)
         made.append(SelectionPlan(guarantee, events, facts, eps, bought))
-    return max(made, key=lambda plan: plan.eps)
+    return max(made, key=lambda plan: (plan.eps, -plan.bought.noise_sd))
+
+
+def _eps_of(rho: float, event: type[PureEvent] | type[BoundedRangeEvent]) -> float:
+    """Return the eps of a release of a kind that costs rho."""
+    return math.sqrt((2 if event is PureEvent else 8) * rho) * ROUND_DOWN
 
 
 def drawn(

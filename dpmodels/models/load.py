@@ -314,7 +314,7 @@ def _selected(result: SelectResult) -> SelectResult:
         if len(call.tables) != 1 or not _same(expected, call.tables[0]):
             raise FrameError("call.tables: not the columns of the formula")
         bought = {own is None for own in (release.values, release.scatters, release.response)}
-        if release.count is None or len(bought) > 1:
+        if release.count is None or release.least is None or len(bought) > 1:
             raise FrameError("release: the number of rows or moments of columns are missing")
     if not 1 <= asked <= result.ncandidates or len(release.places) > asked:
         raise FrameError("asked: expected the number that was to be named, of the candidates")

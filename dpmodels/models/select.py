@@ -37,7 +37,7 @@ from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 # are named cost no more than that of two.
 LEVEL_SHARE = 1 / 3
 # Of columns each value costs as much as the first.
-COLUMN_SHARE = 0.5
+COLUMN_SHARE = 0.4
 # Things to choose among.
 FEWEST = 2
 # Less leaves values, or a ranking, that tell nothing the other does not: a choice.
@@ -86,16 +86,16 @@ def dp_select(
         How many to name, from 1 to the number of candidates; 1 by default.
     score : {"count", "correlation", "z"}, optional
         What levels, or columns, are ranked by; "count" or "correlation" by default.
-        Either of columns ranks by their covariance with the response, in units of
-        public half-ranges, and says in which unit threshold and values are.
+        Either ranks columns by the size of their correlation with the response, and
+        says in which unit threshold and values are.
     threshold : float, optional
         Instead of `k`: name those above it. In rows, or persons; of columns a
-        correlation or a z that they have at least, but for noise.
+        size of a correlation or of z, but for noise.
     most : int, optional
         How many are named above a threshold, at most; 10 by default.
     values : bool or float, default True
         Share of the budget for fresh noisy values of what is named, from 0.01 to
-        0.9: a third of levels, half of columns by default. They are all that tells
+        0.9: a third of levels, 0.4 of columns by default. They are all that tells
         how sure the order is. False for names alone.
     mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts", "sparse_vector"} or instance
         The one whose noise in the ranking goes least far, by default: of one name
@@ -122,6 +122,11 @@ def dp_select(
     Values that won a ranking are too large, and the k-th and the next are not
     told apart. So the ranking tells names alone, and values get noise of their
     own. Where the counts of all levels are wanted, :func:`dp_table` gives them.
+
+    Correlations are about a noisy mean of the response, with noisy spreads of the
+    columns. A column that keeps to a small part of its public bounds ranks lower
+    than its correlation would: the report says from what part on. Declare bounds
+    that rows fill.
 
     References
     ----------

@@ -18,8 +18,7 @@ class SelectionRelease(Released):
     places : tuple of int
         Of the candidates, in the order in which they were named.
     scale : float
-        Of the noise in the ranking, in rows: of columns in units of their half-ranges and that of
-        the response.
+        Of the noise in the ranking, in rows: of columns a correlation times their number.
     values : ndarray, shape (selected,), or None
         Of the same candidates, each with independent noise that the ranking had no part in: numbers
         of rows, or of columns the scatter with the response, in these units; None where none were
@@ -36,6 +35,8 @@ class SelectionRelease(Released):
         What it is a multiple of.
     count, centre : float or None
         Noisy number of complete rows, and mean of the response, about which columns were ranked.
+    least : float or None
+        The spread, as a share of their half-range, that columns of less were taken for.
     """
 
     later = Released.later | {"shared"}
@@ -49,3 +50,4 @@ class SelectionRelease(Released):
     step: Amount = 0.0
     count: Quantity | None = None
     centre: Quantity | None = None
+    least: Quantity | None = None

@@ -26,7 +26,7 @@ def select_report(fit: SelectResult) -> Report:
             *opening(fit.call, release),
             *shared_facts(release),
             ("Candidates", f"{fit.ncandidates:,}, by {fit.score}"),
-            ("Ranking noise", f"scale {signif(release.scale, 2)} {what}"),
+            ("Ranking noise", f"scale {_scale(fit, what)}"),
             *complete,
             *valued,
         ),
@@ -34,6 +34,15 @@ def select_report(fit: SelectResult) -> Report:
         notes=(*_notes(fit), *closing(fit.call, release)),
         stamp=fit.stamp,
     )
+
+
+def _scale(fit: SelectResult, what: str) -> str:
+    """Say how much noise the ranking had: of counts in rows, of columns in the unit of values."""
+    own = fit.release
+    if fit.score == COUNT:
+        return f"{signif(own.scale, 2)} {what}"
+    rows = max(own.count or 0.0, 1.0)
+    return signif(own.scale / (rows if fit.score == "correlation" else math.sqrt(rows)), 2)
 
 
 def _complete(fit: SelectResult, what: str) -> str:
@@ -89,8 +98,9 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         )
     if fit.score != COUNT:
         notes.append(
-            "Ranked by covariance with the response, columns in units of their public half-ranges: "
-            "one that keeps to a part of its bounds ranks lower than its correlation would."
+            "Ranked by the size of the correlation. Columns whose standard deviation is below "
+            f"{signif(fit.release.least or 0.0, 2)} of their public half-range are taken for ones "
+            "of so much, and rank lower: noise allows no less."
         )
     if fit.release.values is not None:
         notes.append(

@@ -245,13 +245,11 @@ def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
 
 
 def correlated(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
-    """The columns of largest covariance by half-ranges, or all above, and their correlations."""
+    """The columns of largest correlation, or all above, and their correlations."""
     y, terms = sides(formula, complete(formula, data, book))
     terms = terms.drop(columns="Intercept", errors="ignore")
-    half = {name: (book[name].upper - book[name].lower) / 2 for name in terms if name in book}
     found = np.corrcoef(terms.to_numpy(), y, rowvar=False)[-1, :-1]
-    sizes = np.abs(found) * terms.std().to_numpy() / [half.get(name, 0.5) for name in terms]
-    order = np.arange(len(sizes)) if fit.threshold is not None else np.argsort(-sizes)
+    order = np.arange(len(found)) if fit.threshold is not None else np.argsort(-np.abs(found))
     names = terms.columns[order[: fit.asked]]
     assert list(fit.selected) == list(names)
     expected = pd.Series(found, terms.columns)[names] * (len(y) ** 0.5 if fit.score == "z" else 1)

@@ -19,7 +19,7 @@ from dpmodels.statistics.associations import product_change
 
 BOOK = dp.codebook(y=(-1, 1), a=(-1, 1), b=(-1, 1))
 SCORE = AssociationScore(2, "correlation")
-SILENT = BoughtMoments(2.0**-7, 2.0**-7, (LaplaceEvent(1.0),))
+SILENT = BoughtMoments(*[2.0**-7] * 4, (LaplaceEvent(1.0),), 1.0)
 # Ends of all ranges, beyond them, the middle, and an incomplete row.
 ROWS = [*product((-1, 1), repeat=3), (9, -9, 9), (0, 0, 0), (None, 1, 1)]
 
@@ -71,8 +71,8 @@ def test_the_range_of_the_scores_is_twice_what_a_row_moves_each(relation):
     rows = [(1, 1, 1), (-1, 1, 0), (1, 0.5, -1)] * 4
     _, ranked, _ = crossed(rows, relation)
     middle = adjacency(relation)
-    assert ranked.width == 2 * product_change(middle, SCORE.most, ranked.about.parts)
-    assert ranked.about.parts == pytest.approx(2**10 * SCORE.most / 3, rel=1e-3)
+    assert ranked.width == 2 * product_change(middle, SCORE.most, ranked.about.centre)
+    assert ranked.about.centre == pytest.approx(2**10 * SCORE.most / 3, rel=1e-3)
     assert not ranked.monotone
 
 
