@@ -1,0 +1,125 @@
+"""What a selection holds, prints and draws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import FrameError, NotAvailable
+from dpmodels.results.store import result_bytes
+
+BOOK = dp.codebook(
+    t=dp.Categorical(["Bonn", "Rust", "Ulm"], label="Town"), u=[0, 1], y=(0, 4), a=(0, 1)
+)
+RNG = np.random.default_rng(3)
+A = RNG.choice([0.0, 1.0], 900)
+ROWS = {
+    "t": ["Bonn"] * 200 + ["Rust"] * 600 + ["Ulm"] * 100,
+    "u": [0, 1] * 450,
+    "a": A,
+    "y": A + RNG.uniform(0, 2, 900),
+}
+WORDS = {"codebook": BOOK, "eps": 20.0}
+
+
+def test_levels_come_as_they_were_declared_with_their_counts():
+    fit = dp.dp_select("~ t:u", ROWS, k=3, **WORDS)
+    assert fit.selected[0] in {("Rust", 0), ("Rust", 1)}
+    assert fit.ncandidates == 6
+    table = fit.tidy()
+    assert table.columns[:3].tolist() == ["place", "t", "u"]
+    assert table.place.tolist() == [1, 2, 3]
+    assert (table.noise_low < table.value).all()
+    assert fit.glance().loc[0, ["ncandidates", "nselected"]].tolist() == [6, 3]
+    assert repr(fit).endswith("3 of 6, eps = 20>")
+    assert dp.dp_select("~ t", ROWS, **WORDS).tidy().label.tolist() == ["Town"]
+
+
+def test_the_report_tells_what_is_not_told():
+    text = " ".join(str(dp.dp_select("~ t", ROWS, k=2, **WORDS).summary()).split())
+    assert "The 2nd and the 3rd are not told apart" in text
+    assert "fresh noise" in text
+    every = str(dp.dp_select("~ t", ROWS, k=3, **WORDS).summary())
+    assert "told apart" not in every
+
+
+def test_names_alone_have_no_values():
+    fit = dp.dp_select("~ t", ROWS, values=False, **WORDS)
+    assert fit.tidy().columns.tolist() == ["place", "t", "label"]
+    for ask in (lambda: fit.values, fit.noise_int, fit.plot, fit.above_next):
+        with pytest.raises(NotAvailable, match="values=True"):
+            ask()
+    assert "1. Rust" in str(fit.summary())
+
+
+def test_no_interval_is_of_the_population():
+    fit = dp.dp_select("~ t", ROWS, **WORDS)
+    with pytest.raises(NotAvailable, match="chosen what is valued"):
+        fit.conf_int()
+
+
+def test_columns_have_correlations_and_z():
+    own = dp.dp_select("y ~ a + t", ROWS, **WORDS | {"eps": 200.0})
+    assert own.selected == ("a",)
+    exact = float(np.corrcoef(ROWS["a"], ROWS["y"])[0, 1])
+    assert own.values["a"] == pytest.approx(exact, abs=0.05)
+    assert own.noise_sd["a"] < 0.02
+    z = dp.dp_select("y ~ a + t", ROWS, score="z", **WORDS | {"eps": 200.0})
+    assert z.values["a"] == pytest.approx(30 * exact, abs=1.5)
+    assert z.noise_int().lower["a"] < z.values["a"] < z.noise_int().upper["a"]
+    assert "rank lower" in str(z.summary())
+
+
+def test_a_threshold_that_nothing_is_above_prints():
+    fit = dp.dp_select("~ t", ROWS, threshold=5000, **WORDS)
+    assert fit.selected == ()
+    assert fit.tidy().empty
+    assert "(none found)" in str(fit.summary())
+    with pytest.raises(NotAvailable, match="nothing was above"):
+        fit.plot()
+
+
+def test_bars_stand_in_the_order_of_the_names():
+    fit = dp.dp_select("~ t", ROWS, k=2, **WORDS)
+    ax = fit.plot()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["1. Rust", "2. Bonn"]
+    assert [bar.get_width() for bar in ax.patches] == fit.values.tolist()
+    assert ax.yaxis_inverted()
+
+
+def again(fit, path):
+    fit.save(path, overwrite=True)
+    return dp.load(path)
+
+
+def test_what_does_not_go_together_is_not_loaded(tmp_path):
+    fit = dp.dp_select("y ~ a + t", ROWS, k=2, **WORDS)
+    release = fit.release
+    for changed in (
+        {"places": (0, 0)},
+        {"places": (0, 99)},
+        {"places": (0,)},
+        {"count": None},
+        {"scatters": None},
+    ):
+        object.__setattr__(fit, "release", release.__class__(**{**vars(release), **changed}))
+        with pytest.raises(FrameError):
+            again(fit, tmp_path / "fit.nc")
+    object.__setattr__(fit, "release", release)
+    assert result_bytes(fit)
+
+
+def test_a_session_and_persons_select():
+    rows = pd.DataFrame(ROWS).assign(id=np.arange(900) // 3)
+    session = dp.session(rows, BOOK, eps=30.0, person="id", rows=3)
+    fit = session.select("~ t", k=1, eps=10.0)
+    assert fit.selected == ("Rust",)
+    assert sum(event.eps for event in fit.release.events if hasattr(event, "eps")) > 5
+
+
+def test_sites_that_add_noise_are_refused():
+    sites = {"north": ROWS, "south": ROWS}
+    with pytest.raises(dp.errors.ArgumentError, match="pooled"):
+        dp.dp_select("~ t", sites=sites, protocol="secure_sum", codebook=BOOK, eps=1.0, delta=1e-6)
+    fit = dp.dp_select("~ t", sites=sites, protocol="pooled", **WORDS)
+    assert fit.values.iloc[0] == pytest.approx(1200, abs=5)
