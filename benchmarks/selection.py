@@ -3,7 +3,8 @@
     python benchmarks/selection.py [levels] [columns] [speed] [--runs 200] [--quick]
 
 - levels: rows of the true first k less those of the k that were named, on average, at eps = 1 with
-  a row replaced, as a multiple of the exponential mechanism's (peeling), nan where that lost none; and what "auto" takes.
+  a row replaced, as a multiple of the exponential mechanism's (peeling), nan where that lost none;
+  and what "auto" takes.
   Beside the package's mechanisms in floating point, for comparison alone: `max` takes the largest
   of counts with Laplace noise once for each name, `one_shot` the k largest with Laplace noise of
   scale 2 k/eps (Qiao, Su and Zhang 2021), `joint` draws the whole list by the exponential mechanism
