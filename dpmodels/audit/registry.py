@@ -180,6 +180,7 @@ REGISTRY: Final = (
     _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of(dp_select, "g ~ a + b", "peeling", GAUSSIAN, TURNED, 100, 6_000),
     _of(dp_select, "g ~ a + b", "sparse_vector", ABOVE, TURNED, 200, 10_000),
     _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
     _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),

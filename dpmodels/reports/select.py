@@ -87,9 +87,11 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
     found, places = len(fit.release.places), fit.asked
     notes = [*more(SHOWN_GROUPS, found, "things named", "selected and tidy()")]
     if fit.threshold is not None:
+        searched = fit.release.card.name == "sparse_vector"
+        order = "in the order of the formula the first" if searched else "the largest"
         notes.append(
-            f"Named is what is above {fit.threshold:,.10g} with the noise of the ranking, the "
-            f"first {places:,} of it at most."
+            f"Named is what is above {fit.threshold:,.10g} with the noise of the ranking, {order} "
+            f"{places:,} of it at most."
         )
     elif places < fit.ncandidates:
         notes.append(
@@ -101,6 +103,11 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
             "Ranked by the size of the correlation. Columns whose standard deviation is below "
             f"{signif(fit.release.least or 0.0, 2)} of their public half-range are taken for ones "
             "of so much, and rank lower: noise allows no less."
+        )
+    if fit.release.values is not None and fit.values.isna().any():
+        notes.append(
+            f"{LOST}: the spread of the column or of the response is not told from none with this "
+            "budget; declare bounds that rows fill."
         )
     if fit.release.values is not None:
         notes.append(

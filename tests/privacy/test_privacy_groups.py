@@ -69,6 +69,23 @@ def test_of_eps_and_delta_the_noise_is_scaled_and_eps_is_not_divided(eps):
     assert plan[0].multiplier < divided
 
 
+def ranged(guarantee, draws=40):
+    """Many draws, each of bounded range, by zCDP or by the sum of their eps."""
+    if isinstance(guarantee, PureDP):
+        return (BoundedRangeEvent(guarantee.eps / draws, draws),)
+    rho = guarantee.rho if isinstance(guarantee, ZCDP) else largest_rho(guarantee)
+    return (BoundedRangeEvent(math.sqrt(8 * rho / draws) * (1 - 1e-12), draws),)
+
+
+def test_many_draws_that_need_their_delta_keep_it_for_a_group():
+    asked = ApproxDP(1.0, 1e-6)
+    (one,) = ranged(asked)
+    (own,) = planned_for_group(ranged, lambda plan: plan, asked, ROWS)
+    assert own.eps == pytest.approx(one.eps / ROWS, rel=1e-9)
+    assert own.eps > 1.5 / 40 / ROWS
+    assert total_eps(priced(ranged, asked), 1e-6) <= 1.0
+
+
 @pytest.mark.parametrize("rows", [2, 60, 1000])
 def test_mixtures_keep_what_was_asked(rows):
     asked = ApproxDP(1.0, 1e-6)

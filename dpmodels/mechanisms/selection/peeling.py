@@ -2,8 +2,9 @@
 
 Theorem
     One draw has a privacy loss in an interval of length ε: it is ε-differentially private and
-    ε²/8-zCDP. So k of them, each among those that are left, are kε-private and kε²/8-zCDP. An
-    (ε, δ) guarantee is met by the sum of the ε or by zCDP, whichever leaves the draws more.
+    ε²/8-zCDP. So k of them, each among those that are left, are kε-private and kε²/8-zCDP.
+    An (ε, δ) guarantee is met by the sum of the ε, by those of the draws beside Gaussian noise in
+    all else, or by zCDP, whichever leaves the draws most.
 Sensitivity
     All scores of a neighbour differ from a table's by numbers in an interval of length r: 1 for
     counts of rows under ``add-remove``, which only rise, 2 under ``replace``.

@@ -2,8 +2,9 @@
 
 Theorem
     One draw is ε-differentially private; k of them, each among those that are left, are kε-private,
-    and kε²/2-zCDP. An (ε, δ) guarantee is met by the sum of the ε or by zCDP, whichever leaves the
-    draws more.
+    and kε²/2-zCDP.
+    An (ε, δ) guarantee is met by the sum of the ε, by those of the draws beside Gaussian noise in
+    all else, or by zCDP, whichever leaves the draws most.
 Sensitivity
     All scores of a neighbour differ from a table's by numbers in an interval of length r: 1 for
     counts of rows under ``add-remove``, which only rise, 2 under ``replace``.
