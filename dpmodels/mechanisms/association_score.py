@@ -96,10 +96,10 @@ class AssociationScore:
     """Products of columns with a response about its noisy mean, by size and the columns' spread.
 
     What a row moves a product by is shown with `product_change`; it is multiplied by a weight of at
-    most 1 and rounded down. Scatters of all columns and of the response move by 4 R² at most, as is
-    shown below. Of what is named the scatter of each
-    column, its scatter with the response, ``⌊Σ (x - x̄)(y - ȳ)⌋``, and that of the response are
-    released, about means of the rows themselves, with noise that the ranking had no part in.
+    most 1 and rounded down. Weights follow from scatters of all columns and of the response, which
+    are released first. Of what is named the scatter of each column, its scatter with the response,
+    ``⌊Σ (x - x̄)(y - ȳ)⌋``, and that of the response are released, about means of the rows
+    themselves, with noise that the ranking had no part in.
 
     *Each moves by 4 R² at most*, of integers up to R, for either adjacency. One more row changes
     ``Σ (x - x̄)(y - ȳ)`` by ``f = (x - x̄)(y - ȳ) n/(n + 1)``, about the others' means, and

@@ -128,9 +128,9 @@ def test_releases_follow_the_enumerated_law(mechanism, law, relation):
     expected = np.array([chances[order] * releases for order in chances])
     found = np.array([drawn.count(order) for order in chances])
     often = expected >= 20
+    assert not often.all()
     merged = [np.append(own[often], own[~often].sum()) for own in (found, expected)]
-    assert merged[1].sum() == pytest.approx(releases)
-    assert stats.chisquare(*merged, sum_check=False).pvalue > 1e-8
+    assert stats.chisquare(*merged).pvalue > 1e-8
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
