@@ -170,7 +170,7 @@ def _levels_way(question: Question) -> Way[SelectResult]:
         question,
         unbound_cells(both.text, both.codebook, (tally,)),
         facts,
-        partial(_chosen, facts, question.guarantee),
+        partial(_chosen, facts, question.private),
         partial(_result, call, COUNT, facts),
     )
 
@@ -184,7 +184,7 @@ def _columns_way(question: Question) -> Way[SelectResult]:
         question,
         box_design(both),
         facts,
-        partial(_chosen, facts, question.guarantee),
+        partial(_chosen, facts, question.private),
         partial(_result, columns_call(both), kind, facts),
     )
 
