@@ -35,6 +35,7 @@ from .models.survey import dp_survey as dp_survey
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
 from .models.ttest import dp_ttest as dp_ttest
+from .models.tune import tune as tune
 from .models.var import dp_var as dp_var
 from .noise import simulation as simulation
 from .options import options as options

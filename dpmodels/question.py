@@ -32,7 +32,7 @@ STATED: Final[Mapping[str, Shape]] = {
     "verb": str,
     "formula": str,
     "codebook": Codebook.from_dict,
-    "words": dict[str, str | int | float | bool | tuple[float, ...] | None],
+    "words": dict[str, str | int | float | bool | tuple[float | None, ...] | None],
     "guarantee": tuple[str, dict[str, float]],
     "adjacency": adjacency,
     "subset": str | None,

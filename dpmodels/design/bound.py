@@ -37,6 +37,14 @@ class BoundRows(ABC):
         """
         return self.of(self._rows.bound(data))
 
+    def sides(self, heads: int) -> tuple[Self, Self]:
+        """Part the rows by coins: a share of ``heads/256`` goes to the first side.
+
+        Rows of the other side are there, and do not count.
+        """
+        first, other = self._rows.sides(heads)
+        return self.of(first), self.of(other)
+
     @property
     def codebook(self) -> Codebook:
         """The declarations that are used."""

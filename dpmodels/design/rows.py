@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.columns import converted, read_rows
+from dpmodels.design.sides import Coins, Side
 from dpmodels.errors import FrameError, PrivacyError
 from dpmodels.formula.subset import Subset
 from dpmodels.frames import RowSource, no_rows, open_rows, progress, require_declared
@@ -105,13 +106,14 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one holder; shows nothing of them."""
 
-    __slots__ = ("_persons", "_secret", "_source", "terms")
+    __slots__ = ("_persons", "_secret", "_side", "_source", "terms")
 
     def __init__(self, source: RowSource, terms: Terms, secret: bytes) -> None:
         self._source = source
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
         self._persons: Persons | None = None
+        self._side: Side | None = None
 
     def __repr__(self) -> str:
         return "<Rows, not shown>"
@@ -143,6 +145,19 @@ class Rows:
                 "one Parquet file and give its path, or write rows=4 for a person's first four"
             )
         return found
+
+    def sides(self, heads: int) -> tuple[Rows, Rows]:
+        """Part rows that can be read again by coins, thrown now: ``heads`` of 256 go to the first.
+
+        A row of the other side is there, and does not count. The rows of a person go together.
+        """
+        coins, persons = Coins(heads, entropy()), None
+        if self.terms.neighbours.person is not None:
+            persons = self._known()
+        first, other = (Rows(self._source, self.terms, self._secret) for _ in range(2))
+        first._persons = other._persons = persons
+        first._side, other._side = Side(coins, first=True), Side(coins, first=False)
+        return first, other
 
     @property
     def scattered(self) -> DaskRows | None:
@@ -180,8 +195,17 @@ class Rows:
         Of persons whose number is public as many rows are told of as they have places: those that
         their rows do not take come last, as rows that do not count.
         """
-        own = self.terms.neighbours
-        if own.person is not None:
+        at = 0
+        for part in self._parts(count_public=count_public):
+            if self._side is None:
+                yield part
+                continue
+            counted = self._side.counted(at, part.rows, part.persons, part.counted)
+            yield part._replace(counted=counted)
+            at += part.rows
+
+    def _parts(self, *, count_public: bool) -> Iterator[Part]:
+        if self.terms.neighbours.person is not None:
             yield from self._of_persons()
             return
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):

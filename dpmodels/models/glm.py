@@ -15,6 +15,7 @@ from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.glm import GLMResult
@@ -43,6 +44,7 @@ def dp_glm(
     budget: Guarantee | None = None,
     inference: bool = True,
     clip: float | None = None,
+    ridge: float | Tune | None = None,
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
@@ -83,6 +85,12 @@ def dp_glm(
         response; ``2 sqrt(upper)`` by default, for a response declared up to
         `upper`. What is clipped biases the coefficients, which no interval
         covers: give a larger one for counts that vary more than Poisson's.
+    ridge : float or dp.tune(...), optional
+        With ``mechanism="objective"`` or ``"output"``: weight of half the squared
+        coefficients, in units of the ball, beside the sum of the losses. A
+        public number, by default one that suits the noise, or several of which
+        held-out rows choose one, see :func:`tune`: that is for predictions. What
+        has standard errors has the ridge's pull taken off.
     scale : {"range", None}
         Divide columns by their public half-range for the fit, or not; the
         coefficients are those of the columns as they are coded.
@@ -152,7 +160,7 @@ def dp_glm(
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"family": family, "inference": inference, "clip": clip}
-    words |= {"scale": scale, "row_norm": row_norm}
+    words |= {"ridge": asked_ridge(ridge), "scale": scale, "row_norm": row_norm}
     words |= {"person": person, "rows": rows, "subset": subset}
     question = asked("glm", formula, book, eps, delta, budget, adjacency, **words)
     return cross(glm_way(question), held, mechanism, ledger)

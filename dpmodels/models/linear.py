@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.protocol import RegressionMechanism
+from dpmodels.mechanisms.regression import Tuned
 from dpmodels.models.crossing import Way
+from dpmodels.models.tune import with_ridge
 from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
@@ -30,6 +32,7 @@ ROUNDED = (
     "The sums of losses and gradients that it minimises are added over the sites in floating "
     "point, not exactly: the noise allows for their rounding, as for one table."
 )
+ALONE = "One ridge alone is no choice: it was fitted to all rows, and nothing went on choosing."
 Table = Mapping[str, type[RegressionMechanism]]
 
 
@@ -111,8 +114,20 @@ def coefficients_way(
         coder = row_coder(terms.both.terms) if terms.both.terms.names else None
         return result(_call(question, terms, model, ledger, reason), release, coder)
 
-    def chosen(mechanism: object, held: Sequence[object]) -> tuple[RegressionMechanism, str]:
-        strategy, reason = choose(mechanism, table, lambda: automatic, words)
+    def one(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
+        strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
+        usual = not isinstance(words.get("ridge"), tuple) and ridge is None
+        return strategy if usual else with_ridge(strategy, ridge), reason
+
+    def chosen(mechanism: object, held: Sequence[object]) -> tuple[Any, str]:
+        ridge = words.get("ridge")
+        several = ridge if isinstance(ridge, tuple) else (ridge,)
+        strategies, reasons = zip(*(one(mechanism, own) for own in several), strict=True)
+        strategy, reason = strategies[0], reasons[0]
+        if len(several) > 1:
+            strategy = Tuned(strategies)
+        elif isinstance(ridge, tuple):
+            reason = f"{reason} {ALONE}".strip()
         rounded = len(held) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 

@@ -9,6 +9,7 @@ from dpmodels.declared import Declared, declared
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.results.svm import SVMResult
@@ -30,7 +31,7 @@ def dp_svm(
     delta: float = 0.0,
     budget: Guarantee | None = None,
     width: float = 0.5,
-    ridge: float | None = None,
+    ridge: float | Tune | None = None,
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
@@ -57,9 +58,10 @@ def dp_svm(
         As for :func:`dp_pca`.
     width : float
         Half the length of the round part of the loss, from 0.1 to 4.
-    ridge : float, optional
-        Weight of the penalty beside the sum of the losses: a public number,
-        by default one that suits the noise.
+    ridge : float or dp.tune(...), optional
+        Weight of the penalty beside the sum of the losses: a public number, by
+        default one that suits the noise, or several of which held-out rows
+        choose one, see :func:`tune`.
     scale : {"range", None}
         Divide columns by their public half-range for the fit, or not.
     row_norm : float, optional
@@ -104,8 +106,8 @@ def dp_svm(
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"width": width, "ridge": ridge, "scale": scale, "row_norm": row_norm}
-    words |= {"person": person, "rows": rows, "subset": subset}
+    words: dict[str, Any] = {"width": width, "ridge": asked_ridge(ridge), "scale": scale}
+    words |= {"row_norm": row_norm, "person": person, "rows": rows, "subset": subset}
     question = asked("svm", formula, book, eps, delta, budget, adjacency, **words)
     return cross(svm_way(question), held, mechanism, ledger)
 

@@ -34,6 +34,7 @@ from dpmodels.released import (
     SelectionRelease,
     SubspaceRelease,
     SumsRelease,
+    Tuning,
 )
 
 
@@ -49,8 +50,9 @@ def in_persons(release: AnyRelease, places: int) -> AnyRelease:
     match release:
         case MomentsRelease(noise=noise, meat=meat):
             more = {"noise": _divided(noise, places), "meat": _meat(meat, places)}
-        case CoefficientsRelease(curvature=curvature):
+        case CoefficientsRelease(curvature=curvature, tuning=tuning):
             more = {"curvature": _curvature(curvature, places)}
+            more["tuning"] = _tuning(tuning, places)
         case CellsRelease(noise_sds=(first, second)):
             more = {"noise_sds": (first / places, second / places)}
         case MarginsRelease(noise_sds=sds):
@@ -80,6 +82,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     SelectionRelease: ("values", "scatters", "response", "noise_sd", "step", "scale", "count"),
     MomentNoise: ("count", "mean", "diagonal", "off"),
     BoughtCurvature: ("bread", "meat"),
+    Tuning: ("told_apart",),
 }
 
 
@@ -100,6 +103,13 @@ def _meat(meat: Meat | None, places: int) -> Meat | None:
         return None
     by = places if meat.person is not None else math.sqrt(places)
     return replace(meat, root=meat.root / by)
+
+
+def _tuning(tuning: Tuning | None, places: int) -> Tuning | None:
+    if tuning is None:
+        return None
+    own: Tuning = _divided(tuning, places)
+    return replace(own, ridges=tuple(ridge / places for ridge in own.ridges))
 
 
 def _curvature(bought: BoughtCurvature | None, places: int) -> BoughtCurvature | None:

@@ -18,6 +18,7 @@ from dpmodels.privacy.chain import MarkovChain, markov_chain
 from dpmodels.privacy.compose import (
     bounded_range_to_zcdp,
     compose_gaussians,
+    gaussian_to_bounded_range,
     pure_to_zcdp,
     split_gaussian,
     total_eps,
@@ -72,6 +73,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_eps",
     "gaussian_multiplier",
+    "gaussian_to_bounded_range",
     "group_events",
     "markov_chain",
     "planned_for_group",

@@ -31,6 +31,7 @@ from dataclasses import replace
 from typing import Final
 
 from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr
 
 from dpmodels.errors import BudgetError
 from dpmodels.privacy.budget import (
@@ -200,6 +201,28 @@ def bounded_range_to_zcdp(eps: float) -> float:
     0.125
     """
     return pure_to_zcdp(eps) / 4
+
+
+def gaussian_to_bounded_range(multiplier: float) -> float:
+    """Return the longest interval of privacy losses that costs no more than Gaussian noise.
+
+    A release whose losses lie in an interval of length
+    ``2 log(Φ(1/(2 multiplier)) / Φ(-1/(2 multiplier)))`` is nowhere easier to tell from a
+    neighbour's than Gaussian noise of that multiplier.
+
+    *Proof.* A pair of laws whose log ratio lies in an interval of length ε is made from a pair of
+    coins of chances p and q with ``logit p - logit q = ε`` [6]_. These are as hard to tell apart as
+    normal laws μ apart where ``Φ⁻¹(p) - Φ⁻¹(q) <= μ``, as a trade-off of two lines that holds at
+    their corner holds by convexity. At given ε the left side is largest for ``p = 1 - q``: the
+    derivative of ``Φ⁻¹`` by the logit, at ``u = Φ(z)`` that is ``Φ(z) Φ(-z)/φ(z)``, falls on both
+    sides of ``z = 0``, as the hazard h of the normal law has ``h(z) - h(-z) < 2z``, its own
+    derivative being below 1 (Sampford 1953). There it is ``2 Φ⁻¹(p)``, ``ε = 2 logit p``.
+
+    >>> round(gaussian_to_bounded_range(1.0), 3)
+    1.614
+    """
+    half = 0.5 / positive_number("multiplier", multiplier, "write multiplier=1.0")
+    return 2 * float(log_ndtr(half) - log_ndtr(-half)) * (1 - 1e-9)
 
 
 def zcdp_to_approx(rho: float, delta: float) -> float:

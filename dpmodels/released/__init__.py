@@ -5,6 +5,7 @@ from dpmodels.released.answers import AnswersRelease as AnswersRelease
 from dpmodels.released.answers import Channel as Channel
 from dpmodels.released.coefficients import BoughtCurvature as BoughtCurvature
 from dpmodels.released.coefficients import CoefficientsRelease as CoefficientsRelease
+from dpmodels.released.coefficients import Tuning as Tuning
 from dpmodels.released.counts import CellsRelease as CellsRelease
 from dpmodels.released.counts import CountsRelease as CountsRelease
 from dpmodels.released.counts import HeldIn as HeldIn

@@ -28,6 +28,31 @@ class BoughtCurvature:
     person: str | None = None
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """How one of several ridges was chosen by rows that no candidate was fitted to.
+
+    Attributes
+    ----------
+    ridges : tuple of float
+        Of all candidates, in the order they were given.
+    chosen : int
+        The place of the one that was drawn, from 0.
+    score : str
+        What each candidate's predictions of the held-out rows were judged by; no score is released.
+    held_out : float
+        Share of the rows that judge.
+    told_apart : float
+        By how many misses of 1 a total has to be worse to be drawn twenty times as seldom.
+    """
+
+    ridges: tuple[Amount, ...]
+    chosen: int
+    score: str
+    held_out: Amount
+    told_apart: Amount
+
+
 @dataclass(frozen=True, kw_only=True)
 class CoefficientsRelease(Released):
     """Released coefficients of a linear predictor of rows in the unit ball.
@@ -51,9 +76,11 @@ class CoefficientsRelease(Released):
     ball : Ball or None
         Where the rows were that count, if not where the codebook says; the coefficients are in its
         units then.
+    tuning : Tuning or None
+        How the ridge was chosen, where it was.
     """
 
-    later = Released.later | {"shared", "ball"}
+    later = Released.later | {"shared", "ball", "tuning"}
 
     coefficients: Annotated[Bounded, "column"]
     ridge: Amount
@@ -62,3 +89,4 @@ class CoefficientsRelease(Released):
     coefficient_sd: AmountOrNan
     curvature: BoughtCurvature | None
     ball: Ball | None = None
+    tuning: Tuning | None = None

@@ -21,6 +21,9 @@ from dpmodels.statistics.protocol import Loss
 from dpmodels.statistics.statistic import Fingerprint, Statistic, digest_of, fingerprint
 from dpmodels.typing import Floats
 
+# Of a miss of 1: fine beside what chance makes of one row.
+MISS = 2**20
+
 
 class Slopes(NamedTuple):
     """Floating-point value, gradient and curvature of a sum of losses, and the sum of ``|z|²``."""
@@ -149,6 +152,27 @@ class Gradients(Statistic):
 
         basis = self._at(parameter, lattice)
         return self._sum("gradient", summed, (self._predictors.columns,), basis)
+
+    def misses(self, parameters: Floats, most: int) -> Statistic:
+        """Sum how much worse each of several parameters foretells the rows than the row's best.
+
+        `parameters`, shape (candidates, columns), are as for :meth:`gradient`; `most`, above 0, is
+        a function of them and of public facts. A row adds integers from 0 to `most`, in units of
+        :data:`MISS`, an incomplete one zeros: the least of its misses is taken off all of them,
+        and what is left is held at `most`.
+        """
+        loss = self._loss
+        assert not isinstance(loss, Poisson)
+
+        def summed(block: Floats) -> Floats:
+            labels = self._predictors.labels(block)
+            seen = [self._predictors.seen(block, self._lattice, own).linear for own in parameters]
+            each = np.rint(loss.miss(labels * np.stack(seen)) * MISS)
+            above = np.minimum(each - each.min(axis=0), most)
+            return np.asarray((above * (labels != 0)).sum(axis=1))
+
+        basis = self._at(parameters, self._lattice).also({"held at": str(most)})
+        return self._sum("misses", summed, (len(parameters),), basis)
 
     def curvature(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum ``w z zᵀ`` over the rows exactly, w the curvature as a share of the largest.

@@ -42,6 +42,9 @@ class Logistic:
     length = 1.0
     smoothness = 0.25
     bell = True
+    score = "Brier score"
+    # Of q² it is 2 q² (1 - q), largest at q = 2/3.
+    miss_slope = 8 / 27
 
     @property
     def path(self) -> tuple[Loss, ...]:
@@ -60,6 +63,10 @@ class Logistic:
         """Return the variance of the label."""
         odds = exp(-np.abs(margins))
         return np.asarray(odds / (1 + odds) ** 2)
+
+    def miss(self, margins: Floats) -> Floats:
+        """Return the squared probability of the other label: what is proper and bounded."""
+        return np.asarray(self.slope(margins) ** 2)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class Huber:
     name = "Huber"
     length = 1.0
     bell = False
+    score = "share of wrong labels"
+    miss_slope = math.inf
 
     def __post_init__(self) -> None:
         more = ", half the length of the round part of the loss; write width=0.5"
@@ -109,6 +118,10 @@ class Huber:
     def bend(self, margins: Floats) -> Floats:
         """Return the curvature: one value inside the round part, 0 outside."""
         return np.where(np.abs(margins - 1) < self.width, self.smoothness, 0.0)
+
+    def miss(self, margins: Floats) -> Floats:
+        """Return 1 where the margin is not above 0, else 0."""
+        return np.where(margins > 0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

@@ -38,3 +38,14 @@ class Loss(Protocol):
 
     def bend(self, margins: Floats) -> Floats:
         """Return the curvature, in [0, smoothness]."""
+
+    @property
+    def score(self) -> str:
+        """What :meth:`miss` is called."""
+
+    @property
+    def miss_slope(self) -> float:
+        """How fast :meth:`miss` changes with the margin at most; infinite where it jumps."""
+
+    def miss(self, margins: Floats) -> Floats:
+        """Return how badly new rows are foretold, in [0, 1]; 0 is best."""
