@@ -41,7 +41,7 @@ class Coins:
             # As many again as there are, so that few throws are of few coins.
             words = self._entropy.words(max(more, len(self._thrown)) // 8 + 1)
             self._thrown = np.concatenate([self._thrown, words.view(np.uint8)])
-        return self._thrown[places] < self._heads
+        return np.asarray(self._thrown[places] < self._heads)
 
 
 class Side(NamedTuple):
@@ -57,4 +57,4 @@ class Side(NamedTuple):
         # Nobody has the number -1, and does not count.
         places = np.arange(at, at + rows) if persons is None else np.maximum(persons, 0)
         here = self.coins.of(places) == self.first
-        return here if counted is None else here & counted
+        return here if counted is None else np.asarray(here & counted)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
+
+import numpy as np
 
 from dpmodels.arguments import finite
 from dpmodels.errors import ArgumentError, said
@@ -73,9 +75,10 @@ def tune(values: Iterable[float | None]) -> Tune:
     (20.0, 200.0)
     """
     write = "write ridge=dp.tune([1, 10, 100])"
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ArgumentError(f"tune({said(values)}): expected several numbers; {write}")
-    found = tuple(None if own is None else finite("tune: a value", own) for own in values)
+    given: object = values
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ArgumentError(f"tune({said(given)}): expected several numbers; {write}")
+    found = tuple(None if own is None else finite("tune: a value", own) for own in given)
     if not 1 <= len(found) <= MOST:
         raise ArgumentError(f"tune: {len(found)} values; expected 2 to {MOST}: {write}")
     if len(set(found)) < len(found):
@@ -87,7 +90,7 @@ def asked_ridge(given: object) -> object:
     """Return the word of a question: candidates as a tuple, anything else as it is."""
     if isinstance(given, Tune):
         return given.values
-    if isinstance(given, Iterable) and not isinstance(given, str):
+    if isinstance(given, Sequence | set | np.ndarray):
         raise ArgumentError(
             f"ridge= is of type {type(given).__name__}: expected one number, or "
             "ridge=dp.tune([1, 10, 100]), which chooses one privately"

@@ -43,8 +43,6 @@ class Logistic:
     smoothness = 0.25
     bell = True
     score = "Brier score"
-    # Of q² it is 2 q² (1 - q), largest at q = 2/3.
-    miss_slope = 8 / 27
 
     @property
     def path(self) -> tuple[Loss, ...]:
@@ -68,6 +66,10 @@ class Logistic:
         """Return the squared probability of the other label: what is proper and bounded."""
         return np.asarray(self.slope(margins) ** 2)
 
+    def apart(self, spread: float) -> float:
+        """Return 8/27 of it, or 1: q² changes by ``2 q² (1 - q)``, most at q = 2/3."""
+        return min(8 / 27 * spread, 1.0)
+
 
 @dataclass(frozen=True)
 class Huber:
@@ -89,7 +91,6 @@ class Huber:
     length = 1.0
     bell = False
     score = "share of wrong labels"
-    miss_slope = math.inf
 
     def __post_init__(self) -> None:
         more = ", half the length of the round part of the loss; write width=0.5"
@@ -122,6 +123,10 @@ class Huber:
     def miss(self, margins: Floats) -> Floats:
         """Return 1 where the margin is not above 0, else 0."""
         return np.where(margins > 0, 0.0, 1.0)
+
+    def apart(self, spread: float) -> float:
+        """Return 1: a label turns at any distance."""
+        return 1.0
 
 
 @dataclass(frozen=True)

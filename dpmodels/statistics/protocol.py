@@ -43,9 +43,8 @@ class Loss(Protocol):
     def score(self) -> str:
         """What :meth:`miss` is called."""
 
-    @property
-    def miss_slope(self) -> float:
-        """How fast :meth:`miss` changes with the margin at most; infinite where it jumps."""
-
     def miss(self, margins: Floats) -> Floats:
         """Return how badly new rows are foretold, in [0, 1]; 0 is best."""
+
+    def apart(self, spread: float) -> float:
+        """Return how far misses are apart at most where margins are by at most `spread`."""

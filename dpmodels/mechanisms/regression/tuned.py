@@ -40,6 +40,7 @@ Source
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -119,7 +120,7 @@ class Tuned:
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Tuned((Output(10.0), Output(100.0))).plan(facts, ZCDP(0.5))
     >>> print(*(event.describe() for event in plan.events), sep="; ")
-    Gaussian, multiplier 1.41421; Gaussian, multiplier 1.41421
+    Gaussian, multiplier 1.41421 x 2
     >>> round(plan.scales["range"], 3)
     1.614
     """
@@ -139,7 +140,7 @@ class Tuned:
         """
         bounded_loss(facts, self.card.name)
         fits = self._fits(facts, guarantee)
-        events = tuple(event for own in fits for event in own.events)
+        events = _together(fits)
         if isinstance(guarantee, PureDP):
             # The draw is no composition of events that are smaller than it.
             events = (PureEvent(guarantee.eps),)
@@ -156,10 +157,10 @@ class Tuned:
                 return planned(PureDP(eps * part))
             case ZCDP(rho):
                 return planned(ZCDP(rho * part))
-        fits = planned(ApproxDP(guarantee.eps * part, guarantee.delta * part))
-        if _gaussian(fits):
-            together = planned(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 * part))
-            fits = together if _gaussian(together) else fits
+        # The whole trade-off of Gaussian noise is divided exactly; eps and delta add up at worst.
+        fits = planned(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 * part))
+        if not _gaussian(fits):
+            fits = planned(ApproxDP(guarantee.eps * part, guarantee.delta * part))
         return fits
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
@@ -180,7 +181,7 @@ class Tuned:
         ]
         scaled = statistic.held.scaling
         points = np.stack([in_codebook(own, facts.predictors, scaled) for own in fits])
-        most = min(math.ceil(loss.miss_slope * spread(points, facts.predictors) * MISS), MISS)
+        most = math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
         totals, _ = statistic.held.misses(points, most + MORE).cross()
         unit = Fraction(plan.scales["range"]) / ((1 + facts.adjacency.n_public) * (most + MORE))
         chosen = draw_finite(totals, unit, entropy)
@@ -226,6 +227,15 @@ def spread(points: Floats, public: Predictors) -> float:
 
 def _gaussian(fits: Sequence[RegressionPlan]) -> bool:
     return all(isinstance(event, GaussianEvent) for own in fits for event in own.events)
+
+
+def _together(fits: Sequence[RegressionPlan]) -> tuple[Event, ...]:
+    """Return the events of all plans, each kind once."""
+    counts: Counter[Event] = Counter()
+    for own in fits:
+        for event in own.events:
+            counts[replace(event, count=1)] += event.count
+    return tuple(replace(event, count=count) for event, count in counts.items())
 
 
 def _range(events: Sequence[Event]) -> float:
