@@ -44,6 +44,9 @@ class Tuning:
         Share of the rows that judge.
     told_apart : float
         By how many misses of 1 a total has to be worse to be drawn twenty times as seldom.
+    noisier : float
+        How many times as large the noise is, relative to the rows of the fit, as that of one fit to
+        all rows for the whole budget.
     """
 
     ridges: tuple[Amount, ...]
@@ -51,6 +54,7 @@ class Tuning:
     score: str
     held_out: Amount
     told_apart: Amount
+    noisier: Amount
 
 
 @dataclass(frozen=True, kw_only=True)

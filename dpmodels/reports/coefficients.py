@@ -90,8 +90,9 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     return (
         f"Ridges {tried} were fitted to a random {1 - tuned.held_out:.0%} of the rows, each for an "
         f"equal part of the budget, and one was drawn by the {tuned.score} of the others. One "
-        f"that is worse by {told} is drawn 20 times as seldom. Coefficients and intervals are of "
-        "the rows of the fit.",
+        f"that is worse by {told} is drawn 20 times as seldom. Coefficients are of the rows of "
+        f"the fit, with some {signif(tuned.noisier, 2)} times the noise of a ridge given "
+        "beforehand.",
     )
 
 

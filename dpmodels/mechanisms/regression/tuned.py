@@ -60,7 +60,6 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
 from dpmodels.privacy import (
     ZCDP,
-    ApproxDP,
     Event,
     GaussianEvent,
     Guarantee,
@@ -72,6 +71,7 @@ from dpmodels.privacy import (
     gaussian_to_bounded_range,
 )
 from dpmodels.privacy.compose import pure_eps
+from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import Card, CoefficientsRelease, Tuning
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import MISS
@@ -141,10 +141,12 @@ class Tuned:
         bounded_loss(facts, self.card.name)
         fits = self._fits(facts, guarantee)
         events = _together(fits)
-        if isinstance(guarantee, PureDP):
-            # The draw is no composition of events that are smaller than it.
-            events = (PureEvent(guarantee.eps),)
-        return TunedPlan(guarantee, events, facts, fits, {"range": _range(events)})
+        parts = math.sqrt(len(fits))
+        if not (isinstance(guarantee, ZCDP) or any(isinstance(e, GaussianEvent) for e in events)):
+            # The draw has all of eps, which no event of a fit has.
+            events, parts = (PureEvent(guarantee.eps),), len(fits)
+        scales = {"range": _range(events), "noisier": parts * 256 / FITTED}
+        return TunedPlan(guarantee, events, facts, fits, scales)
 
     def _fits(self, facts: RegressionFacts, guarantee: Guarantee) -> tuple[RegressionPlan, ...]:
         part = ROOM / len(self.candidates)
@@ -157,11 +159,13 @@ class Tuned:
                 return planned(PureDP(eps * part))
             case ZCDP(rho):
                 return planned(ZCDP(rho * part))
-        # The whole trade-off of Gaussian noise is divided exactly; eps and delta add up at worst.
+        # As for a group of rows (:mod:`dpmodels.privacy.groups`): the exact trade-off of Gaussian
+        # noise is divided, or the concentrated budget that eps and delta are worth, or eps.
         fits = planned(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 * part))
-        if not _gaussian(fits):
-            fits = planned(ApproxDP(guarantee.eps * part, guarantee.delta * part))
-        return fits
+        kinds = {type(event) for own in fits for event in own.events}
+        if GaussianEvent not in kinds:
+            return planned(PureDP(guarantee.eps * part))
+        return fits if len(kinds) == 1 else planned(ZCDP(largest_rho(guarantee) * part))
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
         """Part the rows; they are read as the release goes."""
@@ -191,6 +195,7 @@ class Tuned:
             score=loss.score,
             held_out=1 - FITTED / 256,
             told_apart=TOLD / float(unit) / MISS,
+            noisier=plan.scales["noisier"],
         )
         own = fits[chosen]
         return replace(own, guarantee=plan.guarantee, events=plan.events, tuning=tuning)
@@ -223,10 +228,6 @@ def spread(points: Floats, public: Predictors) -> float:
     terms = np.linalg.norm(apart[..., own:], axis=-1) * public.share
     constant = np.abs(apart[..., :own]).sum(axis=-1) * public.constant
     return float((terms + constant).max())
-
-
-def _gaussian(fits: Sequence[RegressionPlan]) -> bool:
-    return all(isinstance(event, GaussianEvent) for own in fits for event in own.events)
 
 
 def _together(fits: Sequence[RegressionPlan]) -> tuple[Event, ...]:
