@@ -30,6 +30,7 @@ from dpmodels.models.series import dp_series
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
+from dpmodels.models.tune import Tune, tune
 from dpmodels.models.var import dp_var
 from dpmodels.variables import Integer
 
@@ -82,7 +83,8 @@ class Audited(NamedTuple):
         words = self.verb.keywords
         spent = "eps, delta" if "delta" in words else "eps"
         whose = f"of persons, {words['rows']}" if "person" in words else ""
-        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""), whose)
+        tuned = "tuned" if isinstance(words.get("ridge"), Tune) else ""
+        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""), tuned, whose)
         return f"{' '.join(filter(None, bought))} ({spent})"
 
     @property
@@ -119,6 +121,8 @@ FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 NAMED: Final = {**PURE, "values": False}
 
 ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
+# Few, as each is fitted in every run.
+TRIED: Final = tune([None, 200])
 
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
@@ -156,6 +160,7 @@ REGISTRY: Final = (
     _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "g ~ a", "objective", {**PURE, "ridge": TRIED}, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
     _of(dp_glm, "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
     _of(dp_svm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),

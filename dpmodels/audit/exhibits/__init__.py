@@ -24,6 +24,7 @@ from dpmodels.audit.exhibits import (
     sums,
     tight_filter,
     winners,
+    tuning,
 )
 from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 
@@ -47,6 +48,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **second_count.EXHIBITS,
     **chains.EXHIBITS,
     **winners.EXHIBITS,
+    **tuning.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -67,4 +69,5 @@ CORRECT: dict[str, Exhibit] = {
     **second_count.CORRECT,
     **chains.CORRECT,
     **winners.CORRECT,
+    **tuning.CORRECT,
 }

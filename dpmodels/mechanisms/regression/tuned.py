@@ -60,6 +60,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_finite
 from dpmodels.privacy import (
     ZCDP,
+    ApproxDP,
     Event,
     GaussianEvent,
     Guarantee,
@@ -71,7 +72,6 @@ from dpmodels.privacy import (
     gaussian_to_bounded_range,
 )
 from dpmodels.privacy.compose import pure_eps
-from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import Card, CoefficientsRelease, Tuning
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import MISS
@@ -159,13 +159,11 @@ class Tuned:
                 return planned(PureDP(eps * part))
             case ZCDP(rho):
                 return planned(ZCDP(rho * part))
-        # As for a group of rows (:mod:`dpmodels.privacy.groups`): the exact trade-off of Gaussian
-        # noise is divided, or the concentrated budget that eps and delta are worth, or eps.
+        # The exact trade-off of Gaussian noise is divided; else eps and delta, which add up.
         fits = planned(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 * part))
-        kinds = {type(event) for own in fits for event in own.events}
-        if GaussianEvent not in kinds:
-            return planned(PureDP(guarantee.eps * part))
-        return fits if len(kinds) == 1 else planned(ZCDP(largest_rho(guarantee) * part))
+        if all(isinstance(event, GaussianEvent) for own in fits for event in own.events):
+            return fits
+        return planned(ApproxDP(guarantee.eps * part, guarantee.delta * part))
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
         """Part the rows; they are read as the release goes."""
