@@ -5,8 +5,8 @@
 
 A line is one cell. `own` is how much more a fit misses on 20,000 public rows than the truth does,
 Brier score or share of wrong labels in thousandths, with the mechanism's own ridge; `constant` the
-same of a constant alone. `tuned` is the ratio to `own` of ``dp.tune`` over what the mechanism
-takes, 20 and 200 times `own`'s ridge; `fixed` that of the best of the three by hindsight, each with all rows and the
+same of a constant alone. `tuned` is the ratio to `own` of ``dp.tune`` over what the mechanism would
+take, and 20 and 200 times that; `fixed` that of the best of the three by hindsight, each for the
 whole budget, which nobody can have. Above 1 is worse than no tuning.
 """
 

@@ -30,7 +30,7 @@ class BoughtCurvature:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How one of several ridges was chosen by rows that no candidate was fitted to.
+    """How one of several ridges was chosen by rows that no candidate was tried on.
 
     Attributes
     ----------
@@ -44,9 +44,8 @@ class Tuning:
         Share of the rows that judge.
     told_apart : float
         By how many misses of 1 a total has to be worse to be drawn twenty times as seldom.
-    noisier : float
-        How many times as large the noise is, relative to the rows of the fit, as that of one fit to
-        all rows for the whole budget.
+    share : float
+        Of the budget, for trials and draw; the fit had the rest.
     """
 
     ridges: tuple[Amount, ...]
@@ -54,7 +53,7 @@ class Tuning:
     score: str
     held_out: Amount
     told_apart: Amount
-    noisier: Amount
+    share: Amount
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,11 +88,10 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
     else:
         told = f"about {signif(tuned.told_apart / (tuned.held_out * max(release.rows, 1)), 2)}"
     return (
-        f"Ridges {tried} were fitted to a random {1 - tuned.held_out:.0%} of the rows, each for an "
-        f"equal part of the budget, and one was drawn by the {tuned.score} of the others. One "
-        f"that is worse by {told} is drawn 20 times as seldom. Coefficients are of the rows of "
-        f"the fit, with some {signif(tuned.noisier, 2)} times the noise of a ridge given "
-        "beforehand.",
+        f"{tuned.share:.0%} of the budget went on the choice among ridges {tried}: each was tried "
+        f"on a random {1 - tuned.held_out:.0%} of the rows, and one drawn by the {tuned.score} of "
+        f"the others, where one that is worse by {told} is drawn 20 times as seldom. The rest went "
+        "on this fit, to all rows.",
     )
 
 

@@ -1,6 +1,8 @@
-"""Rows parted in two: those that candidates are fitted to, and those that judge them."""
+"""Rows parted in two, those that candidates are tried on and those that judge, and all of them."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
@@ -9,12 +11,13 @@ from dpmodels.statistics.statistic import Statistic
 
 
 class HeldOut(Statistic):
-    """Gradients of the rows of both sides, of which none is read yet."""
+    """Gradients of all rows and of both sides, of which none is read yet."""
 
-    __slots__ = ("fitted", "held")
+    __slots__ = ("fitted", "held", "whole")
 
-    def __init__(self, fitted: Gradients, held: Gradients) -> None:
-        super().__init__("parted rows", np.zeros(0, dtype=object), 0, fitted.fingerprint)
+    def __init__(self, whole: Gradients, fitted: Gradients, held: Gradients) -> None:
+        super().__init__("parted rows", np.zeros(0, dtype=object), 0, whole.fingerprint)
+        self.whole = whole
         self.fitted = fitted
         self.held = held
 
@@ -23,7 +26,6 @@ class HeldOut(Statistic):
         if not isinstance(other, HeldOut):
             return NotImplemented
         self._require(other)
-        fitted, held = self.fitted + other.fitted, self.held + other.held
-        assert isinstance(fitted, Gradients)
-        assert isinstance(held, Gradients)
-        return HeldOut(fitted, held)
+        own, others = (self.whole, self.fitted, self.held), (other.whole, other.fitted, other.held)
+        joined = (cast("Gradients", one + two) for one, two in zip(own, others, strict=True))
+        return HeldOut(*joined)

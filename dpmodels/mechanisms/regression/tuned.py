@@ -1,32 +1,33 @@
-"""Candidates fitted to some of the rows, of which the others choose one.
+"""Candidates tried on some of the rows, of which the others draw one, fitted anew to all.
 
 Theorem
     A coin for each place, or each person, parts the rows. The k candidates are fitted to one side,
-    each for a part of the budget, and compose; the other side draws one of them by the exponential
-    mechanism. One neighbour differs from the other in a row of one side, so that the whole costs
-    what the fits cost together: the draw is calibrated to cost a row of its side no more. All
-    candidates are paid for, whichever is drawn, and so may be known; their scores are never.
+    each for a k-th of the trial's budget; the other side draws one of them by the exponential
+    mechanism, which is calibrated to cost a row of its side no more than the trial's events cost a
+    row of the other. The one that was drawn is fitted to all rows for the rest. Trials and draw
+    together cost the trial's events, the whole those and one fit's. The scores are never released.
 
     *Proof.* Given the coins, which fall whatever the rows are, two neighbours differ on one side
-    alone. If that is where candidates are fitted, the draw is made of the fits and of rows that
-    are the same: post-processing. If not, the fits have the same law, and given them the two draws
-    are as hard to tell apart as one of the fits' own events, or, under a pure guarantee, as ε says.
-    A mixture over the coins tells no more than the coins with it. Where a row is added its coin is
-    its own, and those of the other rows are as likely as without it. A group of rows, some of them
-    on either side, is reached row by row: multipliers of Gaussian noise and eps add up along the
-    way, at most what the events cost the group.
+    alone. If that is where candidates are tried, the draw is made of the trials and of rows that
+    are the same: post-processing. If not, the trials have the same law, and given them the two
+    draws are as hard to tell apart as the trial's events, or some of them. A mixture over the coins
+    tells no more than the coins with it. Where a row is added its coin is its own, and those of the
+    other rows are as likely as without it. A group of rows, some of them on either side, is reached
+    row by row: multipliers of Gaussian noise, eps and what fails add up along the way, at most to
+    what the events cost the group. The last fit composes with both; its events are the same
+    whichever candidate was drawn, or the guarantee that each of them keeps is charged.
 Sensitivity
     A row's misses under all candidates, above the least of them, are held in [0, r] each
-    (:meth:`dpmodels.statistics.gradient.Gradients.misses`), r by the fits alone: of the Brier score
-    8/27 of the largest distance of two linear predictors in the ball, or 1, so that candidates that
-    are alike are told apart by less noise. So totals move by at most r one against another, twice
-    that where a row is replaced.
+    (:meth:`dpmodels.statistics.gradient.Gradients.misses`), r by the trials alone: of the Brier
+    score 8/27 of the largest distance of two linear predictors in the ball, or 1, so that
+    candidates that are alike are told apart by less noise. So totals move by at most r one against
+    another, twice that where a row is replaced.
 Noise
     A candidate of total m is drawn with probability proportional to ``exp(-ε₀ m / r)``, half of ε₀
-    where a row is replaced: its loss lies in an interval of length ε₀. Under a pure guarantee ε₀ is
-    its ε. Else it is the larger of the largest ε of a pure event of the fits, and of
-    ``2 log(Φ(μ/2)/Φ(-μ/2))``, 1/μ the multiplier of all their Gaussian noise together
-    (:func:`dpmodels.privacy.gaussian_to_bounded_range`).
+    where a row is replaced: its loss lies in an interval of length ε₀. That is the trial's eps
+    where eps adds up. Under zCDP, and of Gaussian noise alone, it is the larger of the largest eps
+    of a pure event of the trial, and of ``2 log(Φ(μ/2)/Φ(-μ/2))``, 1/μ the multiplier of all its
+    Gaussian noise together (:func:`dpmodels.privacy.gaussian_to_bounded_range`).
 Numerics
     exact, for coins, misses and draw; the fits are as their mechanism has them, here idealised.
 Source
@@ -41,10 +42,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,6 +63,7 @@ from dpmodels.noise.finite import draw_finite
 from dpmodels.privacy import (
     ZCDP,
     ApproxDP,
+    ApproxEvent,
     Event,
     GaussianEvent,
     Guarantee,
@@ -79,8 +82,10 @@ from dpmodels.statistics.held_out import HeldOut
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
-# Of 256 rows, those that candidates are fitted to: a choice.
+# Of 256 rows, those that candidates are tried on: a choice.
 FITTED = 192
+# Of the budget, for trials and draw: a choice. With less the draw is of noise.
+TRIED = 0.4
 # Room for the rounding of a few products.
 ROOM = 1 - 1e-12
 # Of rounding in r: candidates' predictors and their scores in floating point.
@@ -89,20 +94,28 @@ MORE = 2
 TOLD = math.log(20.0)
 
 
+class Trials(NamedTuple):
+    """Plans of all candidates on one side, what they and the draw are charged, and its range."""
+
+    fits: tuple[RegressionPlan, ...]
+    events: tuple[Event, ...]
+    range: float
+
+
 @dataclass(frozen=True)
 class TunedPlan:
-    """A calibrated choice: the plans of all candidates, and what all of it is charged."""
+    """A calibrated choice: all plans, and what all of it is charged."""
 
     guarantee: Guarantee
     events: tuple[Event, ...]
     facts: RegressionFacts
-    fits: tuple[RegressionPlan, ...]
-    scales: Mapping[str, float] = field(default_factory=dict)
+    trials: Trials
+    fits: tuple[RegressionPlan, ...]  # To all rows, of which one is made
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The candidate that foretells rows best which none was fitted to.
+    """A fit by the candidate that foretells rows best which no candidate was tried on.
 
     Parameters
     ----------
@@ -120,9 +133,9 @@ class Tuned:
     >>> facts = RegressionFacts(predictors, Logistic(), adjacency("replace"))
     >>> plan = Tuned((Output(10.0), Output(100.0))).plan(facts, ZCDP(0.5))
     >>> print(*(event.describe() for event in plan.events), sep="; ")
-    Gaussian, multiplier 1.41421 x 2
-    >>> round(plan.scales["range"], 3)
-    1.614
+    Gaussian, multiplier 2.23607 x 2; Gaussian, multiplier 1.29099
+    >>> round(plan.trials.range, 3)
+    1.014
     """
 
     candidates: tuple[RegressionMechanism, ...]
@@ -134,68 +147,81 @@ class Tuned:
         return replace(own, name=f"{own.name}, tuned")
 
     def plan(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
-        """Give every candidate an equal part of the budget, and the draw as much as all of them.
+        """Divide the budget between trials, with the draw, and the fit.
 
-        ArgumentError and BudgetError are the candidates'.
+        The exact trade-off of Gaussian noise where there is no other, else eps and delta, which add
+        up. ArgumentError and BudgetError are the candidates'.
         """
         bounded_loss(facts, self.card.name)
-        fits = self._fits(facts, guarantee)
+        if isinstance(guarantee, ApproxDP):
+            own = self._divided(facts, ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2))
+            if all(isinstance(event, GaussianEvent) for event in own.events):
+                return replace(own, guarantee=guarantee)
+        return self._divided(facts, guarantee)
+
+    def _divided(self, facts: RegressionFacts, guarantee: Guarantee) -> TunedPlan:
+        trials = self._trials(facts, _part(guarantee, TRIED))
+        fits, events = self._fits(facts, _part(guarantee, 1 - TRIED))
+        return TunedPlan(guarantee, (*trials.events, *events), facts, trials, fits)
+
+    def _planned(self, facts: RegressionFacts, guarantee: Guarantee) -> tuple[RegressionPlan, ...]:
+        return tuple(own.plan(facts, guarantee) for own in self.candidates)
+
+    def _trials(self, facts: RegressionFacts, guarantee: Guarantee) -> Trials:
+        fits = self._planned(facts, _part(guarantee, 1 / len(self.candidates)))
         events = _together(fits)
-        parts = math.sqrt(len(fits))
-        if not (isinstance(guarantee, ZCDP) or any(isinstance(e, GaussianEvent) for e in events)):
-            # The draw has all of eps, which no event of a fit has.
-            events, parts = (PureEvent(guarantee.eps),), len(fits)
-        scales = {"range": _range(events), "noisier": parts * 256 / FITTED}
-        return TunedPlan(guarantee, events, facts, fits, scales)
-
-    def _fits(self, facts: RegressionFacts, guarantee: Guarantee) -> tuple[RegressionPlan, ...]:
-        part = ROOM / len(self.candidates)
-
-        def planned(own: Guarantee) -> tuple[RegressionPlan, ...]:
-            return tuple(each.plan(facts, own) for each in self.candidates)
-
         match guarantee:
-            case PureDP(eps):
-                return planned(PureDP(eps * part))
-            case ZCDP(rho):
-                return planned(ZCDP(rho * part))
-        # The exact trade-off of Gaussian noise is divided; else eps and delta, which add up.
-        fits = planned(ZCDP(0.5 / gaussian_multiplier(guarantee) ** 2 * part))
-        if all(isinstance(event, GaussianEvent) for own in fits for event in own.events):
-            return fits
-        return planned(ApproxDP(guarantee.eps * part, guarantee.delta * part))
+            case ZCDP():
+                return Trials(fits, events, _range(events))
+            case ApproxDP(eps, delta) if any(isinstance(own, GaussianEvent) for own in events):
+                return Trials(fits, (ApproxEvent(eps, delta),), eps)
+        return Trials(fits, (PureEvent(guarantee.eps),), guarantee.eps)
+
+    def _fits(
+        self, facts: RegressionFacts, guarantee: Guarantee
+    ) -> tuple[tuple[RegressionPlan, ...], tuple[Event, ...]]:
+        """Plan the last fit for each candidate, and what it is charged whichever is drawn."""
+        fits = self._planned(facts, guarantee)
+        if len({own.events for own in fits}) == 1:
+            return fits, fits[0].events
+        if isinstance(guarantee, ApproxDP):
+            return fits, (ApproxEvent(guarantee.eps, guarantee.delta),)
+        if isinstance(guarantee, ZCDP):
+            guarantee = PureDP(math.sqrt(2 * guarantee.rho) * ROOM)
+            fits = self._planned(facts, guarantee)
+        return fits, (PureEvent(guarantee.eps),)
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
         """Part the rows; they are read as the release goes."""
-        design.require_passes()
+        own = passes(design, plan.facts)
         fitted, held = design.sides(FITTED)
-        return HeldOut(passes(fitted, plan.facts), passes(held, plan.facts))
+        return HeldOut(own, passes(fitted, plan.facts), passes(held, plan.facts))
 
     def release(
         self, statistic: Statistic, plan: TunedPlan, entropy: Entropy
     ) -> CoefficientsRelease:
-        """Fit all candidates, and let the held-out rows draw one."""
+        """Try all candidates, let the held-out rows draw one, and fit it to all rows."""
         assert isinstance(statistic, HeldOut)
         facts, loss = plan.facts, bounded_loss(plan.facts, self.card.name)
-        fits = [
-            own.release(statistic.fitted, each, entropy)
-            for own, each in zip(self.candidates, plan.fits, strict=True)
-        ]
         scaled = statistic.held.scaling
-        points = np.stack([in_codebook(own, facts.predictors, scaled) for own in fits])
-        most = math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
-        totals, _ = statistic.held.misses(points, most + MORE).cross()
-        unit = Fraction(plan.scales["range"]) / ((1 + facts.adjacency.n_public) * (most + MORE))
+        tried = [
+            own.release(statistic.fitted, each, entropy)
+            for own, each in zip(self.candidates, plan.trials.fits, strict=True)
+        ]
+        points = np.stack([in_codebook(own, facts.predictors, scaled) for own in tried])
+        most = MORE + math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
+        totals, _ = statistic.held.misses(points, most).cross()
+        unit = Fraction(plan.trials.range) / ((1 + facts.adjacency.n_public) * most)
         chosen = draw_finite(totals, unit, entropy)
+        own = self.candidates[chosen].release(statistic.whole, plan.fits[chosen], entropy)
         tuning = Tuning(
-            ridges=tuple(own.ridge for own in fits),
+            ridges=tuple(each.scales["ridge"] for each in plan.fits),
             chosen=chosen,
             score=loss.score,
             held_out=1 - FITTED / 256,
             told_apart=TOLD / float(unit) / MISS,
-            noisier=plan.scales["noisier"],
+            share=TRIED,
         )
-        own = fits[chosen]
         return replace(own, guarantee=plan.guarantee, events=plan.events, tuning=tuning)
 
 
@@ -226,6 +252,17 @@ def spread(points: Floats, public: Predictors) -> float:
     terms = np.linalg.norm(apart[..., own:], axis=-1) * public.share
     constant = np.abs(apart[..., :own]).sum(axis=-1) * public.constant
     return float((terms + constant).max())
+
+
+def _part(guarantee: Guarantee, part: float) -> Guarantee:
+    """Return a part of a guarantee: parts of eps, delta and rho add up."""
+    own = part * ROOM
+    match guarantee:
+        case PureDP(eps):
+            return PureDP(eps * own)
+        case ZCDP(rho):
+            return ZCDP(rho * own)
+    return ApproxDP(guarantee.eps * own, guarantee.delta * own)
 
 
 def _together(fits: Sequence[RegressionPlan]) -> tuple[Event, ...]:
