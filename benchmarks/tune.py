@@ -6,7 +6,7 @@
 A line is one cell. `own` is how much more a fit misses on 20,000 public rows than the truth does,
 Brier score or share of wrong labels in thousandths, with the mechanism's own ridge; `constant` the
 same of a constant alone. `tuned` is the ratio to `own` of ``dp.tune`` over what the mechanism would
-take, and 20 and 200 times that; `fixed` that of the best of the three by hindsight, each for the
+take, and 60 and 600 times that; `fixed` that of the best of the three by hindsight, each for the
 whole budget, which nobody can have. Above 1 is worse than no tuning.
 """
 
@@ -66,7 +66,7 @@ def cell(way, shape, rows, eps, runs):
         data, _ = table(100 + run, rows, shape)
         with dp.simulation(seed=run):
             own = fitted(data)
-            values = [None, 20 * own.release.ridge, 200 * own.release.ridge]
+            values = [None, 60 * own.release.ridge, 600 * own.release.ridge]
             fits = [own, *(fitted(data, ridge=ridge) for ridge in values[1:])]
             fits.append(fitted(data, ridge=dp.tune(values)))
         found.append([missed(fit.decision_function(public), truth, way) for fit in fits])

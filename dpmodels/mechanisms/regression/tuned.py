@@ -51,6 +51,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
@@ -168,7 +169,13 @@ class Tuned:
         return tuple(own.plan(facts, guarantee) for own in self.candidates)
 
     def _trials(self, facts: RegressionFacts, guarantee: Guarantee) -> Trials:
-        fits = self._planned(facts, _part(guarantee, 1 / len(self.candidates)))
+        part = _part(guarantee, 1 / len(self.candidates))
+        try:
+            fits = self._planned(facts, part)
+        except BudgetError as error:
+            raise BudgetError(
+                f"tune: a trial has {part.describe()}, and for that {error}"
+            ) from None
         events = _together(fits)
         match guarantee:
             case ZCDP():
