@@ -108,6 +108,11 @@ def require_coefficients(result: GLMResult | SVMResult) -> Design:
         raise FrameError("call.names, call.response: not those of the formula")
     if call.levels != (() if call.family == "poisson" else levels(both, call.family)):
         raise FrameError("call.levels: not those of the formula's response")
+    tuned = result.release.tuning
+    if tuned is not None and result.release.ridge != dict(enumerate(tuned.ridges)).get(
+        tuned.chosen
+    ):
+        raise FrameError("release.tuning: the ridge is not the one that was chosen")
     return both.terms
 
 
