@@ -122,7 +122,7 @@ NAMED: Final = {**PURE, "values": False}
 
 ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
 # Few, as each is fitted in every run.
-TRIED: Final = tune([None, 200])
+TRIED: Final = tune([10, 100])
 
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
@@ -160,7 +160,7 @@ REGISTRY: Final = (
     _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
-    _of(dp_glm, "g ~ a", "objective", {**PURE, "ridge": TRIED}, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "g ~ a", "output", {**PURE, "ridge": TRIED}, TURNED, 64, 1_000),
     _of(dp_glm, "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
     _of(dp_glm, "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
     _of(dp_svm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, logit, ndtri
 
 from dpmodels.errors import BudgetError
 from dpmodels.privacy import (
@@ -17,6 +18,7 @@ from dpmodels.privacy import (
     gaussian_delta,
     gaussian_eps,
     gaussian_multiplier,
+    gaussian_to_bounded_range,
     split_gaussian,
     total_eps,
     total_rho,
@@ -239,3 +241,15 @@ def test_a_senseless_delta_is_refused_by_name(delta):
 def test_a_senseless_multiplier_is_refused_by_name():
     with pytest.raises(BudgetError, match=r"^multipliers="):
         compose_gaussians([1.0, 0.0])
+
+
+@pytest.mark.parametrize("multiplier", [0.2, 1.0, 7.0, 300.0])
+def test_no_pair_in_the_interval_is_farther_apart_than_normal_laws(multiplier):
+    longest = gaussian_to_bounded_range(multiplier)
+    # Two coins whose log ratios are the ends of the interval, wherever it lies.
+    chance = expit(np.linspace(-30, 30, 20_001))
+    other = expit(logit(chance) - longest)
+    apart = ndtri(chance) - ndtri(other)
+    assert apart.max() <= 1 / multiplier
+    # The longest: half either way of evens it is as far, and a longer one is farther.
+    assert apart.max() == pytest.approx(1 / multiplier, rel=1e-4)

@@ -40,3 +40,23 @@ def test_poisson_residuals_are_held_within_their_bound():
 def test_a_width_that_is_none_is_refused(width):
     with pytest.raises(ArgumentError, match="width"):
         Huber(width)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.5)])
+def test_misses_are_in_the_unit_and_no_farther_apart_than_stated(loss):
+    missed = loss.miss(MARGINS)
+    assert missed.min() >= 0
+    assert missed.max() <= 1
+    assert (np.diff(missed) <= 0).all()
+    for steps in (1, 50, 2000):
+        spread = steps * (MARGINS[1] - MARGINS[0])
+        apart = (missed[:-steps] - missed[steps:]).max()
+        assert apart <= loss.apart(spread) + 1e-12
+        # Reached by small steps of the one loss and by all of the other.
+        assert apart > (0.9 if steps < 200 else 0.5) * loss.apart(spread)
+
+
+def test_a_brier_score_is_proper():
+    odds, chance = np.linspace(-4, 4, 801), 0.3
+    expected = chance * Logistic().miss(odds) + (1 - chance) * Logistic().miss(-odds)
+    assert odds[expected.argmin()] == pytest.approx(np.log(chance / (1 - chance)), abs=0.01)
