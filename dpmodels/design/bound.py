@@ -9,6 +9,7 @@ from typing import Self
 from dpmodels.codebook import Codebook
 from dpmodels.design.rows import Rows, Terms, rows_of
 from dpmodels.frames.dask_rows import DaskRows
+from dpmodels.noise import Entropy
 
 
 class BoundRows(ABC):
@@ -37,12 +38,12 @@ class BoundRows(ABC):
         """
         return self.of(self._rows.bound(data))
 
-    def sides(self, heads: int) -> tuple[Self, Self]:
-        """Part the rows by coins: a share of ``heads/256`` goes to the first side.
+    def sides(self, heads: int, entropy: Entropy) -> tuple[Self, Self]:
+        """Part the rows by fresh coins: a share of ``heads/256`` goes to the first side.
 
         Rows of the other side are there, and do not count.
         """
-        first, other = self._rows.sides(heads)
+        first, other = self._rows.sides(heads, entropy)
         return self.of(first), self.of(other)
 
     @property

@@ -21,7 +21,7 @@ from dpmodels.frames.level_names import level_names
 from dpmodels.frames.persons import SECRET_BYTES, Persons
 from dpmodels.frames.protocol import Chunk, Holds
 from dpmodels.frames.require import require, require_levels
-from dpmodels.noise import source as entropy
+from dpmodels.noise import Entropy, source
 from dpmodels.privacy import Adjacency
 from dpmodels.typing import Floats
 
@@ -146,12 +146,12 @@ class Rows:
             )
         return found
 
-    def sides(self, heads: int) -> tuple[Rows, Rows]:
-        """Part rows that can be read again by coins, thrown now: ``heads`` of 256 go to the first.
+    def sides(self, heads: int, entropy: Entropy) -> tuple[Rows, Rows]:
+        """Part rows that can be read again by fresh coins: ``heads`` of 256 go to the first.
 
         A row of the other side is there, and does not count. The rows of a person go together.
         """
-        coins, persons = Coins(heads, entropy()), None
+        coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None:
             persons = self._known()
         first, other = (Rows(self._source, self.terms, self._secret) for _ in range(2))
@@ -269,7 +269,7 @@ def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:
 
 def _drawn() -> bytes:
     """Draw a secret, the same again in a simulation."""
-    return bytes(entropy().words(SECRET_BYTES // 8).tobytes())
+    return bytes(source().words(SECRET_BYTES // 8).tobytes())
 
 
 def _require_persons(source: RowSource, person: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
@@ -65,13 +66,7 @@ class Gradients(Statistic):
         if not isinstance(other, Gradients):
             return NotImplemented
         self._require(other)
-        return Gradients(
-            self._designs + other._designs,
-            self._predictors,
-            self._loss,
-            self._lattice,
-            count_public=self._count_public,
-        )
+        return self._of(self._designs + other._designs)
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand over the exact gradient at zero."""
@@ -92,6 +87,18 @@ class Gradients(Statistic):
         """Return the same rows under other predictors, of released values and public facts."""
         public = self._count_public
         return Gradients(self._designs, predictors, self._loss, self._lattice, count_public=public)
+
+    def sides(self, heads: int, entropy: Entropy) -> tuple[Gradients, Gradients]:
+        """Part the rows by fresh coins: a share of ``heads/256`` is in the first, the rest not.
+
+        Rows of the other side count as incomplete ones.
+        """
+        first, other = zip(*(own.sides(heads, entropy) for own in self._designs), strict=True)
+        return self._of(first), self._of(other)
+
+    def _of(self, designs: tuple[PrivateDesign, ...]) -> Gradients:
+        public = self._count_public
+        return Gradients(designs, self._predictors, self._loss, self._lattice, count_public=public)
 
     def outcomes(self) -> Statistic:
         """Count complete rows of the second level and of the first; a row is in one at most."""

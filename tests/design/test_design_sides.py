@@ -45,7 +45,7 @@ def persons(data):
 def test_the_sides_add_up_to_the_whole_and_are_read_alike_again(whose):
     data = rows(3000)
     own = persons(data) if whose else private_regression("y ~ x", data, BOOK)
-    fitted, held = own.sides(192)
+    fitted, held = own.sides(192, secure())
     (one, count), (two, other) = sums(fitted), sums(held)
     whole, every = sums(own)
     assert count == other == every
@@ -60,7 +60,7 @@ def test_rows_of_a_person_stand_on_one_side():
     for number in range(20):
         # One person's rows alone are complete: its four are here or there.
         data = {"x": np.where(who == number, 0.5, np.nan), "y": np.zeros(size), "who": who}
-        fitted, _ = persons(data).sides(128)
+        fitted, _ = persons(data).sides(128, secure())
         complete = int(sums(fitted)[0][0, 0]) / LATTICE.radius**2
         assert complete in (0, 4)
 

@@ -303,3 +303,18 @@ def test_poisson_is_refused_and_a_card_says_what_is_tuned():
     with pytest.raises(ArgumentError, match="bounded"):
         candidates().plan(replace(facts, loss=Poisson(9.0, 6.0)), ZCDP(0.1))
     assert candidates().card.name == "objective, tuned"
+
+
+def test_every_release_throws_coins_of_its_own(monkeypatch):
+    monkeypatch.setattr(tuned_module, "FITTED", 192)
+    seen = []
+    monkeypatch.setattr(
+        tuned_module, "draw_finite", lambda levels, *rest: seen.append(tuple(levels)) or 0
+    )
+    strategy = Tuned(tuple(map(Known, POINTS[0])))
+    design, facts = bound(table(400))
+    plan = strategy.plan(facts, PureDP(1.0))
+    statistic, entropy = strategy.measure(design, plan), seeded(1)
+    for _ in range(5):
+        strategy.release(statistic, plan, entropy)
+    assert len(set(seen)) == 5

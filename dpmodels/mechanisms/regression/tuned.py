@@ -55,6 +55,7 @@ from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
     RegressionPlan,
+    as_gradients,
     bounded_loss,
     passes,
 )
@@ -79,7 +80,6 @@ from dpmodels.privacy.compose import pure_eps
 from dpmodels.released import Card, CoefficientsRelease, Tuning
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import MISS
-from dpmodels.statistics.held_out import HeldOut
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
@@ -199,28 +199,26 @@ class Tuned:
         return fits, (PureEvent(guarantee.eps),)
 
     def measure(self, design: PrivateDesign, plan: TunedPlan) -> Statistic:
-        """Part the rows; they are read as the release goes."""
-        own = passes(design, plan.facts)
-        fitted, held = design.sides(FITTED)
-        return HeldOut(own, passes(fitted, plan.facts), passes(held, plan.facts))
+        """Take the rows for several passes; they are read as the release goes."""
+        return passes(design, plan.facts)
 
     def release(
         self, statistic: Statistic, plan: TunedPlan, entropy: Entropy
     ) -> CoefficientsRelease:
         """Try all candidates, let the held-out rows draw one, and fit it to all rows."""
-        assert isinstance(statistic, HeldOut)
         facts, loss = plan.facts, bounded_loss(plan.facts, self.card.name)
-        scaled = statistic.held.scaling
+        rows = as_gradients(statistic)
+        fitted, held = rows.sides(FITTED, entropy)
         tried = [
-            own.release(statistic.fitted, each, entropy)
+            own.release(fitted, each, entropy)
             for own, each in zip(self.candidates, plan.trials.fits, strict=True)
         ]
-        points = np.stack([in_codebook(own, facts.predictors, scaled) for own in tried])
+        points = np.stack([in_codebook(own, facts.predictors, rows.scaling) for own in tried])
         most = MORE + math.ceil(loss.apart(spread(points, facts.predictors)) * MISS)
-        totals, _ = statistic.held.misses(points, most).cross()
+        totals, _ = held.misses(points, most).cross()
         unit = Fraction(plan.trials.range) / ((1 + facts.adjacency.n_public) * most)
         chosen = draw_finite(totals, unit, entropy)
-        own = self.candidates[chosen].release(statistic.whole, plan.fits[chosen], entropy)
+        own = self.candidates[chosen].release(rows, plan.fits[chosen], entropy)
         tuning = Tuning(
             ridges=tuple(each.scales["ridge"] for each in plan.fits),
             chosen=chosen,
