@@ -235,7 +235,7 @@ FAMILIES = {
         COEFFICIENTS,
         regression,
         ("intercept", "no intercept"),
-        (verbs.LOGISTIC, verbs.COUNTING, verbs.SVM),
+        (verbs.LOGISTIC, verbs.TUNED, verbs.COUNTING, verbs.SVM),
         _predictors,
         noises.of_coefficients,
         ("curvature", "coefficients"),

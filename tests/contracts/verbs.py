@@ -8,6 +8,8 @@ import exact
 import numpy as np
 from statsmodels.genmod.families import Binomial, Poisson
 
+from dpmodels.models.tune import tune
+
 Answer = Callable[..., None]
 
 
@@ -98,6 +100,15 @@ LOGISTIC = Verb(
     ("sex ~ age + wage + region", "sex ~ age + wage + region - 1"),
     "(a > 0) ~ a + b + g + I(a ** 2)",
     answers=LOGIT,
+)
+TUNED = Verb(
+    LOGISTIC.name,
+    LOGISTIC.formulas,
+    LOGISTIC.odd,
+    ({"ridge": tune([3_000, 30_000])},) * 2,
+    by=("objective",),
+    more="-tuned",
+    rereads=True,
 )
 COUNTING = Verb(
     "dp_glm",
