@@ -16,7 +16,7 @@ from dpmodels.formula.values import Category
 from dpmodels.mechanisms.choose import choose
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.protocol import RegressionMechanism
-from dpmodels.mechanisms.regression import Tuned
+from dpmodels.mechanisms.tuned import Tuned
 from dpmodels.models.crossing import Way
 from dpmodels.models.tune import with_ridge
 from dpmodels.question import Question

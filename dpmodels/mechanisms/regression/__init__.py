@@ -8,7 +8,6 @@ from dpmodels.mechanisms.regression.gradients import NoisyGradients as NoisyGrad
 from dpmodels.mechanisms.regression.moments import Moments as Moments
 from dpmodels.mechanisms.regression.objective import Objective as Objective
 from dpmodels.mechanisms.regression.output import Output as Output
-from dpmodels.mechanisms.regression.tuned import Tuned as Tuned
 
 # Of the moments of rows, the response last.
 REGRESSION: dict[str, type[CovarianceMechanism]] = {
