@@ -23,8 +23,8 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
     tight_filter,
-    winners,
     tuning,
+    winners,
 )
 from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 
