@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, Final
@@ -20,8 +20,14 @@ from dpmodels.formula.sides import Sides, named, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import mean_tally, table_call
+from dpmodels.models.held_columns import (
+    NEAR,
+    require_centred,
+    require_coefficients,
+    require_columns,
+    require_linear,
+)
 from dpmodels.models.hist import bins
-from dpmodels.models.linear import levels
 from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
 from dpmodels.models.plane import plane_bins
@@ -38,7 +44,7 @@ from dpmodels.privacy import Pufferfish
 from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
-from dpmodels.results.call import CoefficientsCall, MomentsCall, TableCall
+from dpmodels.results.call import CoefficientsCall, TableCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.held_answers import require_answers, require_channel
@@ -59,61 +65,6 @@ from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
 from dpmodels.typing import Floats
-from dpmodels.variables import Numeric
-
-# Ranges are worked out by functions that may differ in their last bits between machines.
-_NEAR = 1e-9
-
-
-def require_columns(call: MomentsCall, own: Design) -> None:
-    """Refuse columns that are not those of the formula."""
-    if call.names != own.names:
-        raise FrameError("call.names: not the columns of the formula")
-    for name, ends in (("lower", own.lower), ("upper", own.upper)):
-        if not np.allclose(getattr(call, name), ends, rtol=_NEAR, atol=0):
-            raise FrameError(f"array {name!r}: not the public range of the formula's columns")
-
-
-def require_centred(result: MomentsResult) -> None:
-    """Refuse moments of other columns, or of none that a mean is taken off."""
-    call, release = result.call, result.release
-    require_columns(call, design(call.formula, call.codebook))
-    if release.total is None or not call.center or call.scale != "range":
-        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
-
-
-def require_linear(result: LMResult) -> Design:
-    """Return the terms of a regression, or refuse what is not of its formula."""
-    call, release, model = result.call, result.release, result.model
-    apart = () if model.weights is None else (model.weights,)
-    both = two_sided(call.formula, call.codebook, apart=apart)
-    require_columns(call, both.joint)
-    if model.intercept != both.intercept:
-        raise FrameError("model.intercept: not as in the formula")
-    if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
-        raise FrameError("model.weights: expected a number of the codebook")
-    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
-        raise FrameError("array 'total', release.noise: a regression needs both, without nan")
-    return both.terms
-
-
-def require_coefficients(result: GLMResult | SVMResult) -> Design:
-    """Return the terms of a linear predictor, or refuse what is not of its formula."""
-    call = result.call
-    if (call.family == "svm") != isinstance(result, SVMResult):
-        raise FrameError(f"call.family: {call.family!r} is none of such a result")
-    both = two_sided(call.formula, call.codebook)
-    names = ("Intercept",) * both.intercept + both.terms.names
-    if call.names != names or call.response != both.response.names[0]:
-        raise FrameError("call.names, call.response: not those of the formula")
-    if call.levels != (() if call.family == "poisson" else levels(both, call.family)):
-        raise FrameError("call.levels: not those of the formula's response")
-    tuned = result.release.tuning
-    if tuned is not None and result.release.ridge != dict(enumerate(tuned.ridges)).get(
-        tuned.chosen
-    ):
-        raise FrameError("release.tuning: the ridge is not the one that was chosen")
-    return both.terms
 
 
 def require_tables(result: Any) -> None:
@@ -175,7 +126,7 @@ def _binned(
     for own, (breaks, ends) in zip(names, bins, strict=False):
         if len(set(own)) + 1 != len(breaks) or not all(isinstance(name, str) for name in own):
             raise FrameError("breaks: not as many as there are bins, and one")
-        slack = _NEAR * (ends[-1] - ends[0])
+        slack = NEAR * (ends[-1] - ends[0])
         held = ends[0] - slack <= breaks[0] and breaks[-1] <= ends[-1] + slack
         if not held or not (np.diff(breaks) > 0).all():
             raise FrameError("breaks: not increasing, or outside the declared range")
@@ -197,7 +148,7 @@ def _require_quantiles(result: QuantileResult, grouped: Tally) -> None:
 
 def _same(expected: TableCall, found: TableCall) -> bool:
     ends = np.allclose(
-        [found.lower, found.upper], [expected.lower, expected.upper], rtol=_NEAR, atol=0
+        [found.lower, found.upper], [expected.lower, expected.upper], rtol=NEAR, atol=0
     )
     return bool(ends) and replace(found, lower=expected.lower, upper=expected.upper) == expected
 
@@ -359,7 +310,7 @@ def _states(result: StatesResult) -> StatesResult:
         raise FrameError("release.guarantee, release.quilt: expected those of a Pufferfish release")
     budget.model.ordered(own.levels[0])
     needed = budget.active(len(over)).scale
-    if not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
+    if not math.isclose(quilt.scale, needed, rel_tol=NEAR):
         raise FrameError("release.quilt: not that of the guarantee and so many times")
     return result
 

@@ -1,0 +1,74 @@
+"""Saved results of columns, held against their formula."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple
+from typing import Final
+
+import numpy as np
+
+from dpmodels.errors import FrameError
+from dpmodels.formula import Design, design
+from dpmodels.formula.response import two_sided
+from dpmodels.models.linear import levels
+from dpmodels.results import MomentsResult
+from dpmodels.results.call import MomentsCall
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.lm import LMResult
+from dpmodels.results.svm import SVMResult
+from dpmodels.variables import Numeric
+
+# Ranges are worked out by functions that may differ in their last bits between machines.
+NEAR: Final = 1e-9
+
+
+def require_columns(call: MomentsCall, own: Design) -> None:
+    """Refuse columns that are not those of the formula."""
+    if call.names != own.names:
+        raise FrameError("call.names: not the columns of the formula")
+    for name, ends in (("lower", own.lower), ("upper", own.upper)):
+        if not np.allclose(getattr(call, name), ends, rtol=NEAR, atol=0):
+            raise FrameError(f"array {name!r}: not the public range of the formula's columns")
+
+
+def require_centred(result: MomentsResult) -> None:
+    """Refuse moments of other columns, or of none that a mean is taken off."""
+    call, release = result.call, result.release
+    require_columns(call, design(call.formula, call.codebook))
+    if release.total is None or not call.center or call.scale != "range":
+        raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
+
+
+def require_linear(result: LMResult) -> Design:
+    """Return the terms of a regression, or refuse what is not of its formula."""
+    call, release, model = result.call, result.release, result.model
+    apart = () if model.weights is None else (model.weights,)
+    both = two_sided(call.formula, call.codebook, apart=apart)
+    require_columns(call, both.joint)
+    if model.intercept != both.intercept:
+        raise FrameError("model.intercept: not as in the formula")
+    if model.weights is not None and not isinstance(call.codebook.get(model.weights), Numeric):
+        raise FrameError("model.weights: expected a number of the codebook")
+    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
+        raise FrameError("array 'total', release.noise: a regression needs both, without nan")
+    return both.terms
+
+
+def require_coefficients(result: GLMResult | SVMResult) -> Design:
+    """Return the terms of a linear predictor, or refuse what is not of its formula."""
+    call = result.call
+    if (call.family == "svm") != isinstance(result, SVMResult):
+        raise FrameError(f"call.family: {call.family!r} is none of such a result")
+    both = two_sided(call.formula, call.codebook)
+    names = ("Intercept",) * both.intercept + both.terms.names
+    if call.names != names or call.response != both.response.names[0]:
+        raise FrameError("call.names, call.response: not those of the formula")
+    if call.levels != (() if call.family == "poisson" else levels(both, call.family)):
+        raise FrameError("call.levels: not those of the formula's response")
+    tuned = result.release.tuning
+    if tuned is not None and result.release.ridge != dict(enumerate(tuned.ridges)).get(
+        tuned.chosen
+    ):
+        raise FrameError("release.tuning: the ridge is not the one that was chosen")
+    return both.terms
