@@ -15,7 +15,10 @@ from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, Scaling, unbound_design
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.choose import Mechanism
+from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic
+from dpmodels.statistics.gradient import Gradients, Slopes
+from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
 LEAST_ROWS = 1024  # A choice: of a block of rows of one length
@@ -92,6 +95,7 @@ class Invented:
     block: Floats  # Shape (columns, block rows)
     rows: int
     unit: bool = False
+    design: PrivateDesign | None = None  # Of no rows, which codes columns x1, x2, ... as they are
 
     @property
     def whole(self) -> int:
@@ -121,17 +125,20 @@ class Invented:
         """Return a strategy's statistic of all rows, of which each block is read once."""
         found = [(times, strategy.measure(design, plan)) for times, design in self._bound]
         passes = tuple((times, one) for times, one in found if isinstance(one, Passes))
-        if passes:
-            return Repeated(passes, plan)
-        return _sum(found)
+        slopes = tuple((times, one) for times, one in found if isinstance(one, Gradients))
+        if slopes:
+            return RepeatedGradients(slopes)
+        return Repeated(passes, plan) if passes else _sum(found)
 
     @cached_property
     def _bound(self) -> list[tuple[int, PrivateDesign]]:
-        """Bind the parts to a design that neither shifts nor scales them."""
-        names = [f"x{number}" for number in range(1, len(self.block) + 1)]
-        far = max(1.0, float(np.abs(self.block).max()))
-        book, norm = Codebook.uniform(names, (-far, far)), "unit" if self.unit else 1.0
-        own = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
+        """Bind the parts to their design, or to one that neither shifts nor scales them."""
+        names = numbered(len(self.block))
+        own = self.design
+        if own is None:
+            far = max(1.0, float(np.abs(self.block).max()))
+            book, norm = Codebook.uniform(names, (-far, far)), "unit" if self.unit else 1.0
+            own = unbound_design("~ .", book, scale=None, center=False, row_norm=norm)
         tables = [(times, dict(zip(names, rows, strict=True))) for times, rows in self.parts]
         return [(times, own.bind(table)) for times, table in tables]
 
@@ -168,6 +175,47 @@ class Repeated(Passes):
         return _sum([(times, one.within(transform)) for times, one in self._parts])
 
 
+class RepeatedGradients(Gradients):
+    """Gradients of rows that stand several times: read once, multiplied.
+
+    Integers are what they would be if each row were there; sums in floating point, inside a
+    minimiser, up to their rounding.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: tuple[tuple[int, Gradients], ...]) -> None:
+        one = parts[0][1]
+        own = (one._designs, one._predictors, one._loss, one.lattice)
+        super().__init__(*own, count_public=one._count_public)
+        self._parts = parts
+
+    def within(self, predictors: Predictors) -> RepeatedGradients:
+        """Return the same rows under other predictors, of released values and public facts."""
+        return RepeatedGradients(
+            tuple((times, one.within(predictors)) for times, one in self._parts)
+        )
+
+    def moments(self, lattice: Lattice) -> Statistic:
+        """Sum the augmented moments of the joint rows (x, y) exactly."""
+        return _sum([(times, one.moments(lattice)) for times, one in self._parts])
+
+    def _each(self, function: Callable[[Floats], Any], *, counted: bool = True) -> Any:
+        for times, one in self._parts:
+            for part, count in one._each(function, counted=counted):
+                yield _times(part, times), times * count
+
+
+def _times(part: Any, times: int) -> Any:
+    """Return as often what a block adds; integers as Python's, which have room for it."""
+    if part is None:
+        return None
+    if isinstance(part, Slopes):
+        value, gradient, curvature, energy = part
+        return Slopes(times * value, times * gradient, times * curvature, times * energy)
+    return part.astype(object) * times
+
+
 def _sum(parts: list[tuple[int, Any]]) -> Statistic:
     """Add statistics, each as often as its rows stand."""
     total: Statistic | None = None
@@ -195,17 +243,21 @@ def shaped(shape: Shape, shares: Floats, box: Box, rows: int, rng: np.random.Gen
     >>> np.linalg.norm(made.block, axis=0).round(9).max()
     np.float64(1.0)
     """
+    within = np.clip(shape.made(latents(shares, rng), rng), -1, 1)
+    block = box.low[:, None] + (within + 1) / 2 * (box.high - box.low)[:, None]
+    lengths = np.linalg.norm(block, axis=0)
+    return Invented(block * np.minimum(1.0, box.longest / np.maximum(lengths, 1e-300)), rows)
+
+
+def latents(shares: Floats, rng: np.random.Generator) -> Floats:
+    """Make correlated normal columns, of which shapes are made, shape (columns, rows)."""
     columns = len(shares)
     pairs = max(SHAPED_ROWS // 2, 2 * columns)
     signed = np.repeat(rng.normal(size=(columns, pairs)), 2, axis=1)
     signed[:, 1::2] *= -1
     root = np.linalg.cholesky(signed @ signed.T / (2 * pairs))
     white = solve_triangular(root, signed, lower=True)
-    latent = _directions(columns, rng) @ (np.sqrt(columns * shares)[:, None] * white)
-    within = np.clip(shape.made(latent, rng), -1, 1)
-    block = box.low[:, None] + (within + 1) / 2 * (box.high - box.low)[:, None]
-    lengths = np.linalg.norm(block, axis=0)
-    return Invented(block * np.minimum(1.0, box.longest / np.maximum(lengths, 1e-300)), rows)
+    return np.asarray(_directions(columns, rng) @ (np.sqrt(columns * shares)[:, None] * white))
 
 
 def invent(
@@ -232,6 +284,11 @@ def invent(
     signs[:, 1::2] *= -1
     block = length * _directions(columns, rng) @ (np.sqrt(shares)[:, None] * signs)
     return Invented(block, rows, unit)
+
+
+def numbered(columns: int) -> list[str]:
+    """Return names of invented columns."""
+    return [f"x{number}" for number in range(1, columns + 1)]
 
 
 def _directions(columns: int, rng: np.random.Generator) -> Floats:

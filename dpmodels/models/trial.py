@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,12 @@ class Contender(NamedTuple):
     fits: bool
     note: str
 
+    @property
+    def known(self) -> dict[str, object]:
+        """What is said of it besides what is predicted."""
+        numerics = self.strategy.card.numerics
+        return {"numerics": numerics, "fits": self.fits, "note": self.note}
+
 
 class Trial(NamedTuple):
     """What all strategies are tried on."""
@@ -68,7 +74,7 @@ def contenders(table: Table, made: Trial) -> list[Contender]:
 def tried(entered: list[Contender], made: Trial) -> pd.DataFrame:
     """Release from every world; one row a mechanism, shape and repetition."""
     able, lines = [one for one in entered if one.plan is not None], []
-    shapes = [ONE_LENGTH] if made.question.row_length is not None else list(SHAPES)
+    shapes = _shapes(made.question)
     total = len(shapes) * made.question.repeats if able else 0
     for world in steps(_worlds(shapes if able else [], made), total=total, label="comparing"):
         with as_one_of_many():
@@ -78,39 +84,41 @@ def tried(entered: list[Contender], made: Trial) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *MEASURES])
 
 
-def by_shape(runs: pd.DataFrame) -> pd.DataFrame:
+def by_shape(runs: pd.DataFrame, measures: Mapping[str, str] = MEASURES) -> pd.DataFrame:
     """Return means over repetitions with their standard errors, nan for a single one."""
     grouped = runs.groupby(["mechanism", "shape"], sort=False)
-    parts = {name: grouped[name].mean() for name in MEASURES}
-    errors = {f"{name}_se": grouped[name].sem() for name in MEASURES}
-    order = [column for name in MEASURES for column in (name, f"{name}_se")]
+    parts = {name: grouped[name].mean() for name in measures}
+    errors = {f"{name}_se": grouped[name].sem() for name in measures}
+    order = [column for name in measures for column in (name, f"{name}_se")]
     return pd.DataFrame(parts | errors)[order].reset_index()
 
 
-def over_shapes(one: Contender, shapes: pd.DataFrame) -> dict[str, object]:
+def over_shapes(
+    mechanism: str, shapes: pd.DataFrame, measures: Mapping[str, str] = MEASURES
+) -> dict[str, object]:
     """Return a strategy's line of a comparison: the median over shapes, and the worst."""
-    own = shapes[shapes["mechanism"] == one.name]
-    line: dict[str, object] = {"mechanism": one.name}
-    for name, worst in MEASURES.items():
-        ordered = own.sort_values(name, ascending=worst == "largest", ignore_index=True)
+    own = shapes[shapes["mechanism"] == mechanism]
+    line: dict[str, object] = {"mechanism": mechanism}
+    for name, worst in measures.items():
+        ordered = own[own[name].notna()].sort_values(name, ascending=worst == "largest")
         names = (name, f"{name}_se", f"{name}_worst", f"{name}_worst_at")
         found: tuple[object, ...] = (math.nan, math.nan, math.nan, "")
-        if own[name].notna().any():
-            middle, last = ordered.iloc[len(own) // 2], ordered.iloc[-1]
+        if len(ordered):
+            middle, last = ordered.iloc[len(ordered) // 2], ordered.iloc[-1]
             found = (middle[name], middle[f"{name}_se"], last[name], last["shape"])
         line |= zip(names, found, strict=True)
-    numerics = one.strategy.card.numerics
-    return line | {"numerics": numerics, "fits": one.fits, "note": one.note}
+    return line
 
 
 def lengths(made: Trial) -> pd.DataFrame:
     """Return how long rows of each shape are, in row norms: in 90 % of rows, and about the mean."""
     lines = []
-    for name, shape in SHAPES.items():
+    for name in _shapes(made.question):
         rows = _rows(name, 0, made).block
         low, high = np.quantile(np.linalg.norm(rows, axis=0), (0.05, 0.95))
         about = np.linalg.norm(rows - rows.mean(axis=1, keepdims=True), axis=0)
-        lines.append((name, shape.like, low, high, float(np.median(about))))
+        like = SHAPES[name].like if name in SHAPES else ONE_LENGTH
+        lines.append((name, like, low, high, float(np.median(about))))
     return pd.DataFrame(lines, columns=["shape", "like", "length_low", "length_high", "spread"])
 
 
@@ -127,7 +135,7 @@ def _contender(name: str, table: Table, made: Trial) -> Contender:
     if asked.columns > most:
         note = f"not simulated above {most:,} columns"
         return Contender(name, strategy, None, fits=True, note=note)
-    if asked.row_length is None and not (made.box.high > made.box.low).any():
+    if not asked.row_lengths and not (made.box.high > made.box.low).any():
         return Contender(name, strategy, None, fits=True, note="not simulated: no column varies")
     note = "baseline" if name in BASELINES else ""
     return Contender(name, strategy, plan, fits=True, note=note)
@@ -147,9 +155,16 @@ def _worlds(shapes: list[str], made: Trial) -> Iterator[World]:
 def _rows(shape: str, repeat: int, made: Trial) -> Invented:
     asked = made.question
     rng = np.random.default_rng([SEED, repeat])
-    if asked.row_length is not None:
-        return invent(made.shares, asked.row_length, asked.rows, rng, unit=made.box.unit)
-    return shaped(SHAPES[shape], made.shares, made.box, asked.rows, rng)
+    if shape in SHAPES:
+        return shaped(SHAPES[shape], made.shares, made.box, asked.rows, rng)
+    length = asked.row_lengths[_shapes(asked).index(shape)]
+    return invent(made.shares, length, asked.rows, rng, unit=made.box.unit)
+
+
+def _shapes(asked: Question) -> list[str]:
+    """Return what shapes are called: one length of rows is one as well."""
+    several = [f"length {length:g}" for length in asked.row_lengths]
+    return (several if several[1:] else [ONE_LENGTH] * len(several)) or list(SHAPES)
 
 
 def _simulated(one: Contender, world: World) -> Release:

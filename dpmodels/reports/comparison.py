@@ -107,9 +107,10 @@ def _facts(made: Comparison) -> tuple[Fact, ...]:
 
 def _length(asked: Question) -> str:
     norm = signif(asked.row_norm, 3)
-    if asked.row_length is None:
+    if not asked.row_lengths:
         return f"five shapes, up to {norm}"
-    return f"{signif(asked.row_length, 2)} of {norm} (assumed)"
+    listed = ", ".join(signif(length, 2) for length in asked.row_lengths)
+    return f"{listed} of {norm} (assumed)"
 
 
 def _notes(made: Comparison) -> tuple[str, ...]:
@@ -141,14 +142,14 @@ def _notes(made: Comparison) -> tuple[str, ...]:
     if asked.scale == "sd":
         notes.append("Before the division by standard deviations: of columns scaled by range.")
     absent = made.table[made.table["energy"].isna()]
-    return (*notes, *_absent(absent))
+    return (*notes, *not_listed(absent))
 
 
 def _each(made: Comparison) -> str:
     return "" if made.shapes is None else " on each shape"
 
 
-def _absent(absent: pd.DataFrame) -> list[str]:
+def not_listed(absent: pd.DataFrame) -> list[str]:
     """Say once for each reason which mechanisms it keeps out."""
     reasons: dict[str, list[str]] = {}
     for name, note in zip(absent["mechanism"], absent["note"], strict=True):

@@ -29,9 +29,14 @@ class Question:
     center: bool  # whether the mean is taken off
     scale: str | None
     row_norm: float  # radius rows are held in
-    row_length: float | None  # that all rows have, as a share of it; None for several shapes
+    row_lengths: tuple[float, ...]  # that rows have, as shares of it; empty for several shapes
     spectrum: str  # the assumed eigenvalues, in words
     repeats: int  # simulated releases of each mechanism on each shape
+
+    @property
+    def row_length(self) -> float | None:
+        """The length that all rows have, None where they are of several."""
+        return self.row_lengths[0] if len(self.row_lengths) == 1 else None
 
     @property
     def ranked_by(self) -> str:
@@ -69,8 +74,9 @@ class Comparison(Printed):
     shapes : DataFrame or None
         One row a shape: ``shape``; ``like``, its columns in words; lengths of
         rows in row norms, between which 90 % are, ``length_low`` and
-        ``length_high``; ``spread``, their median distance from the mean. None
-        where rows have one length.
+        ``length_high``; ``spread``, their median distance from the mean. Where
+        several lengths were asked for, each is a shape. None where rows have one
+        length.
     auto : Automatic
         What ``mechanism="auto"`` of :func:`dp_pca` takes, with its ``reason``.
     """
@@ -92,7 +98,7 @@ class Comparison(Printed):
         """
         able = self.predicted[self.predicted["note"] != "baseline"]
         if able.empty:
-            raise NotAvailable(_NOTHING)
+            raise NotAvailable(NOTHING)
         return str(able["mechanism"].iloc[0])
 
     @property
@@ -123,7 +129,7 @@ class Comparison(Printed):
 
         shown, asked = self.predicted, self.question
         if shown.empty:
-            raise NotAvailable(_NOTHING)
+            raise NotAvailable(NOTHING)
         marked = self.shapes is not None
         told = "; mark: worst shape" if marked else ""
         energy = f"Captured energy, {asked.components} of {asked.columns}{told}"
@@ -151,4 +157,4 @@ class Comparison(Printed):
         )
 
 
-_NOTHING = "no mechanism was simulated with this budget: the column note of the table says why"
+NOTHING = "no mechanism was simulated with this budget: the column note of the table says why"

@@ -1,0 +1,242 @@
+"""Mechanisms of regressions compared before anything is spent."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError
+from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
+from dpmodels.models.compare_fits import fit_way
+from dpmodels.models.invented import SHAPES
+from dpmodels.models.invented_fit import InventedFit, inventing, invented_fit
+from dpmodels.noise import simulation, source
+from dpmodels.noise.lattice import MAX_BITS, Lattice
+
+CODEBOOK = dp.codebook(
+    wage=(0, 100),
+    x=(0, 10),
+    z=(-5, 5),
+    region=["n", "s", "w"],
+    born=dp.Date("1930-01-01", "1990-12-31"),
+    case=["no", "yes"],
+    visits=(0, 77),
+)
+USUAL = {"codebook": CODEBOOK, "n": 20_000, "eps": 1.0, "delta": 1e-6, "repeats": 1}
+
+
+def compared(formula="wage ~ x + z", **words):
+    return dp.compare_mechanisms(formula, **{**USUAL, **words})
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return compared()
+
+
+def test_every_mechanism_of_the_verb_is_tried_on_every_shape(usual):
+    assert sorted(usual.table["mechanism"]) == sorted(REGRESSION)
+    assert len(usual.by_shape) == len(REGRESSION) * len(SHAPES)
+    assert usual.table["error"].is_monotonic_increasing
+    assert usual.best == usual.table["mechanism"][0]
+    made = compared("case ~ x", family="binomial")
+    assert sorted(made.predicted["mechanism"]) == sorted(COEFFICIENTS)
+    assert usual.tidy().equals(usual.by_shape)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("log(wage + 1) ~ x * region + born", {}),
+        ("wage ~ x + offset(z)", {"n": 10**7}),
+        ("wage > 20 ~ x + 0", {"family": "binomial", "adjacency": "add-remove"}),
+        ("visits ~ x", {"family": "poisson", "eps": None, "delta": 0.0, "budget": dp.ZCDP(0.5)}),
+        ("wage ~ 1", {"eps": 0.5, "delta": 0.0}),
+    ],
+)
+def test_what_a_budget_without_end_loses_is_nothing(formula, words):
+    # Only the clipping of Poisson residuals and of an ellipsoid is left.
+    more = {"eps": 1e6} if words.get("eps", 1.0) else {"budget": dp.ZCDP(1e9)}
+    one, huge = (
+        compared(formula, **{**words, **own}).predicted["error"].min() for own in ({}, more)
+    )
+    assert huge < 0.05
+    assert one > 2 * huge
+
+
+def test_the_automatic_choice_is_that_of_the_verb():
+    names = set()
+    for n, formula in ((2_000, "wage ~ x + z"), (200_000, "wage ~ x + z"), (500, "case ~ x")):
+        family = "binomial" if "case" in formula else "gaussian"
+        made = compared(formula, n=n, family=family)
+        rows = {"wage": np.ones(n), "x": np.ones(n), "z": np.ones(n), "case": ["no"] * n}
+        words = {"codebook": CODEBOOK, "eps": 1.0, "delta": 1e-6}
+        with simulation(seed=1):
+            verb = dp.dp_glm if family == "binomial" else dp.dp_lm
+            fit = verb(formula, rows, **words)
+        assert made.auto == (fit.release.card.name, fit.call.reason)
+        names.add(made.auto.mechanism)
+    assert names == {"moments", "ellipsoid", "objective"}
+
+
+def test_how_far_the_automatic_choice_is_behind_is_by_shape(usual):
+    wide = usual.by_shape.pivot_table("error", "shape", "mechanism", sort=False)
+    expected = wide[usual.auto.mechanism] / wide.min(axis=1)
+    pd.testing.assert_series_equal(usual.behind, expected, check_names=False)
+    assert (usual.behind >= 1).all()
+
+
+def test_rows_may_be_of_several_lengths():
+    made = compared(row_length=[0.05, 0.5], mechanisms=["moments"])
+    assert made.shapes["shape"].tolist() == ["length 0.05", "length 0.5"]
+    short, long = made.by_shape["error"]
+    # X'X of rows ten times as long is a hundred times as large, standard errors a tenth.
+    assert short > 4 * long
+    several = dp.compare_mechanisms(
+        "~ x + z", codebook=CODEBOOK, n=3_000, eps=1, mechanisms=["laplace"], row_length=[0.1, 1.0]
+    )
+    ones = [
+        dp.compare_mechanisms(
+            "~ x + z", codebook=CODEBOOK, n=3_000, eps=1, mechanisms=["laplace"], row_length=own
+        )
+        for own in (0.1, 1.0)
+    ]
+    assert several.by_shape["shape"].tolist() == ["length 0.1", "length 1"]
+    assert several.by_shape["relative"].tolist() == [one.table["relative"][0] for one in ones]
+    assert several.table["relative_worst_at"].tolist() == ["length 0.1"]
+    assert "0.10, 1.0 of" in several.summary().as_text()
+
+
+def bound(family, formula, rows):
+    """Rows of a formula in its joint design, with what is asked of them."""
+    own = (formula, CODEBOOK, dp.ApproxDP(1.0, 1e-6), "replace", family, "range", None)
+    way = fit_way(*own)
+    shapes = np.random.default_rng(5)
+    both = two_sided(formula, CODEBOOK)
+    shares = np.full(len(both.terms.codebook), 1 / len(both.terms.codebook))
+    made = invented_fit(both, family, SHAPES["tails"], shares, rows, shapes)
+    return way, made
+
+
+def written_out(made):
+    """The same rows, each as often as it stands, one after another."""
+    at = np.repeat(np.arange(len(made.response)), made.times.astype(int))
+    return InventedFit(made.terms[:, at], made.response[at], len(at), made.intercept)
+
+
+def test_gradients_of_rows_that_stand_several_times_are_exact():
+    way, made = bound("binomial", "case ~ x + z", 5_000)
+    strategy = COEFFICIENTS["gradients"]()
+    plan = strategy.plan(way.facts, dp.ApproxDP(1.0, 1e-6))
+    rows = [own.within(way.private).measured(strategy, plan) for own in (made, written_out(made))]
+    many, each = (one.within(rows[0]._predictors.within(np.array([0.1, 0.0]), 0.4)) for one in rows)
+    point, lattice = np.array([0.3, -2.0, 1.0]), Lattice(MAX_BITS, 3)
+    for name, own in (
+        ("gradient", (point, lattice)),
+        ("curvature", (point, lattice)),
+        ("squares", (point, lattice)),
+        ("moments", (lattice,)),
+        ("outcomes", ()),
+        ("sums", ()),
+        ("lengths", (np.array([0.1, 0.2, 0.4]),)),
+    ):
+        one, other = (getattr(rows, name)(*own).cross() for rows in (many, each))
+        assert one[1] == other[1] == 5_000
+        assert (one[0] == other[0]).all(), name
+    assert many.rows == 5_000
+    for one, other in zip(
+        *(own.slopes(point, way.facts.loss) for own in (many, each)), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
+    for family, formula, name in (
+        ("gaussian", "wage ~ x + z", "ellipsoid"),
+        ("poisson", "visits ~ x", "gradients"),
+    ):
+        way, made = bound(family, formula, 5_000)
+        strategy = (REGRESSION | COEFFICIENTS)[name]()
+        plan = strategy.plan(way.facts, dp.ApproxDP(1.0, 1e-6))
+        found = []
+        for own in (made, written_out(made)):
+            with simulation(seed=3):
+                statistic = own.within(way.private).measured(strategy, plan)
+                release = strategy.release(statistic, plan, source())
+            found.append(way.result(release, "", "").params)
+        pd.testing.assert_series_equal(*found, check_exact=True)
+
+
+def test_invented_variables_keep_to_their_declarations():
+    both = two_sided("wage ~ x + region + born", CODEBOOK)
+    for shape in {**SHAPES, **inventing((0.2, 1.0))}.values():
+        made = invented_fit(
+            both, "gaussian", shape, np.full(3, 1 / 3), 3_000, np.random.default_rng(1)
+        )
+        ends = both.terms.lower[:, None], both.terms.upper[:, None]
+        assert ((made.terms >= ends[0]) & (made.terms <= ends[1])).all()
+        assert ((made.response >= 0) & (made.response <= 100)).all()
+        at = [both.terms.names.index(f"region[T.{level}]") for level in "sw"]
+        np.testing.assert_allclose(made.terms[at].mean(axis=1), [3 / 11, 2 / 11], atol=0.05)
+        assert made.times.sum() == 3_000
+
+
+def test_a_coefficient_that_rows_leave_open_is_said():
+    # Of numbers at their bounds a square is a constant.
+    made = compared("wage ~ x + I(x**2 - 10*x)", mechanisms=["moments"])
+    open_ = made.by_shape.set_index("shape")["error"].isna()
+    assert open_["dummies"]
+    assert not open_["box"]
+    assert "open" in made.summary().as_text()
+    assert np.isnan(made.behind["dummies"])
+
+
+def test_the_report_says_how_far_the_automatic_choice_is_behind(usual):
+    text = " ".join(usual.summary().as_text().split())
+    assert f'mechanism="auto" takes {usual.auto.mechanism}' in text
+    assert f"{usual.behind.max():.3g} at worst" in text or "1.00 at worst" in text
+    assert "nothing spent" in repr(usual)
+    unfit = compared("visits ~ x", family="poisson").summary().as_text()
+    assert "Not listed: objective" in unfit
+    left, right = usual.plot()
+    assert len(left.patches) == len(right.patches) == len(REGRESSION)
+
+
+def test_no_ledger_is_charged_and_an_answer_comes_again(monkeypatch, usual):
+    monkeypatch.setattr(dp.Ledger, "charge", None)
+    with simulation(seed=8):
+        pd.testing.assert_frame_equal(compared().table, usual.table)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words", "error", "reason"),
+    [
+        ("wage ~ x | region", {}, FormulaError, "groups behind"),
+        ("~ x", {"family": "binomial"}, ArgumentError, "goes with a response"),
+        ("wage ~ x", {"family": "svm"}, ArgumentError, 'expected "gaussian"'),
+        ("wage ~ x", {"ncomp": 1}, ArgumentError, "ncomp= goes with"),
+        ("wage ~ x", {"center": False}, ArgumentError, "center= goes with"),
+        ("wage ~ x", {"denoise": None}, ArgumentError, "denoise= goes with"),
+        ("wage ~ x", {"scale": None}, ArgumentError, "leave out scale="),
+        ("wage ~ x", {"mechanisms": ["gauss"]}, ArgumentError, "'gauss' is not known"),
+        ("wage ~ x", {"row_length": []}, ArgumentError, "in a list"),
+        ("wage ~ x", {"row_length": [0.5, 0.5]}, ArgumentError, "different"),
+        ("wage ~ x", {"row_length": [0.5, 2]}, ArgumentError, "row_length=2"),
+        ("wage ~ x", {"n": 1}, ArgumentError, "n=1"),
+        ("visits ~ x", {"family": "poisson", "delta": 0.0}, BudgetError, "delta"),
+    ],
+)
+def test_a_wrong_word_is_refused_with_what_to_write(formula, words, error, reason):
+    with pytest.raises(error, match=reason):
+        compared(formula, **words)
+
+
+def test_persons_are_refused():
+    persons = dp.codebook(wage=(0, 9), x=(0, 1), person="id")
+    assert compared("wage ~ x", codebook=persons, mechanisms=["moments"]).best == "moments"
+    from dpmodels.privacy import adjacency, protecting
+
+    own = protecting(adjacency("replace"), 3, "id")
+    with pytest.raises(ArgumentError, match="without any"):
+        compared("wage ~ x", adjacency=own)
