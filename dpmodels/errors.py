@@ -45,6 +45,15 @@ class BudgetError(DPModelsError, ValueError):
     """A privacy budget, or its fit with a mechanism, makes no sense."""
 
 
+class BudgetWarning(DPModelsError, UserWarning):
+    """A budget that will very likely not tell what is asked; told before it is charged.
+
+    A warning, which only a filter makes an error: ``warnings.simplefilter("error",
+    dp.errors.BudgetWarning)`` stops such calls before the charge, ``"ignore"`` silences it. It
+    follows from public facts and a guess of what rows are like, which it states; never from a row.
+    """
+
+
 class LedgerError(DPModelsError):
     """A ledger refuses a release: what it would cost is more than what is left."""
 

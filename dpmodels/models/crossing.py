@@ -10,11 +10,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
 from dpmodels.formula.subset import subset
+from dpmodels.models.foreseen import Foresight, nothing, warn
+from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import Adjacency, Charge, Ledger, charge, group_events, planned_for_group
 from dpmodels.question import Question
-from dpmodels.sites import Parties, parties
+from dpmodels.sites import Parties, parties, together
 
 Made = TypeVar("Made")
 
@@ -38,6 +40,7 @@ class Way(Generic[Made]):
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
     # Of whose rows they are and how many count, where that is not what the guarantee is of.
     reads: Adjacency | None = None
+    foresee: Foresight = nothing  # What a plan will very likely not tell of a public number of rows
 
     def __post_init__(self) -> None:
         own = self.question
@@ -96,6 +99,7 @@ def measured(
     witness.planned(own.strategy, private, own.plan)
     events = group_events(own.plan.events, question.adjacency.places)
     witness.charging(own.strategy.card.name, events)
+    _foretell(way, held, own.plan, private)
     charged = charge(
         ledger,
         events,
@@ -106,6 +110,19 @@ def measured(
     statistics = tuple(own.strategy.measure(one, own.plan) for one in private)
     witness.measured(own.strategy, statistics, held.names, own.plan)
     return Measured(own, statistics, charged)
+
+
+def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -> None:
+    """Warn of what a release will very likely not tell; nothing of private numbers of rows.
+
+    Nor in a simulation, where nothing is spent, nor where other sites have other rows.
+    """
+    relation = way.question.adjacency
+    if simulating() or not relation.n_public or held.others:
+        return
+    rows = together((one.nrows for one in private), relation.places)
+    if rows is not None:
+        warn(way.foresee(plan, rows), way.question, plan, rows)
 
 
 def planned(way: Way[Any], held: Parties, mechanism: object, private: Sequence[Any]) -> Planned:

@@ -18,6 +18,7 @@ from dpmodels.mechanisms.choose_ordered import auto_ordered
 from dpmodels.mechanisms.choose_plane import auto_plane
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
+from dpmodels.models.foreseen import group_means
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.question import Question
 from dpmodels.results.call import DescribedCall, TableCall
@@ -57,6 +58,7 @@ def described_way(
         partial(_ordered if shape else partial(_counted, more), facts, question.private),
         made,
         "gaussian",
+        foresee=partial(group_means, tallies),
     )
 
 

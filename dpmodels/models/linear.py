@@ -19,6 +19,7 @@ from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.mechanisms.tuned import Tuned
 from dpmodels.models.crossing import Way
 from dpmodels.models.tune import with_ridge
+from dpmodels.models.foreseen import slopes_of_curvature
 from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
@@ -131,7 +132,8 @@ def coefficients_way(
         rounded = len(held) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
-    return Way(question, terms.design, facts, chosen, made, passes=True)
+    foresee = slopes_of_curvature
+    return Way(question, terms.design, facts, chosen, made, passes=True, foresee=foresee)
 
 
 def _call(

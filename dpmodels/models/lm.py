@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from dpmodels.arguments import word
@@ -19,6 +20,7 @@ from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moment
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.models.crossing import Way, cross
+from dpmodels.models.foreseen import slopes_of_moments
 from dpmodels.models.scaled import moments_call
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
 from dpmodels.question import Question, asked
@@ -218,7 +220,8 @@ def lm_way(question: Question) -> Way[LMResult]:
         known = layout(moments_call(own, setting), weights)
         return Sandwiched(strategy, both.intercept, known, vcov=kind), reason
 
-    return Way(question, own, facts, chosen, made, "moments")
+    foresee = partial(slopes_of_moments, own)
+    return Way(question, own, facts, chosen, made, "moments", foresee=foresee)
 
 
 def _check(vcov: object, question: Question) -> None:

@@ -11,6 +11,7 @@ from dpmodels.errors import ArgumentError, said
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.models.crossing import Way
+from dpmodels.models.foreseen import components
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease, Release
@@ -66,7 +67,8 @@ def scaled_way(
         call = moments_call(own, asked, release, ledger, reason)
         return result(call, release, row_coder(own.public))
 
-    return Way(question, own, facts, chosen, made, "gauss", lawful=lawful)
+    foresee = partial(components, own)
+    return Way(question, own, facts, chosen, made, "gauss", lawful=lawful, foresee=foresee)
 
 
 def checked_rule(denoise: object) -> str | None:

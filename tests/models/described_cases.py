@@ -10,6 +10,7 @@ import dpmodels as dp
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
+    BudgetWarning,
     CodebookError,
     FormulaError,
     FrameError,
@@ -101,6 +102,7 @@ def is_silent(verb, name, formula, **words):
     texts = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", BudgetWarning)
         for eps in (1e-9, 1.0, 1e9):
             fit = verb(formula, FRAMES[name], codebook=BOOK, eps=eps, **words)
             texts.append(every_text(fit)[0])

@@ -16,6 +16,7 @@ import dpmodels as dp
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
+    BudgetWarning,
     CodebookError,
     FormulaError,
     FrameError,
@@ -111,6 +112,7 @@ def test_odd_rows_pass_in_silence(case, mechanism):
     data = PLAIN | ODD[case]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", BudgetWarning)
         for at, formula in enumerate(FORMULAS):
             budget = BUDGETS[(at + case) % 3]
             adjacency = ("replace", "add-remove")[(at + case // 3) % 2]
@@ -132,6 +134,7 @@ def test_few_rows_pass_in_silence(rows):
     data = {name: own[:rows] for name, own in table().items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", BudgetWarning)
         assert np.isfinite(fit(data=data).params).all()
 
 
@@ -142,6 +145,7 @@ def test_any_budget_passes_or_is_refused_before_a_row_is_read(eps, more, mechani
     words = {"eps": eps, "mechanism": mechanism, **more}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", BudgetWarning)
         try:
             fit(data=MINES, **words)
         except BudgetError as error:

@@ -202,7 +202,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("kind", ODD)
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::dpmodels.errors.BudgetWarning")
 def test_odd_rows_make_tables_in_silence(kind):
     budgets = (dp.ApproxDP(1e-3, 1e-9), dp.ApproxDP(1e6, 1e-6), dp.PureDP(1e-3))
     for formula, budget in zip(("y ~ x", "y ~ x - 1", "y ~ x"), budgets, strict=True):

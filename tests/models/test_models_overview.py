@@ -11,7 +11,14 @@ from scipy.stats import chi2_contingency, ttest_ind
 from statsmodels.stats.oneway import anova_oneway
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, FormulaError, LedgerError, NotAvailable, PrivacyError
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetWarning,
+    FormulaError,
+    LedgerError,
+    NotAvailable,
+    PrivacyError,
+)
 from dpmodels.models.overview import dp_summary
 from dpmodels.privacy import ZCDP
 
@@ -94,6 +101,7 @@ ODD = (
 def test_no_row_makes_a_warning_and_every_table_prints(data, eps, adjacency):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", BudgetWarning)
         for formula in ("~ .", "age + g ~ sex", "age + income ~ sex + g"):
             fit = dp_summary(formula, data, codebook=BOOK, eps=eps, adjacency=adjacency)
             summary = fit.summary()
