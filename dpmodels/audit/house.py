@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 
 from dpmodels.audit.handed import numbers
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, BudgetWarning
 from dpmodels.noise import Entropy, source
 from dpmodels.privacy import GaussianEvent, compose_gaussians, gaussian_multiplier
 from dpmodels.question import Question, asked
@@ -64,7 +65,7 @@ class HouseRecipe:
 
     def __call__(self, rows: Any) -> Any:
         """Run the verb on rows."""
-        return self.verb(self.formula, rows, **self.words)
+        return self._asked(rows)
 
     def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
         """Run the verb once, and its last step as often as asked: shape (runs, k).
@@ -82,13 +83,19 @@ class HouseRecipe:
     def crossing(self, rows: Any) -> Crossing:
         """Run the verb on rows and keep what crossed first; ArgumentError where nothing did."""
         seen = Seen()
-        self.verb(self.formula, self.holders(rows, seen), **self.words)
+        self._asked(self.holders(rows, seen))
         if not seen.crossings:
             raise ArgumentError(
                 f"{self.verb.__name__} returned no release of a known mechanism: audit a function "
                 "of the rows instead, dp.audit(lambda rows: ..., pair, eps=1)"
             )
         return seen.crossings[0]
+
+    def _asked(self, data: Any) -> Any:
+        """Run the verb, which need not say that rows of an audit are few."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)
+            return self.verb(self.formula, data, **self.words)
 
     def numerics(self, rows: Any) -> str:
         """Return "exact" or "idealised": what the verb's mechanism says of itself."""

@@ -42,7 +42,7 @@ class JointRecipe(HouseRecipe):
 
     def __call__(self, rows: Any) -> Any:
         """Run the verb, with the rows at the first site."""
-        return self.verb(self.formula, self.holders(rows, NOBODY), **self.words)
+        return self._asked(self.holders(rows, NOBODY))
 
     def batch(self, rows: Any, runs: int) -> Floats:
         """Run the verb once, and the protocol as often as asked: shape (runs, k)."""

@@ -204,7 +204,7 @@ def load(path: str | PathLike[str]) -> Result:
     >>> import os, tempfile
     >>> import dpmodels as dp
     >>> book = dp.codebook(a=(0, 1), b=(0, 1))
-    >>> rows = {"a": [0.2, 0.7], "b": [0.1, 0.9]}
+    >>> rows = {"a": [0.2, 0.7] * 50, "b": [0.1, 0.9] * 50}
     >>> fit = dp.dp_pca("~ a + b", rows, codebook=book, eps=1.0, delta=1e-6)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "fit.nc")
