@@ -118,7 +118,7 @@ def _contender(name: str, made: FitTrial) -> FitContender:
         return FitContender(name, made.planned(name), "")
     except (BudgetError, ArgumentError) as error:
         reason = str(error).partition(":")[0].partition(";")[0]
-        return FitContender(name, None, shorten(reason, 90))
+        return FitContender(name, None, shorten(reason, 120))
 
 
 def _worlds(made: FitTrial) -> Iterator[FitWorld]:

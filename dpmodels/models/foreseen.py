@@ -20,8 +20,9 @@ import numpy as np
 
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import BudgetWarning, shorten
+from dpmodels.formula.coding import Block, Factor
 from dpmodels.formula.tally import Tally
-from dpmodels.formula.values import Category
+from dpmodels.formula.values import Category, Real
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, noise_of
 from dpmodels.mechanisms.coefficients import RegressionPlan
@@ -37,7 +38,7 @@ from dpmodels.privacy import (
     gaussian_multiplier,
 )
 from dpmodels.question import Question
-from dpmodels.statistics.losses import Logistic
+from dpmodels.statistics.losses import Poisson
 from dpmodels.typing import Floats
 
 # The variance of a number at both ends of its range over that of the guess, a sixth of the range.
@@ -49,8 +50,11 @@ LOST_SLOPES, SEEN_SLOPES = 0.7, 2.0
 # without.
 LOST_CURVATURE, SEEN_CURVATURE = 8.0, 40.0
 LOST_PURE, SEEN_PURE = 2.0, 18.0
-# Curvature of an outcome with the guessed rate, as a share of the largest.
-BENT = 4 * 0.3 * 0.7
+# The same of rows times 0.2 over the noise of a sum of gradients and d: below the first predictions
+# have a correlation of about 0.1 with those without noise, from the second on of 0.9.
+LOST_PULL, SEEN_PULL = 0.25, 4.0
+# Variance of an outcome with the guessed rate: its curvature is a share of the largest, a quarter.
+OUTCOME = 0.3 * 0.7
 # Rows of a cell in noise sds of their number: fewer are lost, of so many most are told.
 LOST_ROWS, SEEN_ROWS = 1.0, 6.0
 
@@ -89,14 +93,21 @@ def slopes_of_moments(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | No
     return Foreseen(strength, LOST_SLOPES, SEEN_SLOPES, lacking, NUMBERS)
 
 
-def slopes_of_curvature(plan: Any, rows: int) -> Foreseen | None:
-    """Foresee a logistic regression: the bought curvature against its noise."""
-    if not isinstance(plan, RegressionPlan) or "both" not in plan.scales:
-        return None
-    if not isinstance(plan.facts.loss, Logistic) or not plan.facts.predictors.terms:
+def of_outcomes(plan: Any, rows: int) -> Foreseen | None:
+    """Foresee a model of outcomes: the bought curvature against its noise, or else the pull.
+
+    Nothing of counts, whose mean within their bounds no guess is near to.
+    """
+    if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson):
         return None
     columns = plan.facts.columns
-    strength = rows * BENT / (plan.scales["both"] * columns**1.5)
+    if not plan.facts.predictors.terms or not {"both", "tilt"} & plan.scales.keys():
+        return None
+    if "both" not in plan.scales:
+        strength = rows * OUTCOME / (plan.scales["sd"] * columns)
+        lacking = "predictions will be little better than chance"
+        return Foreseen(strength, LOST_PULL, SEEN_PULL, lacking, NUMBERS)
+    strength = rows * 4 * OUTCOME / (plan.scales["both"] * columns**1.5)
     lost, seen = LOST_CURVATURE, SEEN_CURVATURE
     if "lengths" not in plan.scales:
         strength, lost, seen = strength / columns, LOST_PURE, SEEN_PURE
@@ -132,10 +143,20 @@ def guessed(own: PrivateDesign) -> Floats:
     return np.asarray(variances / (own.scaling.scale * own.scaling.row_norm) ** 2)
 
 
-def _of_block(block: Any) -> Floats:
+def _of_block(block: Block) -> Floats:
     """Return variances of points that levels and ends of ranges are, each as often as others."""
-    numbers = sum(not isinstance(factor, Category) for factor in block.factors)
+    numbers = sum(map(_fills_little, block.factors))
     return np.asarray(block.points.var(axis=0) / FILLED**numbers)
+
+
+def _fills_little(factor: Factor) -> bool:
+    """Whether a factor is no category, nor a whole number of two values."""
+    match factor:
+        case Category():
+            return False
+        case Real(lower=lower, upper=upper, step=step):
+            return step < upper - lower
+    return True
 
 
 def _one_release(plan: Any) -> bool:

@@ -20,6 +20,7 @@ from dpmodels.mechanisms.tuned import Tuned
 from dpmodels.models.crossing import Way
 from dpmodels.models.tune import with_ridge
 from dpmodels.models.foreseen import slopes_of_curvature
+from dpmodels.models.foreseen import of_outcomes
 from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
@@ -132,7 +133,7 @@ def coefficients_way(
         rounded = len(held) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
-    foresee = slopes_of_curvature
+    foresee = of_outcomes
     return Way(question, terms.design, facts, chosen, made, passes=True, foresee=foresee)
 
 

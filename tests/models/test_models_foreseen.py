@@ -26,6 +26,7 @@ HOPELESS = {
     "lm": lambda rows, **more: dp.dp_lm("y ~ x + z", rows, **{"eps": 0.3, **more}),
     "lm g": lambda rows, **more: dp.dp_lm("y ~ g", rows, **{"eps": 0.3, **more}),
     "glm": lambda rows, **more: dp.dp_glm("case ~ x + z", rows, **{"eps": 1.0, **more}),
+    "svm": lambda rows, **more: dp.dp_svm("case ~ x + z", rows, **{"eps": 0.02, **more}),
     "mean": lambda rows, **more: dp.dp_mean("y ~ g", rows, **{"eps": 0.2, **more}),
     "ttest": lambda rows, **more: dp.dp_ttest("y ~ case", rows, **{"eps": 0.002, **more}),
     "pca": lambda rows, **more: dp.dp_pca("~ x + y + z", rows, **{"eps": 0.1, **more}),
@@ -171,6 +172,18 @@ def test_the_guess_is_a_sixth_of_the_range_and_equal_levels():
     found = dict(zip(own.public.names, guessed(own), strict=True))
     for name, value in expected.items():
         assert found[name] == pytest.approx(value)
+
+
+def test_a_whole_number_of_two_values_is_taken_for_levels():
+    book = dp.codebook(y=(0, 1), whole=dp.Integer(0, 1), number=(0, 1))
+    way = lm_way(
+        asked(
+            *("lm", "y ~ whole + number", book, 1.0, 0.0, None, "replace"),
+            **{"weights": None, "row_norm": None, "vcov": "iid"},
+        )
+    )
+    whole, number, _ = guessed(way.private)
+    assert whole == pytest.approx(9 * number)
 
 
 def test_enlarged_budgets_have_so_much_less_noise():
