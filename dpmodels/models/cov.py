@@ -73,6 +73,14 @@ def dp_cov(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave no component clear of the noise: numbers are guessed to
+        have a standard deviation of a sixth of their range.
+        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
+
     Notes
     -----
     ``"auto"`` finds a centre and a radius of most rows first, where there are

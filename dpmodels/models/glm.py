@@ -113,6 +113,14 @@ def dp_glm(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave every slope without a standard error: numbers are
+        guessed to have a standard deviation of a sixth of their range.
+        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
+
     Notes
     -----
     Perfect separation, constant columns and a response of one level are no

@@ -112,6 +112,14 @@ def dp_lm(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave every slope without a standard error: numbers are
+        guessed to have a standard deviation of a sixth of their range.
+        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
+
     Notes
     -----
     The response is scaled to be longer than a term, since errors of X'y count

@@ -66,6 +66,14 @@ def dp_mean(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave every group without a mean: groups are guessed to be of
+        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
+        there.
+
     Notes
     -----
     Each row is divided between the three Bernstein polynomials of degree 2 of

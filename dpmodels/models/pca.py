@@ -127,6 +127,14 @@ def dp_pca(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave no component clear of the noise: numbers are guessed to
+        have a standard deviation of a sixth of their range.
+        :class:`dpmodels.errors.BudgetWarning` says how to stop there.
+
     Notes
     -----
     The augmented moments of the coded rows, exact integers, are released once

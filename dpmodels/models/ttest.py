@@ -68,6 +68,14 @@ def dp_ttest(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave every group without a mean: groups are guessed to be of
+        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
+        there.
+
     Notes
     -----
     The release is that of :func:`dp_mean`, with errors clustered by person where

@@ -62,6 +62,14 @@ def dp_var(
     LedgerError
         If the ledger refuses; nothing is charged.
 
+    Warns
+    -----
+    BudgetWarning
+        Before the charge, where the budget and a public number of rows very
+        likely leave every group without a mean: groups are guessed to be of
+        one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
+        there.
+
     Notes
     -----
     As :func:`dp_mean`, with the five Bernstein polynomials of degree 4, which
