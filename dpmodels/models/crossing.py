@@ -115,12 +115,13 @@ def measured(
 def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -> None:
     """Warn of what a release will very likely not tell; nothing of private numbers of rows.
 
-    Nor in a simulation, where nothing is spent, nor where other sites have other rows.
+    Nor of persons, whom only reading their column counts, nor in a simulation, where nothing is
+    spent, nor where other sites have other rows.
     """
     relation = way.question.adjacency
-    if simulating() or not relation.n_public or held.others:
+    if simulating() or not relation.n_public or relation.person is not None or held.others:
         return
-    rows = together((one.nrows for one in private), relation.places)
+    rows = together(one.nrows for one in private)
     if rows is not None:
         warn(way.foresee(plan, rows), way.question, plan, rows)
 

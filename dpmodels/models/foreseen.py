@@ -118,11 +118,13 @@ def components(own: PrivateDesign, plan: Any, rows: int) -> Foreseen | None:
     """Foresee a covariance matrix: all of its variance in one component against the noise."""
     if not _one_release(plan) or own.scaling.unit:
         return None
+    if sum(event.count for event in plan.events) > 1:
+        return None
     variances = guessed(own)
     strength = rows * float(variances.sum()) / _edge(plan, len(variances))
     falling = float((1 / np.arange(1.0, len(variances) + 1)).sum())
     lacking = "no component will stand clear of the noise"
-    return Foreseen(strength, 1.0, falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
+    return Foreseen(strength, 1.0, 2 * falling, lacking, f"{NUMBERS} and eigenvalues fall as 1/i")
 
 
 def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | None:
@@ -179,14 +181,14 @@ def warn(found: Foreseen | None, question: Question, plan: Any, rows: int) -> No
     if found is None or not 0 < found.strength < found.lost:
         return
     more = found.seen / found.strength
-    formula, whole = shorten(question.formula), rows * question.adjacency.places
+    formula = shorten(question.formula)
     least = ""
     if more <= MOST:
         least = f"{enlarged(question.guarantee, plan.events, more).describe()}, or "
     text = (
         f"dp_{question.verb}({formula!r}): very likely {found.lacking} at "
-        f"{question.guarantee.describe()} with n = {whole:,}: about {least}n = "
-        f"{round(_digits(whole * more)):,} is needed if {found.guess}. Nothing is charged yet: see "
+        f"{question.guarantee.describe()} with n = {rows:,}: about {least}n = "
+        f"{round(_digits(rows * more)):,} is needed if {found.guess}. Nothing is charged yet: see "
         "dp.errors.BudgetWarning to stop before the charge, or to silence this."
     )
     warnings.warn(text, BudgetWarning, stacklevel=_outside())
