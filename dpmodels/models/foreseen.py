@@ -135,7 +135,7 @@ def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | 
     widest = min(means, key=lambda tally: tally.cells * math.sqrt(tally.parts))
     noise = plan.noise_sd * math.sqrt(widest.parts)
     strength = rows / widest.cells / noise
-    what = "no group will have a mean" if widest.cells > 1 else "there will be no mean"
+    what = "hardly any group will have a mean" if widest.cells > 1 else "there will be no mean"
     return Foreseen(strength, LOST_ROWS, SEEN_ROWS, what, ALIKE)
 
 

@@ -66,7 +66,7 @@ def dp_var(
     -----
     BudgetWarning
         Before the charge, where the budget and a public number of rows very
-        likely leave every group without a mean: groups are guessed to be of
+        likely leave hardly any group a mean: groups are guessed to be of
         one size. :class:`dpmodels.errors.BudgetWarning` says how to stop
         there.
 
