@@ -54,7 +54,7 @@ def compared_fits(
         family=own.words.get("family", FAMILIES[0]),
         columns=len(both.terms.names),
         rows=assumed.rows,
-        guarantee=own.guarantee,
+        guarantee=own.private,
         adjacency=own.adjacency,
         row_norm=own.words["row_norm"],
         row_lengths=assumed.lengths,

@@ -118,7 +118,7 @@ def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -
     Nor of persons, whom only reading their column counts, nor in a simulation, where nothing is
     spent, nor where other sites have other rows.
     """
-    relation = way.question.adjacency
+    relation = way.reads or way.question.adjacency
     if simulating() or not relation.n_public or relation.person is not None or held.others:
         return
     rows = together(one.nrows for one in private)

@@ -184,7 +184,7 @@ def warn(found: Foreseen | None, question: Question, plan: Any, rows: int) -> No
     formula = shorten(question.formula)
     least = ""
     if more <= MOST:
-        least = f"{enlarged(question.guarantee, plan.events, more).describe()}, or "
+        least = f"{enlarged(question.private, plan.events, more).describe()}, or "
     text = (
         f"dp_{question.verb}({formula!r}): very likely {found.lacking} at "
         f"{question.guarantee.describe()} with n = {rows:,}: about {least}n = "
