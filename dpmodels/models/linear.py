@@ -18,9 +18,8 @@ from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.protocol import RegressionMechanism
 from dpmodels.mechanisms.tuned import Tuned
 from dpmodels.models.crossing import Way
-from dpmodels.models.tune import with_ridge
-from dpmodels.models.foreseen import slopes_of_curvature
 from dpmodels.models.foreseen import of_outcomes
+from dpmodels.models.tune import with_ridge
 from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
