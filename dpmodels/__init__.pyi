@@ -39,6 +39,7 @@ from .models.tune import tune as tune
 from .models.var import dp_var as dp_var
 from .noise import simulation as simulation
 from .options import options as options
+from .planning.power import power as power
 from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP
 from .privacy import Ledger as Ledger

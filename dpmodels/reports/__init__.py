@@ -20,6 +20,7 @@ from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
 from dpmodels.reports import plane as plane
+from dpmodels.reports import power as power
 from dpmodels.reports import quantile as quantile
 from dpmodels.reports import reading as reading
 from dpmodels.reports import select as select

@@ -1,0 +1,167 @@
+"""Populations in which means differ, shares are off or factors depend by a stated effect."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy as np
+
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.sides import one_measured, sides
+from dpmodels.formula.tally import Tally
+from dpmodels.models.table import counted
+from dpmodels.planning.population import Population
+from dpmodels.planning.posed import Effect, Posed, effects, of_sample
+from dpmodels.question import Question
+from dpmodels.typing import Floats, Integers
+
+INDEPENDENCE = "independence"
+
+
+def means(question: Question, guessed: Population, effect: Effect) -> Posed:
+    """Hold the mean of each group against a number that is the effect below it."""
+    both = sides(question.formula, question.codebook)
+    number, factors = one_measured(both, "dp_mean")
+    own, cells, values = _placed(Tally(factors, number, 2), guessed)
+    terms = _labels(Tally(factors, number, 2)) if factors else ("mean",)
+    mean, sd, share = _moments(own, cells, values, len(terms))
+    null = mean - _stated(effect, terms)
+    return Posed(own, terms, mean, null, sd / np.sqrt(share))
+
+
+def difference(question: Question, guessed: Population, effect: Effect) -> Posed:
+    """Move two groups apart by the effect; one mean is held against a number so far below."""
+    both = sides(question.formula, question.codebook)
+    number, factors = one_measured(both, "dp_ttest")
+    tally = Tally(factors, number, 2)
+    if not factors:
+        return means(question, guessed, effect)
+    own, cells, values = _placed(tally, guessed)
+    terms = (" - ".join(_labels(tally)),)
+    if not of_sample(effect, guessed):
+        if number.variable is None:
+            raise ArgumentError(
+                f"{number.code!r} is made from variables, and an effect is given to one variable: "
+                "declare it as a variable of the codebook, or write "
+                'effect="sample" with shape= a frame of public rows'
+            )
+        mean, _, share = _moments(own, cells, values, 2)
+        apart = np.array([share[1], -share[0]]) * float(effects(effect, terms)[0])
+        moved = values - mean[cells] + float(share @ mean) + apart[cells]
+        values = np.clip(moved, number.lower, number.upper)
+        if number.step:
+            steps = np.rint((values - number.lower) / number.step)
+            values = number.lower + number.step * steps
+        own = own.having(number.variable, values)
+    mean, sd, share = _moments(own, cells, values, 2)
+    truth = np.array([mean[0] - mean[1]])
+    sampling = np.sqrt(np.array([(sd**2 / share).sum()]))
+    return Posed(own, terms, truth, np.zeros(1), sampling)
+
+
+def shares(question: Question, guessed: Population, effect: Effect) -> Posed:
+    """Hold shares of cells against others, or make factors depend by Cohen's w."""
+    tally = counted(sides(question.formula, question.codebook))
+    own, cells, _ = _placed(tally, guessed)
+    names = _labels(tally)
+    if len(tally.factors) == 1:
+        share = _summed(cells, own.shares, tally.cells)
+        sampling = np.sqrt(share * (1 - share))
+        return Posed(own, names, share, share - _stated(effect, names), sampling)
+    if not of_sample(effect, guessed):
+        w = float(effects(effect, (INDEPENDENCE,))[0])
+        own = _dependent(own, cells, tally, w)
+    share = _summed(cells, own.shares, tally.cells)
+    alone = _independent(share.reshape(tally.shape))
+    w = math.sqrt(float(((share - alone) ** 2 / np.maximum(alone, 1e-300)).sum()))
+    sampling = np.sqrt(share * (1 - share))
+    untested = np.full(len(names), np.nan)
+    freedom = math.prod(tally.shape) - 1 - sum(size - 1 for size in tally.shape)
+    return Posed(
+        own,
+        (INDEPENDENCE, *names),
+        np.append(w, share),
+        np.append(0.0, untested),
+        np.append(np.nan, sampling),
+        freedom,
+    )
+
+
+def _stated(effect: Effect, terms: tuple[str, ...]) -> Floats:
+    """Return effects by term, nan of those that have none: nothing is tested there."""
+    if isinstance(effect, str):
+        raise ArgumentError(
+            f"effect={effect!r}: one mean or share is held against a number that is an effect "
+            "away; write how far in its own unit, such as effect=2.5"
+        )
+    stated = effects(effect, terms)
+    return stated if effect is None else np.where(stated == 0, np.nan, stated)
+
+
+def _placed(tally: Tally, guessed: Population) -> tuple[Population, Integers, Floats]:
+    """Return the complete rows that count, the cell of each, and its number."""
+    placed = tally.place(guessed.part.columns)
+    there = np.flatnonzero((placed.cells >= 0) & guessed.counted)
+    own = guessed.among(there, guessed.shares[there])
+    number = tally.measured
+    values = np.zeros(len(there)) if number is None else number.evaluate(own.part.columns)
+    if number is not None:
+        values = np.clip(values, number.lower, number.upper)
+    cells = placed.cells[there].astype(np.int64)
+    empty = np.bincount(cells, minlength=tally.cells) == 0
+    if empty.any() and (number is not None or len(tally.factors) > 1):
+        names = [name for name, none in zip(_labels(tally), empty, strict=True) if none]
+        raise ArgumentError(
+            f"shape=: no guessed row is in {names[0] or 'the table'!r}; guess shares above 0.001 "
+            "for every level, or give a larger public sample"
+        )
+    return own, cells, np.asarray(values)
+
+
+def _labels(tally: Tally) -> tuple[str, ...]:
+    """Name the cells as tables print them."""
+    levels = [[str(level) for level in factor.levels] for factor in tally.factors]
+    return tuple(reduce(lambda one, two: [f"{a}:{b}" for a in one for b in two], levels or [[""]]))
+
+
+def _summed(cells: Integers, weights: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(cells, weights, size), dtype=np.float64)
+
+
+def _moments(
+    own: Population, cells: Integers, values: Floats, size: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return means, sds and shares of the rows by cell."""
+    share = _summed(cells, own.shares, size)
+    mean = _summed(cells, own.shares * values, size) / share
+    square = _summed(cells, own.shares * (values - mean[cells]) ** 2, size) / share
+    return mean, np.sqrt(square), share
+
+
+def _independent(share: Floats) -> Floats:
+    """Return the products of the margins, flat."""
+    axes = range(share.ndim)
+    margins = [share.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return np.asarray(reduce(np.multiply.outer, margins)).ravel()
+
+
+def _dependent(own: Population, cells: Integers, tally: Tally, w: float) -> Population:
+    """Keep the margins, and tilt the products of the first two by standardised level scores."""
+    share = _summed(cells, own.shares, tally.cells).reshape(tally.shape)
+    alone = _independent(share).reshape(tally.shape)
+    scores = []
+    for axis in (0, 1):
+        margin = share.sum(axis=tuple(other for other in range(share.ndim) if other != axis))
+        level = np.arange(len(margin)) - float(margin @ np.arange(len(margin)))
+        shape = [-1 if other == axis else 1 for other in range(share.ndim)]
+        scores.append((level / math.sqrt(float(margin @ level**2))).reshape(shape))
+    tilt = 1 + w * scores[0] * scores[1]
+    if tilt.min() < 0:
+        largest = -1 / float((scores[0] * scores[1] * np.sign(w)).min())
+        raise ArgumentError(
+            f"effect={w:g}: factors with these shares of levels depend along their levels by a "
+            f"Cohen's w of {largest:.3g} at the most; write a smaller one"
+        )
+    wanted = (alone * tilt).ravel()
+    return own.among(np.arange(len(cells)), own.shares * (wanted / share.ravel())[cells])

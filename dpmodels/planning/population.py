@@ -1,0 +1,91 @@
+"""Guessed rows as a population, and tables of any number of rows drawn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.design.rows import Part, Rows, Terms
+from dpmodels.frames import no_rows
+from dpmodels.frames.persons import SECRET_BYTES
+from dpmodels.typing import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Population:
+    """Rows that a verb has been asked of, and how likely each of them is.
+
+    All tables drawn have as many rows as their number says, each of them one of these: the table
+    is how often each of them stands in it.
+    """
+
+    part: Part
+    shares: Floats  # Shape (rows,), with the sum 1
+    terms: Terms
+    sampled: bool = False  # Whether they are a public sample, with relations of its own
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows are in the subset."""
+        own = self.part.counted
+        return np.ones(self.part.rows, dtype=bool) if own is None else own
+
+    def among(self, rows: NDArray[Any], shares: Floats) -> Population:
+        """Return the population of some rows, which may be named again and again."""
+        columns = {name: own[rows] for name, own in self.part.columns.items()}
+        counted = None if self.part.counted is None else self.part.counted[rows]
+        return replace(self, part=Part(columns, counted, None), shares=shares / shares.sum())
+
+    def having(self, name: str, column: Floats) -> Population:
+        """Return the same rows with other values of one variable."""
+        own = self.part._replace(columns={**self.part.columns, name: column})
+        return replace(self, part=own)
+
+    def drawn(self, count: int, rng: np.random.Generator) -> Rows:
+        """Draw a table: rows that stand equally often, in powers of two, stand together."""
+        times, at, places = rng.multinomial(count, self.shares), [], []
+        for power in range(int(times.max()).bit_length()):
+            there = np.flatnonzero(times >> power & 1)
+            at.append(there)
+            places.append(np.full(len(there), 1 << power))
+        own, often = np.concatenate(at), np.concatenate(places)
+        part = self.among(own, np.ones(len(own))).part._replace(places=often)
+        return Standing(part, self.terms)
+
+
+def population(rows: Rows, *, sampled: bool) -> Population:
+    """Read rows that are public, once; all of them are equally likely."""
+    parts = list(rows.parts(count_public=True))
+    names = parts[0].columns
+    columns = {name: np.concatenate([own.columns[name] for own in parts]) for name in names}
+    counted = [own.counted for own in parts if own.counted is not None]
+    part = Part(columns, np.concatenate(counted) if counted else None, None)
+    return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
+
+
+class Standing(Rows):
+    """Rows of which each stands so often, as if the table were written out."""
+
+    __slots__ = ("_part",)
+
+    def __init__(self, part: Part, terms: Terms) -> None:
+        super().__init__(no_rows(terms.variables), terms, bytes(SECRET_BYTES))
+        self._part = part
+
+    @property
+    def rereadable(self) -> bool:
+        """They can be read again and again."""
+        return True
+
+    @property
+    def nrows(self) -> int:
+        """How many rows the table would have."""
+        return self._part.taken
+
+    def parts(self, *, count_public: bool) -> Iterator[Part]:
+        """Give all of them at once."""
+        yield self._part

@@ -1,0 +1,279 @@
+"""``dp.power``: what an analysis will tell, before anything is read or spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.arguments import real, several, share, whole, word
+from dpmodels.declared import Declared, declared
+from dpmodels.errors import ArgumentError, said
+from dpmodels.planning.asking import Asking, Cell, price, without_noise
+from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, rows_for
+from dpmodels.planning.trials import Trial
+from dpmodels.planning.verbs import VERBS, Verb
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
+from dpmodels.results.power import PowerQuestion, PowerResult
+
+# A choice: cells of a plan, each of which takes up to two seconds.
+MOST_CELLS: Final = 100
+TESTED: Final = {
+    "mean": "whether a mean's interval leaves out a number an effect away",
+    "ttest": "the t-test of the difference, or of one mean",
+    "table": "whether a share's interval leaves out a number an effect away",
+    "lm": "each coefficient against 0",
+    "glm": "each coefficient against 0",
+}
+
+
+def power(
+    formula: str,
+    *,
+    verb: str = "lm",
+    codebook: Declared = None,
+    n: int | Sequence[int] | None = None,
+    eps: float | Sequence[float] | None = None,
+    effect: float | Sequence[float] | Mapping[str, float] | str | None = None,
+    power: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    alpha: float = 0.05,
+    shape: object = "normal",
+    mechanism: object = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    **words: Any,
+) -> PowerResult:
+    """Tell expected standard errors and power before a budget is spent, or solve for what gives it.
+
+    Exactly one of `n`, `eps` (or `budget`), `effect` and `power` is left out, and
+    solved for. Nothing is read, nothing is charged.
+
+    Parameters
+    ----------
+    formula : str
+        As the verb takes it, such as ``"wage ~ age + C(region)"``.
+    verb : {"lm", "glm", "mean", "ttest", "table"}
+        Of which verb: ``"lm"`` is :func:`dp_lm`.
+    codebook : Codebook
+        Public bounds and levels of the variables.
+    n : int or sequence of int, optional
+        Number of rows that will count: complete, and in the subset. From 10 to
+        10,000,000.
+    eps, delta, budget
+        The guarantee, as for the verb.
+    effect : float, mapping, str or sequence of float, optional
+        How far the truth is from what is tested, in the verb's own unit: slopes
+        (of log odds, of a logarithm of counts) by coefficient,
+        ``{"age": 0.5}``, or one number for all; a difference of means, first
+        level less second; how far a number is from one mean, or from a share;
+        Cohen's w of two factors and more. ``"sample"`` is what a frame given as
+        `shape` shows.
+    power : float, optional
+        Chance that the verb's own test rejects, between `alpha` and 1; of several
+        terms that of the least.
+    alpha : float
+        Level of the tests, two-sided.
+    shape : str, mapping or frame
+        What rows are guessed to be like: ``"normal"`` (in the middle of the
+        bounds, which are 3 sd away), ``"uniform"``, ``"skewed"``, ``"zeros"``
+        (half at the lower bound), ``"tails"``, ``"narrow"`` (bounds ten times too
+        wide); by variable ``{"wage": "skewed", "age": ("normal", 41, 12),
+        "sex": [0.6, 0.4]}``; or a frame of **public or simulated rows** like the
+        private ones. A plan made of private rows would give them away: no
+        guarantee covers what this function returns, and it cannot tell.
+    mechanism, adjacency, **words
+        As for the verb: ``family="poisson"``, ``vcov="HC"``, ``subset="age > 30"``.
+
+    Returns
+    -------
+    PowerResult
+        Its `table` has ``std_error, noise_sd, sampling_sd, power, identified,
+        without_noise, price`` by term. Several `n`, `eps` or effects give a cell
+        each, and :meth:`PowerResult.plot` draws curves.
+
+    Raises
+    ------
+    ArgumentError
+        If none or two of the four are left out, an effect is 0 or of no term, a
+        power is not between `alpha` and 1 or is not reached, the verb is none of
+        these, or the guess lacks a variable.
+    FormulaError, CodebookError, BudgetError
+        As the verb.
+
+    Notes
+    -----
+    The verb's own mechanism, with its plan and its noise, releases from tables of
+    `n` rows drawn from about two thousand guessed ones, and the verb's own
+    inference reads what comes out, 100 to 400 times. Power is the mean chance of
+    rejection given the standard error where nearly every release has one, else
+    the share of releases that reject; ``power_se`` is what the simulation leaves
+    open. Without an effect in them the guessed variables are independent.
+
+    With an effect a response keeps the mean it is guessed to have, and in a
+    linear regression the variance; what its bounds cut off is counted in, so that
+    ``effect`` in the table may be a little less than was stated. Each row is
+    somebody's only one: for several rows a person, plan with the number of
+    persons.
+
+    References
+    ----------
+    .. [1] Cohen, J. (1988). "Statistical Power Analysis for the Behavioral
+       Sciences." 2nd edition, Erlbaum.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(wage=(0, 80), sex=["F", "M"])
+    >>> plan = dp.power("wage ~ sex", verb="ttest", codebook=cb, n=2_000, eps=1.0, effect=2.0)
+    >>> plan.table[["term", "identified"]].values.tolist()
+    [['F - M', 1.0]]
+    >>> bool(0.75 < plan.power["F - M"] < plan.table["without_noise"].item() < 0.99)
+    True
+    """
+    own = VERBS[word("verb", verb, VERBS)]
+    solved = _left_out(n, eps, budget, effect, power)
+    level = share("alpha", alpha)
+    target = _target(power, level)
+    if eps is not None or budget is not None:
+        for one in _listed(eps):
+            resolve_budget(real(one) if one is not None else None, delta, budget)
+    else:
+        resolve_budget(1.0, delta)
+    asking = Asking(
+        verb,
+        own,
+        formula,
+        declared(codebook, None, None, formula),
+        shape,
+        delta,
+        budget,
+        mechanism,
+        adjacency,
+        level,
+        _words(verb, own, words),
+    )
+    sizes = [None if one is None else whole("n", one, 10, MOST_ROWS) for one in _listed(n)]
+    cells = list(product(sizes, _listed(eps), _listed(effect)))
+    if len(cells) > MOST_CELLS:
+        raise ArgumentError(f"{len(cells)} cells are listed: expected at most {MOST_CELLS}")
+    frames, told = [], []
+    for number, (rows, spent, size) in enumerate(cells):
+        cell = _solved(asking, solved, (rows, spent, size), target)
+        trial = asking.trial(cell)
+        frames.append(_table(trial, cell, number))
+        told.append(_mechanism(trial))
+    return PowerResult(
+        PowerQuestion(
+            verb=verb,
+            formula=" ".join(formula.split()),
+            guess=asking.guess.about,
+            guarantee=_guarantee(delta, budget),
+            adjacency=trial.way.question.adjacency,
+            alpha=level,
+            solved=solved,
+            target=target,
+            mechanisms=tuple(told),
+            tested="independence of the factors" if trial.posed.freedom else TESTED[verb],
+        ),
+        pd.concat(frames, ignore_index=True),
+    )
+
+
+def _left_out(n: object, eps: object, budget: object, effect: object, power: object) -> str:
+    """Return the one of four that is solved for."""
+    given = {"n": n, "eps": eps if budget is None else budget, "effect": effect, "power": power}
+    absent = [name for name, own in given.items() if own is None]
+    if len(absent) != 1:
+        left = ", ".join(absent) or "none of them"
+        raise ArgumentError(
+            f"left out: {left}; leave out exactly one of n, eps, effect and power, which is then "
+            "solved for: n=5_000, eps=1.0, effect=0.5 tells the power"
+        )
+    return absent[0]
+
+
+def _target(power: object, alpha: float) -> float:
+    if power is None:
+        return math.nan
+    number = real(power)
+    if not alpha < number < 1:
+        raise ArgumentError(
+            f"power={said(power)}: expected a number between alpha={alpha:g} and 1, such as 0.8"
+        )
+    return number
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return what is listed, or the one that is given."""
+    if not several(given) or isinstance(given, Mapping):
+        return [given]
+    own = list(given)
+    if not own:
+        raise ArgumentError("an empty list: write one value, or several such as n=[1_000, 5_000]")
+    return own
+
+
+def _words(name: str, verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
+    for one in words:
+        if one in ("person", "rows"):
+            raise ArgumentError(
+                f"{one}=: a plan is of rows that are each somebody's only one; leave it out, and "
+                "give the number of persons as n"
+            )
+        if one not in verb.words:
+            expected = ", ".join(verb.words)
+            raise ArgumentError(
+                f"{one}= is not expected; dp.power takes these words of dp_{name}: {expected}"
+            )
+    return {**verb.words, **words}
+
+
+def _solved(asking: Asking, solved: str, given: tuple[Any, Any, Any], target: float) -> Cell:
+    """Return a cell in which nothing is left out."""
+    rows, eps, effect = given
+    if solved == "n":
+        rows = rows_for(asking, eps, effect, target)
+    elif solved == "eps":
+        eps = eps_for(asking, rows, effect, target)
+    elif solved == "effect":
+        effect = effect_for(asking, rows, eps, target)
+    return Cell(rows, eps, effect)
+
+
+def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
+    """Return the lines of one cell."""
+    found, posed = trial.expected(), trial.posed
+    lines = {
+        "cell": number,
+        "n": cell.rows,
+        "eps": np.nan if cell.eps is None else float(cell.eps),
+        "term": posed.terms,
+        "effect": posed.effect,
+        "std_error": found.se,
+        "noise_sd": found.noise,
+        "sampling_sd": posed.sampling / math.sqrt(cell.rows),
+        "power": found.power,
+        "power_se": found.power_se,
+        "identified": found.identified,
+        "without_noise": without_noise(posed, cell.rows, trial.alpha),
+        "price": price(posed, found, cell.rows, trial.alpha),
+    }
+    return pd.DataFrame(lines)
+
+
+def _mechanism(trial: Trial) -> str:
+    strategy, reason = trial.chosen
+    name = str(strategy.card.name)
+    return f"{name}: {reason}" if reason else name
+
+
+def _guarantee(delta: float, budget: Guarantee | None) -> str:
+    """Say of what kind the guarantee is; its eps stands beside each cell."""
+    if budget is not None:
+        return budget.describe()
+    return f"(eps, delta)-DP, delta = {delta:g}" if delta else "pure eps-DP"

@@ -1,0 +1,157 @@
+"""Rows, eps or effects at which a verb has a given power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from dpmodels.errors import ArgumentError
+from dpmodels.planning.asking import Asking, Cell, without_noise
+from dpmodels.planning.posed import Effect
+from dpmodels.planning.trials import Trial
+from dpmodels.typing import Floats
+
+LEAST_ROWS, MOST_ROWS = 10, 10_000_000
+LEAST_EPS, MOST_EPS = 1e-3, 100.0
+# Choices: evaluations at the most, what powers may differ by, and releases left out on the way.
+MOST_STEPS, NEAR, PART = 9, 0.01, 2
+# How power grows, in the logarithm of a standardised effect by that of what is solved for.
+_ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
+
+
+def rows_for(asking: Asking, eps: float | None, effect: Effect, target: float) -> int:
+    """Return the number of rows at which every tested term has the power."""
+
+    def power(rows: float) -> float:
+        return _least(asking.trial(Cell(round(rows), eps, effect)))
+
+    found = _search(power, (1_000.0, LEAST_ROWS, MOST_ROWS), target, asking.alpha, _ROWS_SLOPE)
+    if math.isnan(found):
+        raise ArgumentError(
+            f"power={target:g}: no number of rows up to {MOST_ROWS:,} has it under this guarantee; "
+            "give a larger eps or effect, or fewer terms"
+        )
+    return math.ceil(found)
+
+
+def eps_for(asking: Asking, rows: int, effect: Effect, target: float) -> float:
+    """Return the eps at which every tested term has the power."""
+    plain = without_noise(asking.trial(Cell(rows, 1.0, effect)).posed, rows, asking.alpha)
+    if np.nanmin(plain) <= target + NEAR / 2:
+        raise ArgumentError(
+            f"power={target:g}: {rows:,} rows have the power {np.nanmin(plain):.2g} without any "
+            "noise, so no eps has it; give a larger n or effect"
+        )
+
+    def power(eps: float) -> float:
+        return _least(asking.trial(Cell(rows, eps, effect)))
+
+    found = _search(power, (1.0, LEAST_EPS, MOST_EPS), target, asking.alpha, _EPS_SLOPE)
+    if math.isnan(found):
+        raise ArgumentError(
+            f"power={target:g}: no eps up to {MOST_EPS:g} has it with {rows:,} rows; give a larger "
+            "n or effect"
+        )
+    return found
+
+
+def effect_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:
+    """Return the effect of each term at which its test has the power."""
+    trial = asking.trial(Cell(rows, eps, None))
+    if trial.posed.freedom:
+        return _dependence_for(asking, rows, eps, target)
+    spread = trial.readings(asking.verb.runs // PART).spread
+    found = {
+        term: own
+        for term, column in zip(trial.posed.terms, spread.T, strict=True)
+        if math.isfinite(own := _effect_of(column, target, asking.alpha))
+    }
+    if not found:
+        raise ArgumentError(
+            f"power={target:g}: no effect, however large, has it with {rows:,} rows under this "
+            "guarantee, as too few releases have standard errors; give a larger n or eps"
+        )
+    return found
+
+
+def _dependence_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:
+    """Return Cohen's w at which the test of independence has the power."""
+
+    def power(w: float) -> float:
+        return _least(asking.trial(Cell(rows, eps, w)))
+
+    start = 3 / math.sqrt(rows)
+    try:
+        found = _search(power, (min(start, 0.3), 1e-5, 10.0), target, asking.alpha, 1.0)
+    except ArgumentError:
+        found = math.nan
+    if math.isnan(found):
+        raise ArgumentError(
+            f"power={target:g}: no dependence that these shares of levels allow has it with "
+            f"{rows:,} rows under this guarantee; give a larger n or eps"
+        )
+    return found
+
+
+def _effect_of(spread: Floats, target: float, alpha: float) -> float:
+    """Return the effect that releases with such standard errors find with the power."""
+    quantile, told = -float(ndtri(alpha / 2)), spread[np.isfinite(spread)]
+    if not len(told) or target >= len(told) / len(spread):
+        return math.nan
+
+    def beyond(effect: float) -> float:
+        pull = effect / told
+        power = ndtr(pull - quantile) + ndtr(-pull - quantile)
+        return float(power.sum()) / len(spread) - target
+
+    return float(brentq(beyond, 0.0, 40 * float(told.max())))
+
+
+def _least(trial: Trial) -> float:
+    """Return the least power of the tested terms."""
+    return float(np.nanmin(trial.expected(PART).power))
+
+
+def _search(
+    power: Callable[[float], float],
+    range_: tuple[float, float, float],
+    target: float,
+    alpha: float,
+    slope: float,
+) -> float:
+    """Find where a power is reached that grows; nan where it is not.
+
+    The standardised effect that a power stands for grows about as a power law: each step goes
+    where the last two say, within what is known to have too little and enough.
+    """
+    at, least, most = range_
+    wanted, low, high = _standardised(target, alpha), 0.0, math.inf
+    seen: list[tuple[float, float]] = []
+    for _ in range(MOST_STEPS):
+        found = power(at)
+        if abs(found - target) <= NEAR:
+            return at
+        low, high = (at, high) if found < target else (low, at)
+        own = (math.log(at), math.log(_standardised(found, alpha)))
+        if seen and seen[-1][0] != own[0]:
+            between = (own[1] - seen[-1][1]) / (own[0] - seen[-1][0])
+            slope = min(max(between, 0.3), 2.0)
+        seen.append(own)
+        step = math.exp(min(max((math.log(wanted) - own[1]) / slope, -2.5), 2.5))
+        after = min(max(at * step, least), most)
+        if not low < after < high:
+            after = math.sqrt(max(low, least) * min(high, most))
+        if after == at or high / max(low, 1e-300) < 1.01:
+            return math.nan if found < target and at >= most else at
+        at = after
+    return high if math.isfinite(high) else math.nan
+
+
+def _standardised(power: float, alpha: float) -> float:
+    """Return the effect, in standard errors, that has a power."""
+    held = min(max(power, alpha + 0.005), 1 - 1e-6)
+    return float(ndtri(held) - ndtri(alpha / 2))

@@ -1,0 +1,151 @@
+"""Releases of a verb on tables drawn from a population, and what is expected of the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from dpmodels.frames.progress import as_one_of_many
+from dpmodels.models.crossing import Way, of_question
+from dpmodels.noise import simulation, source
+from dpmodels.planning.posed import Posed
+from dpmodels.planning.verbs import Reading, Verb
+from dpmodels.privacy import planned_for_group
+from dpmodels.typing import Floats
+
+SEED: Final = 20_231_119  # A choice: any number makes every call draw the same tables and noise
+# Choices: the share of releases in which a test is told, and the spread of standard errors over
+# their mean, between which the law of an estimate given its standard error is taken for normal.
+TOLD, EVEN = 0.99, 0.25
+
+
+class Expected(NamedTuple):
+    """What a table of so many rows will tell of each term, shape (terms,)."""
+
+    se: Floats  # Median standard error of the releases that have one
+    noise: Floats  # Median standard deviation of the noise in them
+    power: Floats  # nan where nothing is tested
+    power_se: Floats  # By the number of releases
+    identified: Floats  # Share of the releases with a standard error
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A verb asked of tables of so many rows from a population, by one mechanism."""
+
+    verb: Verb
+    way: Way[Any]
+    posed: Posed
+    rows: int
+    alpha: float
+    mechanism: object
+
+    @cached_property
+    def chosen(self) -> tuple[Any, str]:
+        """The strategy and why it; of public facts."""
+        drawn = self.posed.population.drawn(self.rows, np.random.default_rng(SEED))
+        own: tuple[Any, str] = self.way.choose(self.mechanism, [self.way.private.of(drawn)])
+        return own
+
+    @cached_property
+    def plan(self) -> Any:
+        """The plan that the verb would make."""
+        question = self.way.question
+        return planned_for_group(
+            partial(self.chosen[0].plan, self.way.facts),
+            lambda one: one.events,
+            question.guarantee,
+            question.adjacency.places,
+        )
+
+    def readings(self, count: int, first: int = 0) -> Reading:
+        """Release so often, each time from another table; shape (releases, terms)."""
+        rng, (strategy, reason) = np.random.default_rng([SEED, first]), self.chosen
+        found, plan = [], self.plan
+        with simulation(seed=SEED + first), as_one_of_many():
+            for _ in range(count):
+                private = self.way.private.of(self.posed.population.drawn(self.rows, rng))
+                statistic = strategy.measure(private, plan)
+                release = strategy.release(statistic, plan, source())
+                result = self.way.result(of_question(release, self.way.question), "", reason)
+                found.append(self.verb.read(result, self.posed, self.alpha))
+        return Reading(*map(np.array, zip(*found, strict=True)))
+
+    def expected(self, part: int = 1) -> Expected:
+        """Return what is expected; by a `part`-th of the releases where it need not be exact."""
+        found = self.readings(self.verb.runs // part)
+        if part == 1 and self.verb.more and not self._even(found).all():
+            more = self.readings(self.verb.more, self.verb.runs)
+            found = Reading(*map(np.concatenate, zip(found, more, strict=True)))
+        return self._summed(found)
+
+    def _even(self, found: Reading) -> Any:
+        """Return of which terms nearly all releases have a standard error, and much the same."""
+        told = np.isfinite(found.spread).mean(axis=0)
+        held = np.where(np.isfinite(found.spread), found.spread, np.nan)
+        with np.errstate(invalid="ignore"):
+            middle = _median(held)
+            spread = _median(np.abs(held - middle)) / middle / 0.6745
+        return (told >= TOLD) & (spread <= EVEN) & np.isfinite(self.posed.effect)
+
+    def _summed(self, found: Reading) -> Expected:
+        runs, even = len(found.se), self._even(found)
+        told = np.isfinite(found.statistic)
+        quantile = -float(ndtri(self.alpha / 2))
+        power = (np.abs(found.statistic) > quantile).mean(axis=0)
+        error = np.sqrt(power * (1 - power) / runs)
+        for at in np.flatnonzero(even):
+            own = told[:, at] & np.isfinite(found.spread[:, at])
+            pull = self.posed.effect[at] / found.spread[own, at]
+            power[at], error[at] = _normal(found.statistic[own, at], pull, quantile)
+        if self.posed.freedom and told[:, 0].mean() >= TOLD:
+            power[0], error[0] = _upper(found.statistic[told[:, 0], 0], quantile)
+        tested = np.isfinite(self.posed.effect) & (self.posed.effect != 0)
+        identified = np.where(
+            np.isfinite(self.posed.effect), told.mean(axis=0), np.isfinite(found.se).mean(axis=0)
+        )
+        return Expected(
+            _median(found.se),
+            _median(found.noise),
+            np.where(tested, power, np.nan),
+            np.where(tested, error, np.nan),
+            identified,
+        )
+
+
+def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, float]:
+    """Return the mean probability of rejection given the standard errors.
+
+    The statistic less its pull has mean 0 and variance 1 where the test keeps its level. What it
+    has instead counts as far as the releases tell it from these.
+    """
+    rest = statistic - pull
+    bias = _told(float(rest.mean()), 1 / len(rest))
+    scale = 1 + _told(float(rest.std()) - 1, 1 / (2 * len(rest)))
+    at = pull + bias
+    power = ndtr((at - quantile) / scale) + ndtr((-at - quantile) / scale)
+    slope = np.exp(-(((np.abs(at) - quantile) / scale) ** 2) / 2) / np.sqrt(2 * np.pi)
+    return float(power.mean()), float(slope.mean() / scale / np.sqrt(len(rest)))
+
+
+def _told(value: float, variance: float) -> float:
+    """Return a number, shrunk by what chance makes of 0."""
+    return value * max(0.0, 1 - variance / value**2) if value else 0.0
+
+
+def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
+    """Return the probability of a statistic beyond the quantile, as that of a normal one."""
+    scale = max(float(statistic.std()), 1e-9)
+    at = (float(statistic.mean()) - quantile) / scale
+    slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
+    return float(ndtr(at)), float(slope * np.sqrt((1 + at**2 / 2) / len(statistic)))
+
+
+def _median(values: Floats) -> Floats:
+    """Return medians of what is there, shape (terms,); nan of nothing."""
+    columns = [own[np.isfinite(own)] for own in values.T]
+    return np.array([np.median(own) if len(own) else np.nan for own in columns])

@@ -1,0 +1,128 @@
+"""The verbs whose power is known: how each is asked, posed and read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpmodels.errors import NotAvailable
+from dpmodels.models.crossing import Way
+from dpmodels.models.glm import dp_glm, glm_way
+from dpmodels.models.lm import dp_lm, lm_way
+from dpmodels.models.mean import dp_mean, mean_way
+from dpmodels.models.table import dp_table, table_way
+from dpmodels.models.ttest import dp_ttest, ttest_way
+from dpmodels.planning.group_effects import difference, means, shares
+from dpmodels.planning.linear_effects import counted, least_squares, logistic
+from dpmodels.planning.population import Population
+from dpmodels.planning.posed import Effect, Posed
+from dpmodels.question import Question
+from dpmodels.typing import Floats
+
+
+class Reading(NamedTuple):
+    """What one release says of each term, shape (terms,); nan where it is not identified.
+
+    The verb's test rejects where the size of `statistic` is beyond the normal quantile; it grows by
+    1 where the effect does by `spread`, which is nan where there is no such number.
+    """
+
+    se: Floats
+    noise: Floats
+    statistic: Floats
+    spread: Floats
+
+
+class Verb(NamedTuple):
+    """How a verb is planned for."""
+
+    function: Callable[..., Any]
+    way: Callable[[Question], Way[Any]]
+    pose: Callable[[Question, Population, Effect], Posed]
+    read: Callable[[Any, Posed, float], Reading]
+    runs: int  # A choice: releases that are enough where the test is told in nearly all of them
+    more: int  # A choice: further ones where it is not
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The verb's own words, with their defaults."""
+        found = inspect.signature(self.function).parameters.values()
+        return {one.name: one.default for one in found if one.name not in COMMON}
+
+
+# What is said of every call, or has no meaning before there are rows.
+COMMON: Final = frozenset(
+    {"formula", "data", "sites", "protocol", "codebook", "eps", "delta", "budget", "mechanism"}
+    | {"adjacency", "person", "rows", "ledger", "mu"}
+)
+
+
+def _linear(result: Any, posed: Posed, alpha: float) -> Reading:
+    """Read coefficients after the constant, where there are standard errors."""
+    kept = slice(-len(posed.terms), None)
+    try:
+        found = [result.bse, result.bse_noise, result.tvalues]
+    except NotAvailable:
+        found = [np.full(len(posed.terms), np.nan)] * 3
+    se, noise, statistic = (np.asarray(own, dtype=np.float64)[kept] for own in found)
+    se = np.where(np.isfinite(se), se, np.nan)
+    return Reading(se, np.where(np.isnan(se), np.nan, noise), statistic, se)
+
+
+def _difference(result: Any, posed: Posed, alpha: float) -> Reading:
+    se = np.array([result.bse if np.isfinite(result.pvalue) else np.nan])
+    size = -ndtri(max(result.pvalue, 1e-300) / 2)
+    statistic = np.array([size * np.sign(result.tvalue)])
+    return Reading(se, np.array([result.bse_noise]), statistic, se)
+
+
+def _means(result: Any, posed: Posed, alpha: float) -> Reading:
+    ends, estimate = result.conf_int(1 - alpha), np.asarray(result.params)
+    statistic, spread = _by_interval(estimate, ends, posed, alpha)
+    return Reading(np.asarray(result.bse), np.asarray(result.bse_noise), statistic, spread)
+
+
+def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
+    """Read shares of the complete rows, and the test of independence of two factors or more."""
+    first = int(posed.freedom > 0)
+    cells = posed._replace(truth=posed.truth[first:], null=posed.null[first:])
+    counts = result.released.to_numpy().ravel()
+    rows = max(float(counts.sum()), 1.0)
+    ends = result.conf_int(1 - alpha)
+    statistic, spread = _by_interval(counts / rows, ends, cells, alpha)
+    width = (ends["upper"] - ends["lower"]).to_numpy() / 2
+    noise = np.full(len(counts), result.noise_sd() / rows)
+    own = Reading(width / -ndtri(alpha / 2), noise, statistic, spread)
+    if not first:
+        return own
+    # One-sided: shifted, so that the two-sided quantile is where it rejects.
+    chance = result.chi2_test().pvalue
+    tail = -ndtri(max(chance, 1e-300)) + ndtri(alpha) - ndtri(alpha / 2)
+    whole = zip((np.nan, np.nan, tail, np.nan), own, strict=True)
+    return Reading(*(np.append(new, old) for new, old in whole))
+
+
+def _by_interval(estimate: Floats, ends: Any, posed: Posed, alpha: float) -> tuple[Floats, Floats]:
+    """Return statistics that are beyond the quantile where an interval leaves out the null."""
+    below = np.nan_to_num(posed.effect, nan=1.0) >= 0
+    arm = np.where(below, estimate - ends["lower"], ends["upper"] - estimate)
+    spread = np.where(np.isfinite(arm) & (arm > 0), arm, np.nan) / -ndtri(alpha / 2)
+    return (estimate - posed.null) / spread, spread
+
+
+def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
+    own = counted if question.words["family"] == "poisson" else logistic
+    return own(question, guessed, effect)
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "mean": Verb(dp_mean, mean_way, means, _means, 400, 0),
+    "ttest": Verb(dp_ttest, ttest_way, difference, _difference, 400, 0),
+    "table": Verb(dp_table, table_way, shares, _shares, 400, 0),
+    "lm": Verb(dp_lm, lm_way, least_squares, _linear, 200, 200),
+    "glm": Verb(dp_glm, glm_way, _glm_pose, _linear, 80, 40),
+}

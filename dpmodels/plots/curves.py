@@ -1,0 +1,53 @@
+"""Power against rows, eps or effects, with that of the same rows without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dpmodels.plots.style import GREY, axes_or_new
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Told apart with every common colour blindness (Okabe and Ito 2008).
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+
+
+def curves(
+    lines: Sequence[tuple[str, Floats]],
+    *,
+    across: str,
+    logarithmic: bool,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw lines of a label and places, power, power without noise and shares that are identified.
+
+    Open points stand where less than half of the releases have a standard error.
+    """
+    ax = axes_or_new(ax, (6.4, 3.8))
+    for number, (label, line) in enumerate(lines):
+        places, power, plain, identified = line
+        colour = _COLOURS[number % len(_COLOURS)]
+        ax.plot(places, plain, color=colour, linewidth=1.0, linestyle=":", alpha=0.8)
+        ax.plot(places, power, color=colour, linewidth=1.5, label=label)
+        seldom = identified < 0.5
+        for own, face in ((~seldom, colour), (seldom, "white")):
+            ax.plot(
+                places[own],
+                power[own],
+                linestyle="none",
+                marker="o",
+                markersize=4.5,
+                color=colour,
+                markerfacecolor=face,
+            )
+    ax.plot([], [], color=GREY, linewidth=1.0, linestyle=":", label="without noise")
+    if logarithmic:
+        ax.set_xscale("log")
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel(across)
+    ax.set_ylabel("power")
+    ax.legend(frameon=False, fontsize=8)
+    return ax
