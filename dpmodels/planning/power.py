@@ -92,7 +92,7 @@ def power(
     Returns
     -------
     PowerResult
-        Its `table` has ``std_error, noise_sd, sampling_sd, power, identified,
+        Its `table` has ``std_error, noise_sd, sampling_se, power, identified,
         without_noise, price`` by term. Several `n`, `eps` or effects give a cell
         each, and :meth:`PowerResult.plot` draws curves.
 
@@ -109,7 +109,7 @@ def power(
     -----
     The verb's own mechanism, with its plan and its noise, releases from tables of
     `n` rows drawn from about two thousand guessed ones, and the verb's own
-    inference reads what comes out, 100 to 400 times. Power is the mean chance of
+    inference reads what comes out, 80 to 400 times. Power is the mean chance of
     rejection given the standard error where nearly every release has one, else
     the share of releases that reject; ``power_se`` is what the simulation leaves
     open. Without an effect in them the guessed variables are independent.
@@ -256,7 +256,7 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "effect": posed.effect,
         "std_error": found.se,
         "noise_sd": found.noise,
-        "sampling_sd": posed.sampling / math.sqrt(cell.rows),
+        "sampling_se": posed.sampling / math.sqrt(cell.rows),
         "power": found.power,
         "power_se": found.power_se,
         "identified": found.identified,

@@ -75,7 +75,27 @@ def effect_for(asking: Asking, rows: int, eps: float | None, target: float) -> E
             f"power={target:g}: no effect, however large, has it with {rows:,} rows under this "
             "guarantee, as too few releases have standard errors; give a larger n or eps"
         )
-    return found
+    return _corrected(asking, Cell(rows, eps, found), target)
+
+
+def _corrected(asking: Asking, cell: Cell, target: float) -> Effect:
+    """Scale effects by what the power that they have is off."""
+    stated = cell.effect
+    assert isinstance(stated, dict)
+    try:
+        trial = asking.trial(cell)
+    except ArgumentError:
+        raise ArgumentError(
+            f"power={target:g}: the effects that have it with {cell.rows:,} rows are larger than "
+            "the guessed response has room for; give a larger n or eps"
+        ) from None
+    power = dict(zip(trial.posed.terms, trial.expected(PART).power, strict=True))
+    wanted = _standardised(target, asking.alpha)
+    far = {term: abs(power[term] - target) > 2 * NEAR for term in stated}
+    return {
+        term: own * (wanted / _standardised(power[term], asking.alpha) if far[term] else 1.0)
+        for term, own in stated.items()
+    }
 
 
 def _dependence_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:

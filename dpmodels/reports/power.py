@@ -40,7 +40,7 @@ def _row(line: dict[Any, Any]) -> Row:
         "-" if math.isnan(line["power"]) else signif(line["effect"], 3),
         signif(line["std_error"], 3),
         signif(line["noise_sd"], 3),
-        signif(line["sampling_sd"], 3),
+        signif(line["sampling_se"], 3),
         _share(line["power"]),
         f"{100 * line['identified']:.0f}%",
         _share(line["without_noise"]),

@@ -45,7 +45,7 @@ class PowerResult(Printed):
     `table` has a row for each term of each cell, a number of rows and an eps:
     ``n, eps, term, effect``; ``std_error`` as the verb's table will print it,
     the median of the releases that have one, ``noise_sd`` in it, and
-    ``sampling_sd`` without noise; ``power`` and its simulation error
+    ``sampling_se`` without noise; ``power`` and its simulation error
     ``power_se``; ``identified``, the share of releases in which the term has a
     standard error at all; ``without_noise``, the power of the same rows without
     privacy; and ``price``, how many times the rows it takes for the same

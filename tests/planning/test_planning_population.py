@@ -1,0 +1,77 @@
+"""A table of rows that stand so often is the table written out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.noise import source
+from dpmodels.planning.asking import Asking, Cell
+from dpmodels.planning.verbs import VERBS
+
+BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], smoker=["no", "yes"])
+CALLS = {
+    "mean": ("wage ~ sex", 1.0),
+    "ttest": ("wage ~ sex", 1.0),
+    "table": ("~ sex + smoker", 0.1),
+    "lm": ("wage ~ age + sex", {"age": 0.1}),
+    "glm": ("smoker ~ age + sex", {"age": 0.01}),
+}
+
+
+def asking(verb, shape="normal", **words):
+    own = {"delta": 0.0, "budget": None, "mechanism": "auto", "adjacency": None, "alpha": 0.05}
+    formula = words.pop("formula", CALLS[verb][0])
+    one = VERBS[verb]._replace(runs=words.pop("runs", VERBS[verb].runs))
+    wanted = {**one.words, **words}
+    return Asking(verb, one, formula, BOOK, shape, words=wanted, **own)
+
+
+def written_out(rows):
+    """The same rows, each as often as it stands."""
+    (part,) = rows.parts(count_public=True)
+    columns = {name: np.repeat(own, part.places) for name, own in part.columns.items()}
+    for name in ("sex", "smoker"):
+        if name in columns:
+            columns[name] = np.array(BOOK[name].levels)[columns[name].astype(int)]
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("verb", ["mean", "table", "lm"])
+def test_exact_sums_are_those_of_the_table_written_out(verb):
+    trial = asking(verb).trial(Cell(9_001, 1.0, CALLS[verb][1]))
+    drawn = trial.posed.population.drawn(9_001, np.random.default_rng(5))
+    strategy = trial.chosen[0]
+    standing = strategy.measure(trial.way.private.of(drawn), trial.plan)
+    whole = strategy.measure(trial.way.private.bind(written_out(drawn)), trial.plan)
+    exact, rows = standing.cross()
+    assert rows == 9_001 == drawn.nrows
+    np.testing.assert_array_equal(exact, whole.cross()[0])
+
+
+def test_a_release_from_standing_rows_is_that_from_the_table_written_out():
+    """The whole of a logistic regression: passes over the rows, noise and inference."""
+    trial = asking("glm").trial(Cell(5_000, 3.0, CALLS["glm"][1]))
+    drawn = trial.posed.population.drawn(5_000, np.random.default_rng(5))
+    strategy, found = trial.chosen[0], []
+    for private in (trial.way.private.of(drawn), trial.way.private.bind(written_out(drawn))):
+        with dp.simulation(seed=3):
+            statistic = strategy.measure(private, trial.plan)
+            found.append(strategy.release(statistic, trial.plan, source()).coefficients)
+    # Minima of sums that are rounded otherwise, each to a declared tolerance.
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+
+def test_rows_are_drawn_by_their_shares():
+    population = asking("mean")._population
+    two = population.among(np.array([0, 1]), np.array([0.25, 0.75]))
+    (part,) = two.drawn(100_000, np.random.default_rng(1)).parts(count_public=True)
+    first = part.columns["wage"] == two.part.columns["wage"][0]
+    # Binomial: five standard deviations, missed once in 10^6.
+    assert abs(part.places[first].sum() - 25_000) < 5 * np.sqrt(100_000 * 0.1875)
+    assert set(np.log2(part.places)) <= set(range(17))
+
+
+def test_rows_of_a_subset_alone_are_drawn():
+    trial = asking("mean", subset="age > 60").trial(Cell(500, 1.0, 1.0))
+    assert (trial.posed.population.part.columns["age"] > 60).all()

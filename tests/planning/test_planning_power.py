@@ -1,0 +1,162 @@
+"""``dp.power`` as it is used, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
+from dpmodels.planning.verbs import VERBS
+
+BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], edu=["low", "mid", "high"])
+USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_runs():
+    """Forty releases of each, enough for what is no statistical test."""
+    kept = dict(VERBS)
+    VERBS.update({name: own._replace(runs=40, more=0) for name, own in kept.items()})
+    yield
+    VERBS.update(kept)
+
+
+@pytest.fixture(scope="module")
+def plan(_few_runs):
+    return dp.power("wage ~ sex", **USUAL)
+
+
+def test_a_plan_says_what_it_assumes(plan):
+    text = plan.summary().as_text()
+    for own in ("dp_ttest", "n = 2,000, eps = 1", "normal, 3 sd", "Mechanism: ", "price"):
+        assert own in text
+    assert plan.n == 2_000
+    assert plan.eps == 1.0
+    assert repr(plan) == "<PowerResult of ttest 'wage ~ sex': n=2,000, eps=1, nothing spent>"
+    assert plan.glance()["power"].item() == plan.power.item()
+    assert plan.bse.item() == plan.tidy()["std_error"].item()
+    assert plan.effect.item() == pytest.approx(2.0, rel=0.01)
+
+
+def test_noise_costs_power_and_rows(plan):
+    line = plan.table.iloc[0]
+    assert line["power"] < line["without_noise"]
+    assert line["price"] == pytest.approx((line["std_error"] / line["sampling_se"]) ** 2)
+    assert line["price"] > 1
+
+
+def test_nothing_is_charged_and_nothing_read():
+    ledger = dp.Ledger(eps=1.0)
+    with dp.options(ledger=ledger):
+        dp.power("wage ~ edu", **{**USUAL, "verb": "mean", "n": 100})
+    assert ledger.entries == ()
+
+
+def test_plans_repeat(plan):
+    again = dp.power("wage ~ sex", **USUAL)
+    pd.testing.assert_frame_equal(plan.table, again.table)
+
+
+def test_several_numbers_of_rows_are_a_curve(plan):
+    words = {**USUAL, "n": [200, 800, 3_000]}
+    several = dp.power("wage ~ sex", **words)
+    assert several.cells == 3
+    assert several.table["power"].is_monotonic_increasing
+    ax = several.plot()
+    assert ax.get_xlabel() == "rows"
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), several.table["power"])
+    with pytest.raises(NotAvailable, match="3 cells"):
+        several.power  # noqa: B018
+    with pytest.raises(NotAvailable, match="list several of them"):
+        plan.plot()
+
+
+def test_a_public_sample_is_planned_with_and_none_of_it_is_shown():
+    rng = np.random.default_rng(4)
+    sample = pd.DataFrame({"age": rng.uniform(20, 70, 900).round(3)})
+    sample["wage"] = 10 + 0.4 * sample["age"] + rng.normal(0, 4, 900)
+    plan = dp.power("wage ~ age", codebook=BOOK, shape=sample, n=3_000, eps=3.0, effect="sample")
+    assert plan.effect["age"] == pytest.approx(0.4, abs=0.05)
+    text = plan.summary().as_text() + repr(plan) + repr(plan.question)
+    assert "public sample of 900" in text
+    assert str(sample["age"][0]) not in text
+
+
+def test_neighbours_and_budgets_are_those_of_the_verb():
+    words = {**USUAL, "eps": None, "budget": dp.ZCDP(0.1), "adjacency": "add-remove"}
+    text = dp.power("wage ~ sex", **words).summary().as_text()
+    assert "rho" in text
+    assert "add or remove" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"power": 0.8}, "left out: none of them; leave out exactly one of n, eps"),
+        ({"n": None, "eps": None}, "left out: n, eps"),
+        ({"effect": None}, "left out: effect, power"),
+        ({"n": 0}, r"n=0: expected a whole number from 10"),
+        ({"n": []}, "an empty list"),
+        ({"n": list(range(10, 200))}, "190 cells"),
+        ({"effect": 0}, "other than 0"),
+        ({"effect": {"sex": 1}}, "the terms are 'F - M'"),
+        ({"effect": None, "power": 0.05}, "between alpha=0.05 and 1"),
+        ({"effect": None, "power": 1.0}, "between alpha=0.05 and 1"),
+        ({"alpha": 0}, "alpha=0"),
+        ({"verb": "pca"}, "verb='pca': expected \"mean\""),
+        ({"person": "id"}, "number of persons as n"),
+        ({"weights": "w"}, "weights= is not expected"),
+        ({"shape": "gauss"}, "shape='gauss'"),
+        ({"shape": pd.DataFrame({"wage": [1.0]})}, "lacks the column 'sex'"),
+    ],
+)
+def test_what_is_no_plan_is_refused(changed, told):
+    with pytest.raises(ArgumentError, match=told):
+        dp.power("wage ~ sex", **{**USUAL, **changed})
+
+
+def test_errors_of_codebooks_and_budgets_are_the_verbs():
+    with pytest.raises(CodebookError):
+        dp.power("income ~ sex", **USUAL)
+    with pytest.raises(BudgetError):
+        dp.power("wage ~ sex", **{**USUAL, "eps": -1.0})
+    with pytest.raises(BudgetError):
+        dp.power("wage ~ sex", **{**USUAL, "budget": dp.ZCDP(0.1)})
+
+
+SLOW = [
+    ("ttest", "wage ~ sex", 4.0, 1_000, 0.3),
+    ("lm", "wage ~ age + sex", {"age": 0.1}, 10_000, 1.0),
+    ("mean", "wage ~ sex", 2.0, 1_000, 0.3),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verb", "formula", "effect", "n", "eps"), SLOW)
+def test_plans_are_what_the_verb_then_does(verb, formula, effect, n, eps):
+    """Rows of a public sample, drawn one by one, and the verb called on each table."""
+    runs = 300
+    rng = np.random.default_rng(7)
+    sample = pd.DataFrame({"age": rng.uniform(20, 70, 2_000), "sex": ["F", "M"] * 1_000})
+    slope = 0.1 if verb == "lm" else 0.0
+    sample["wage"] = np.clip(30 + slope * sample["age"] + rng.gamma(4, 3, 2_000), 0, 80)
+    sample["wage"] += 4.0 * (sample["sex"] == "F") * (verb == "ttest")
+    given = effect if verb == "mean" else "sample"
+    plan = dp.power(
+        formula, verb=verb, codebook=BOOK, shape=sample, n=n, eps=eps, effect=given
+    ).table.iloc[-1]
+    errors, rejected = [], []
+    for run in range(runs):
+        rows = sample.iloc[rng.integers(0, 2_000, n)].reset_index(drop=True)
+        with dp.simulation(seed=run):
+            fit = getattr(dp, f"dp_{verb}")(formula, rows, codebook=BOOK, eps=eps)
+        errors.append(np.ravel(fit.bse)[-1])
+        if verb == "mean":
+            null = sample["wage"][sample["sex"] == "M"].mean() - effect
+            low, high = fit.conf_int().loc["M"]
+            rejected.append(not low <= null <= high)
+        else:
+            rejected.append(np.ravel(fit.pvalue if verb == "ttest" else fit.pvalues)[-1] < 0.05)
+    assert plan["std_error"] == pytest.approx(np.median(errors), rel=0.1)
+    # Five standard errors of the measured share, beside what the plan leaves open.
+    assert plan["power"] == pytest.approx(np.mean(rejected), abs=0.03 + 5 * 0.5 / np.sqrt(runs))
