@@ -22,7 +22,8 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee
 from dpmodels.question import Question, asked
 from dpmodels.typing import Floats
 
-BLOCK = 2048  # A choice: guessed rows of which tables are drawn
+# Choices: rows of which tables are drawn, by laws that spread them evenly, and of a sample.
+BLOCK, SAMPLED = 2048, 8192
 
 
 class Cell(NamedTuple):
@@ -65,8 +66,9 @@ class Asking:
 
     @cached_property
     def _population(self) -> Population:
-        bound = self._unread.private.bind(self.guess.block(BLOCK))
-        return population(bound._rows, sampled=self.guess.frame is not None)
+        sampled = self.guess.frame is not None
+        bound = self._unread.private.bind(self.guess.block(SAMPLED if sampled else BLOCK))
+        return population(bound._rows, sampled=sampled)
 
     @cached_property
     def _unread(self) -> Way[Any]:

@@ -93,7 +93,7 @@ def power(
     -------
     PowerResult
         Its `table` has ``std_error, noise_sd, sampling_se, power, identified,
-        without_noise, price`` by term. Several `n`, `eps` or effects give a cell
+        without_noise, price`` and more by term. Several `n`, `eps` or effects give a cell
         each, and :meth:`PowerResult.plot` draws curves.
 
     Raises
@@ -108,11 +108,12 @@ def power(
     Notes
     -----
     The verb's own mechanism, with its plan and its noise, releases from tables of
-    `n` rows drawn from about two thousand guessed ones, and the verb's own
-    inference reads what comes out, 80 to 400 times. Power is the mean chance of
-    rejection given the standard error where nearly every release has one, else
-    the share of releases that reject; ``power_se`` is what the simulation leaves
-    open. Without an effect in them the guessed variables are independent.
+    `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
+    frame's, and the verb's own inference reads what comes out, 80 to 400 times. Power is the mean chance of
+    rejection given the standard error where nearly every release has one, the
+    share of releases that reject where few have, and the mean of both between;
+    ``power_se`` is what the simulation leaves open. Without an effect in them the
+    guessed variables are independent.
 
     With an effect a response keeps the mean it is guessed to have, and in a
     linear regression the variance; what its bounds cut off is counted in, so that
@@ -255,6 +256,8 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "term": posed.terms,
         "effect": posed.effect,
         "std_error": found.se,
+        "se_low": found.least,
+        "se_high": found.most,
         "noise_sd": found.noise,
         "sampling_se": posed.sampling / math.sqrt(cell.rows),
         "power": found.power,

@@ -19,6 +19,8 @@ LEAST_ROWS, MOST_ROWS = 10, 10_000_000
 LEAST_EPS, MOST_EPS = 1e-3, 100.0
 # Choices: evaluations at the most, what powers may differ by, and releases left out on the way.
 MOST_STEPS, NEAR, PART = 9, 0.01, 2
+# A choice: what few releases say of a power by chance.
+FAR = 0.05
 # How power grows, in the logarithm of a standardised effect by that of what is solved for.
 _ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
 
@@ -91,7 +93,7 @@ def _corrected(asking: Asking, cell: Cell, target: float) -> Effect:
         ) from None
     power = dict(zip(trial.posed.terms, trial.expected(PART).power, strict=True))
     wanted = _standardised(target, asking.alpha)
-    far = {term: abs(power[term] - target) > 2 * NEAR for term in stated}
+    far = {term: abs(power[term] - target) > FAR for term in stated}
     return {
         term: own * (wanted / _standardised(power[term], asking.alpha) if far[term] else 1.0)
         for term, own in stated.items()

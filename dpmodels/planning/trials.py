@@ -21,12 +21,16 @@ SEED: Final = 20_231_119  # A choice: any number makes every call draw the same 
 # Choices: the share of releases in which a test is told, and the spread of standard errors over
 # their mean, between which the law of an estimate given its standard error is taken for normal.
 TOLD, EVEN = 0.99, 0.25
+# A choice: where a test is told at least so often, that law counts as much as the rejections do.
+OFTEN = 0.5
 
 
 class Expected(NamedTuple):
     """What a table of so many rows will tell of each term, shape (terms,)."""
 
     se: Floats  # Median standard error of the releases that have one
+    least: Floats  # What a tenth of these are below
+    most: Floats  # What a tenth are above
     noise: Floats  # Median standard deviation of the noise in them
     power: Floats  # nan where nothing is tested
     power_se: Floats  # By the number of releases
@@ -88,8 +92,8 @@ class Trial:
         told = np.isfinite(found.spread).mean(axis=0)
         held = np.where(np.isfinite(found.spread), found.spread, np.nan)
         with np.errstate(invalid="ignore"):
-            middle = _median(held)
-            spread = _median(np.abs(held - middle)) / middle / 0.6745
+            middle = _quantile(held)
+            spread = _quantile(np.abs(held - middle)) / middle / 0.6745
         return (told >= TOLD) & (spread <= EVEN) & np.isfinite(self.posed.effect)
 
     def _summed(self, found: Reading) -> Expected:
@@ -98,10 +102,15 @@ class Trial:
         quantile = -float(ndtri(self.alpha / 2))
         power = (np.abs(found.statistic) > quantile).mean(axis=0)
         error = np.sqrt(power * (1 - power) / runs)
-        for at in np.flatnonzero(even):
+        for at in np.flatnonzero(np.isfinite(self.posed.effect) & (told.mean(axis=0) >= OFTEN)):
             own = told[:, at] & np.isfinite(found.spread[:, at])
+            if not own.any():
+                continue
             pull = self.posed.effect[at] / found.spread[own, at]
-            power[at], error[at] = _normal(found.statistic[own, at], pull, quantile)
+            given, more = _normal(found.statistic[own, at], pull, quantile)
+            share = 1.0 if even[at] else 0.5
+            power[at] += share * (own.mean() * given - power[at])
+            error[at] = np.hypot((1 - share) * error[at], share * more)
         if self.posed.freedom and told[:, 0].mean() >= TOLD:
             power[0], error[0] = _upper(found.statistic[told[:, 0], 0], quantile)
         tested = np.isfinite(self.posed.effect) & (self.posed.effect != 0)
@@ -109,8 +118,10 @@ class Trial:
             np.isfinite(self.posed.effect), told.mean(axis=0), np.isfinite(found.se).mean(axis=0)
         )
         return Expected(
-            _median(found.se),
-            _median(found.noise),
+            _quantile(found.se),
+            _quantile(found.se, 0.1),
+            _quantile(found.se, 0.9),
+            _quantile(found.noise),
             np.where(tested, power, np.nan),
             np.where(tested, error, np.nan),
             identified,
@@ -145,7 +156,7 @@ def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:
     return float(ndtr(at)), float(slope * np.sqrt((1 + at**2 / 2) / len(statistic)))
 
 
-def _median(values: Floats) -> Floats:
-    """Return medians of what is there, shape (terms,); nan of nothing."""
+def _quantile(values: Floats, level: float = 0.5) -> Floats:
+    """Return quantiles of what is there, shape (terms,); nan of nothing."""
     columns = [own[np.isfinite(own)] for own in values.T]
-    return np.array([np.median(own) if len(own) else np.nan for own in columns])
+    return np.array([np.quantile(own, level) if len(own) else np.nan for own in columns])

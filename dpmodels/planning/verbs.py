@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.models.crossing import Way
 from dpmodels.models.glm import dp_glm, glm_way
 from dpmodels.models.lm import dp_lm, lm_way
@@ -21,6 +21,7 @@ from dpmodels.planning.linear_effects import counted, least_squares, logistic
 from dpmodels.planning.population import Population
 from dpmodels.planning.posed import Effect, Posed
 from dpmodels.question import Question
+from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
 
@@ -88,6 +89,11 @@ def _means(result: Any, posed: Posed, alpha: float) -> Reading:
 
 def _shares(result: Any, posed: Posed, alpha: float) -> Reading:
     """Read shares of the complete rows, and the test of independence of two factors or more."""
+    if not isinstance(result, TableResult):
+        raise ArgumentError(
+            'mechanism="randomized_response": power is known of tables of counts; write "auto", '
+            '"geometric" or "gaussian"'
+        )
     first = int(posed.freedom > 0)
     cells = posed._replace(truth=posed.truth[first:], null=posed.null[first:])
     counts = result.released.to_numpy().ravel()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
-from dpmodels.results.power import SELDOM, PowerResult
+from dpmodels.results.power import SELDOM, UNEVEN, PowerResult
 
 _HEADS = ("effect", "std. err.", "noise sd", "sampling", "power", "identified", "no noise", "price")
 _SOLVED = {"n": "rows", "eps": "eps", "effect": "smallest effects", "power": "power"}
@@ -89,9 +89,18 @@ def _notes(made: PowerResult) -> tuple[str, ...]:
     ]
     seldom = made.table[made.table["identified"] < SELDOM]
     if len(seldom):
-        terms = ", ".join(dict.fromkeys(map(str, seldom["term"])))
         notes.append(
-            f"Very likely no standard errors of {terms} in some of these cells: solve for eps or n "
-            "by giving a power, such as power=0.8, and leaving it out."
+            f"Very likely no standard errors of {_terms(seldom)} in some of these cells: solve for "
+            "eps or n by giving a power, such as power=0.8, and leaving it out."
+        )
+    uneven = made.table[made.table["se_high"] > UNEVEN * made.table["se_low"]]
+    if len(uneven):
+        notes.append(
+            f"Standard errors of {_terms(uneven)} differ more than twofold from release to release "
+            "in some of these cells: see se_low and se_high in the table."
         )
     return tuple(notes)
+
+
+def _terms(lines: pd.DataFrame) -> str:
+    return ", ".join(dict.fromkeys(map(str, lines["term"])))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # A choice: below it a release has very likely no standard error.
 SELDOM = 0.5
+# A choice: beyond it a median standard error tells little of the next one.
+UNEVEN = 2.0
 AXES = {"n": "rows", "eps": "eps", "effect": "effect"}
 
 
@@ -44,9 +46,9 @@ class PowerResult(Printed):
     -----
     `table` has a row for each term of each cell, a number of rows and an eps:
     ``n, eps, term, effect``; ``std_error`` as the verb's table will print it,
-    the median of the releases that have one, ``noise_sd`` in it, and
-    ``sampling_se`` without noise; ``power`` and its simulation error
-    ``power_se``; ``identified``, the share of releases in which the term has a
+    the median of the releases that have one, with their 10 and 90 % quantiles
+    ``se_low, se_high``; ``noise_sd`` in it, and ``sampling_se`` without noise;
+    ``power`` and its simulation error ``power_se``; ``identified``, the share of releases in which the term has a
     standard error at all; ``without_noise``, the power of the same rows without
     privacy; and ``price``, how many times the rows it takes for the same
     standard error, or power where a test has none.

@@ -115,6 +115,12 @@ def test_what_is_no_plan_is_refused(changed, told):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
+def test_answers_of_rows_for_themselves_are_not_planned():
+    words = {**USUAL, "verb": "table", "effect": 0.1, "mechanism": "randomized_response"}
+    with pytest.raises(ArgumentError, match='write "auto", "geometric"'):
+        dp.power("~ sex + edu", **words)
+
+
 def test_errors_of_codebooks_and_budgets_are_the_verbs():
     with pytest.raises(CodebookError):
         dp.power("income ~ sex", **USUAL)

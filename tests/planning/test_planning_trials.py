@@ -87,10 +87,10 @@ def test_one_sided_power_is_the_normal_law():
 def test_the_price_is_in_rows():
     none = np.array([np.nan])
     posed = Posed(None, ("x",), np.ones(1), np.zeros(1), np.array([10.0]))
-    found = Expected(np.array([2.0]), none, none, none, none)
+    found = Expected(np.array([2.0]), *[none] * 6)
     # Without noise 25 rows have the standard error 2, and 100 were taken.
     assert price(posed, found, 100, 0.05)[0] == pytest.approx(4.0)
     chi2 = Posed(None, ("w",), np.array([0.1]), np.zeros(1), none, freedom=3)
     half = without_noise(chi2, 500, 0.05)
-    found = Expected(none, none, half, none, none)
+    found = Expected(*[none] * 4, half, none, none)
     assert price(chi2, found, 1_000, 0.05)[0] == pytest.approx(2.0, rel=0.01)
