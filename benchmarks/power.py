@@ -66,10 +66,11 @@ def measured(verb, shape, n, words, effect, terms, runs):
     truth = float(guessed(BOOK, shape).block(4096)["wage"].mean())
     errors, rejected, told = [], [], []
     for run in range(runs):
-        rng = np.random.default_rng([run, n])
+        own = [run, n, round(1_000 * words["eps"]), words["delta"] > 0]
+        rng = np.random.default_rng(own)
         rows = drawn(verb, shape, n, effect, rng)
         call = getattr(dp, f"dp_{verb}")
-        with dp.simulation(seed=run):
+        with dp.simulation(seed=int(rng.integers(2**62))):
             fit = call(formula, rows, codebook=BOOK, **words)
         if verb == "table":
             test = fit.chi2_test()

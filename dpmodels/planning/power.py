@@ -109,9 +109,10 @@ def power(
     -----
     The verb's own mechanism, with its plan and its noise, releases from tables of
     `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
-    frame's, and the verb's own inference reads what comes out, 80 to 400 times. Power is the mean chance of
-    rejection given the standard error where nearly every release has one, the
-    share of releases that reject where few have, and the mean of both between;
+    frame's, and the verb's own inference reads what comes out, 80 to 400 times.
+    Power is the mean chance of rejection given the standard error where nearly
+    every release has one, the share of releases that reject where few have, and
+    the mean of both between;
     ``power_se`` is what the simulation leaves open. Without an effect in them the
     guessed variables are independent.
 
