@@ -83,7 +83,8 @@ class Asking:
 def without_noise(posed: Posed, rows: int, alpha: float) -> Floats:
     """Return the power of the tests of so many rows without noise; nan where nothing is tested."""
     quantile = -float(ndtri(alpha / 2))
-    pull = posed.effect * np.sqrt(rows) / posed.sampling
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pull = posed.effect * np.sqrt(rows) / posed.sampling
     power = ndtr(pull - quantile) + ndtr(-pull - quantile)
     if posed.freedom:
         beyond = chi2.isf(alpha, posed.freedom)
@@ -94,7 +95,8 @@ def without_noise(posed: Posed, rows: int, alpha: float) -> Floats:
 
 def price(posed: Posed, found: Expected, rows: int, alpha: float) -> Floats:
     """Return how many times the rows are needed for a standard error, or the power of a test."""
-    own = found.se**2 * rows / posed.sampling**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = found.se**2 * rows / posed.sampling**2
     if posed.freedom:
         own[0] = rows / _rows_for(found.power[0], posed, rows, alpha)
     return np.asarray(own)

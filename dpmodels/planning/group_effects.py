@@ -23,8 +23,9 @@ def means(question: Question, guessed: Population, effect: Effect) -> Posed:
     """Hold the mean of each group against a number that is the effect below it."""
     both = sides(question.formula, question.codebook)
     number, factors = one_measured(both, "dp_mean")
-    own, cells, values = _placed(Tally(factors, number, 2), guessed)
-    terms = _labels(Tally(factors, number, 2)) if factors else ("mean",)
+    tally = Tally(factors, number, 2)
+    own, cells, values = _placed(tally, guessed)
+    terms = _labels(tally) if factors else ("mean",)
     mean, sd, share = _moments(own, cells, values, len(terms))
     null = mean - _stated(effect, terms)
     return Posed(own, terms, mean, null, sd / np.sqrt(share))

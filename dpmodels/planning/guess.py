@@ -75,9 +75,13 @@ class Guess:
         """What is assumed, in words."""
         if self.frame is not None:
             return f"rows like those of a public sample of {len(self.frame):,}"
-        own = [f"{name} {_said_of(given)}" for name, given in self.shapes.items()]
-        usual = f"numbers {LAWS[self.usual].like}; levels equally common; variables independent"
-        return "; ".join([usual, *own])
+        said = [f"{name} {_said_of(given)}" for name, given in self.shapes.items()]
+        others = [own for name, own in self.codebook.items() if name not in self.shapes]
+        levels = [isinstance(own, Categorical) for own in others]
+        usual = [f"numbers {LAWS[self.usual].like}"] * (not all(levels))
+        usual += ["levels equally common"] * any(levels)
+        apart = ["variables independent"] * (len(self.codebook) > 1)
+        return "; ".join([*said, *usual, *apart])
 
     def rows(self, count: int, draw: int = 0) -> pd.DataFrame:
         """Draw rows independently; the same for the same count and number of the draw."""

@@ -94,6 +94,11 @@ def _balanced(rows: Floats, residual: Floats, shares: Floats) -> Floats:
 def _complete(both: TwoSided, guessed: Population) -> tuple[Population, Floats, Floats]:
     """Return the rows that count, the regressors with the constant first, and the response."""
     columns = guessed.part.columns
+    if not both.terms.names:
+        raise ArgumentError(
+            f"the formula {shorten(both.response.formula)!r} has no term to have an effect; name "
+            'one, or write verb="mean" for the mean of the response'
+        )
     coded = np.empty((len(both.terms.names), guessed.part.rows))
     both.terms.evaluate(columns, coded)
     response = np.empty((1, guessed.part.rows))

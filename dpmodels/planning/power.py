@@ -109,7 +109,7 @@ def power(
     -----
     The verb's own mechanism, with its plan and its noise, releases from tables of
     `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
-    frame's, and the verb's own inference reads what comes out, 80 to 400 times.
+    frame's, and the verb's own inference reads what comes out, 64 to 400 times.
     Power is the mean chance of rejection given the standard error where nearly
     every release has one, the share of releases that reject where few have, and
     the mean of both between;

@@ -130,5 +130,5 @@ VERBS: Final[Mapping[str, Verb]] = {
     "ttest": Verb(dp_ttest, ttest_way, difference, _difference, 300, 0),
     "table": Verb(dp_table, table_way, shares, _shares, 300, 0),
     "lm": Verb(dp_lm, lm_way, least_squares, _linear, 200, 200),
-    "glm": Verb(dp_glm, glm_way, _glm_pose, _linear, 80, 40),
+    "glm": Verb(dp_glm, glm_way, _glm_pose, _linear, 64, 32),
 }

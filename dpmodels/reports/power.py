@@ -44,7 +44,7 @@ def _row(line: dict[Any, Any]) -> Row:
         _share(line["power"]),
         f"{100 * line['identified']:.0f}%",
         _share(line["without_noise"]),
-        "-" if math.isnan(line["price"]) else f"{line['price']:.3g} x",
+        f"{line['price']:.3g} x" if math.isfinite(line["price"]) else "-",
     )
     return Row(str(line["term"]), cells)
 

@@ -49,9 +49,9 @@ class PowerResult(Printed):
     the median of the releases that have one, with their 10 and 90 % quantiles
     ``se_low, se_high``; ``noise_sd`` in it, and ``sampling_se`` without noise;
     ``power`` and its simulation error ``power_se``; ``identified``, the share of
-    releases in which the term has a standard error at all; ``without_noise``, the power of the same rows without
-    privacy; and ``price``, how many times the rows it takes for the same
-    standard error, or power where a test has none.
+    releases in which the term has a standard error at all; ``without_noise``, the
+    power of the same rows without privacy; and ``price``, how many times the rows
+    it takes for the same standard error, or power where a test has none.
     """
 
     question: PowerQuestion

@@ -93,6 +93,8 @@ def test_factors_depend_by_cohens_w_and_keep_their_margins(w):
         ("lm", {"age": 0.0}, {}, "other than 0"),
         ("lm", {"sex": 1.0}, {}, r"the terms are 'sex\[T.M\]', 'age'"),
         ("lm", {"age": 9.0}, {}, "more than the response"),
+        ("lm", 1.0, {"formula": "wage ~ 1"}, 'write verb="mean"'),
+        ("glm", 0.1, {"shape": {"smoker": [1.0, 0.0]}}, "guessed responses are the same"),
         ("lm", "sample", {}, "frame of public rows"),
         ("lm", 0.1, {"formula": "log(wage + 1) ~ age"}, "made from variables"),
         ("glm", 0.1, {"formula": "(wage > 20) ~ age"}, "made from variables"),

@@ -47,6 +47,7 @@ def test_shares_means_and_sds_are_what_was_said():
     assert abs(rows["wage"].std() - 5) < 0.05
     assert "wage normal, mean 30, sd 5" in guess.about
     assert "0.5 : 0.3 : 0.2" in guess.about
+    assert guessed(BOOK, "normal", ["edu"]).about == "levels equally common"
 
 
 def test_calls_repeat_and_draws_differ():

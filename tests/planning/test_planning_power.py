@@ -115,6 +115,14 @@ def test_what_is_no_plan_is_refused(changed, told):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
+def test_a_level_without_rows_has_no_price():
+    words = {**USUAL, "verb": "table", "effect": 0.1, "shape": {"sex": [1.0, 0.0]}}
+    table = dp.power("~ sex", **words).table.set_index("term")
+    assert table.loc["M", "sampling_se"] == 0
+    assert np.isinf(table.loc["M", "price"])
+    assert "Inf x" not in dp.power("~ sex", **words).summary().as_text()
+
+
 def test_answers_of_rows_for_themselves_are_not_planned():
     words = {**USUAL, "verb": "table", "effect": 0.1, "mechanism": "randomized_response"}
     with pytest.raises(ArgumentError, match='write "auto", "geometric"'):
