@@ -14,11 +14,11 @@ from dpmodels.arguments import real, several, share, whole, word
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, said
 from dpmodels.planning.asking import Asking, Cell, price, without_noise
-from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, rows_for
+from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, eps_told, rows_for
 from dpmodels.planning.trials import Trial
 from dpmodels.planning.verbs import VERBS, Verb
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
-from dpmodels.results.power import PowerQuestion, PowerResult
+from dpmodels.results.power import SELDOM, PowerQuestion, PowerResult
 
 # A choice: cells of a plan, each of which takes up to two seconds.
 MOST_CELLS: Final = 100
@@ -169,6 +169,8 @@ def power(
         trial = asking.trial(cell)
         frames.append(_table(trial, cell, number))
         told.append(_mechanism(trial))
+    table = pd.concat(frames, ignore_index=True)
+    swamped = len(cells) == 1 and solved == "power" and table["identified"].min() < SELDOM
     return PowerResult(
         PowerQuestion(
             verb=verb,
@@ -180,9 +182,10 @@ def power(
             solved=solved,
             target=target,
             mechanisms=tuple(told),
+            enough=eps_told(asking, cell) if swamped else math.nan,
             tested="independence of the factors" if trial.posed.freedom else TESTED[verb],
         ),
-        pd.concat(frames, ignore_index=True),
+        table,
     )
 
 

@@ -21,6 +21,8 @@ LEAST_EPS, MOST_EPS = 1e-3, 100.0
 MOST_STEPS, NEAR, PART = 9, 0.01, 2
 # A choice: what few releases say of a power by chance.
 FAR = 0.05
+# Choices: releases that tell whether there are standard errors, and how many of them have to.
+FEW, OFTEN = 10, 0.8
 # How power grows, in the logarithm of a standardised effect by that of what is solved for.
 _ROWS_SLOPE, _EPS_SLOPE = 0.7, 0.7
 
@@ -59,6 +61,28 @@ def eps_for(asking: Asking, rows: int, effect: Effect, target: float) -> float:
             "n or effect"
         )
     return found
+
+
+def eps_told(asking: Asking, cell: Cell) -> float:
+    """Return about the least eps at which most releases have standard errors of every term.
+
+    nan where the cell has no eps, or where none up to the largest is enough.
+    """
+    if cell.eps is None:
+        return math.nan
+    low = high = cell.eps
+    while _told(asking, cell._replace(eps=high)) < OFTEN:
+        low, high = high, 2 * high
+        if high > MOST_EPS:
+            return math.nan
+    middle = math.sqrt(low * high)
+    return middle if _told(asking, cell._replace(eps=middle)) >= OFTEN else high
+
+
+def _told(asking: Asking, cell: Cell) -> float:
+    """Return in what share of a few releases the term that is hardest to tell is identified."""
+    found = asking.trial(cell).expected(max(2, asking.verb.runs // FEW))
+    return float(found.identified.min())
 
 
 def effect_for(asking: Asking, rows: int, eps: float | None, target: float) -> Effect:

@@ -89,15 +89,17 @@ def _notes(made: PowerResult) -> tuple[str, ...]:
     ]
     seldom = made.table[made.table["identified"] < SELDOM]
     if len(seldom):
-        notes.append(
-            f"Very likely no standard errors of {_terms(seldom)} in some of these cells: solve for "
-            "eps or n by giving a power, such as power=0.8, and leaving it out."
+        instead = (
+            "solve for eps or n by giving a power, such as power=0.8, and leaving it out"
+            if math.isnan(asked.enough)
+            else f"about eps = {asked.enough:.2g} is needed, or more rows"
         )
+        notes.append(f"Very likely no standard errors of {_terms(seldom)} here: {instead}.")
     uneven = made.table[made.table["se_high"] > UNEVEN * made.table["se_low"]]
     if len(uneven):
         notes.append(
-            f"Standard errors of {_terms(uneven)} differ more than twofold from release to release "
-            "in some of these cells: see se_low and se_high in the table."
+            f"Standard errors of {_terms(uneven)} differ more than twofold from release to "
+            "release: see se_low and se_high in the table."
         )
     return tuple(notes)
 

@@ -36,6 +36,7 @@ class PowerQuestion:
     target: float  # the power that was asked for; nan where power was solved for
     mechanisms: tuple[str, ...]  # by cell, and why
     tested: str  # what the verb's test is
+    enough: float  # about the eps at which most releases have standard errors; nan where they do
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -115,6 +115,17 @@ def test_what_is_no_plan_is_refused(changed, told):
         dp.power("wage ~ sex", **{**USUAL, **changed})
 
 
+def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
+    words = {"codebook": BOOK, "n": 1_000, "effect": 0.05}
+    plan = dp.power("wage ~ age", eps=0.1, **words)
+    assert plan.table["identified"].item() < 0.5
+    assert 0.2 <= plan.question.enough <= 2
+    assert f"about eps = {plan.question.enough:.2g} is needed" in plan.summary().as_text()
+    enough = dp.power("wage ~ age", eps=plan.question.enough, **words)
+    assert enough.table["identified"].item() > 0.5
+    assert np.isnan(enough.question.enough)
+
+
 def test_a_level_without_rows_has_no_price():
     words = {**USUAL, "verb": "table", "effect": 0.1, "shape": {"sex": [1.0, 0.0]}}
     table = dp.power("~ sex", **words).table.set_index("term")
