@@ -109,7 +109,7 @@ def power(
     -----
     The verb's own mechanism, with its plan and its noise, releases from tables of
     `n` rows drawn from about two thousand guessed ones, or up to 8,192 of a
-    frame's, and the verb's own inference reads what comes out, 64 to 400 times.
+    frame's, and the verb's own inference reads what comes out, 64 to 600 times.
     Power is the mean chance of rejection given the standard error where nearly
     every release has one, the share of releases that reject where few have, and
     the mean of both between;
@@ -253,6 +253,7 @@ def _solved(asking: Asking, solved: str, given: tuple[Any, Any, Any], target: fl
 def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
     """Return the lines of one cell."""
     found, posed = trial.expected(), trial.posed
+    dear = price(posed, found, cell.rows, trial.alpha)
     lines = {
         "cell": number,
         "n": cell.rows,
@@ -268,7 +269,7 @@ def _table(trial: Trial, cell: Cell, number: int) -> pd.DataFrame:
         "power_se": found.power_se,
         "identified": found.identified,
         "without_noise": without_noise(posed, cell.rows, trial.alpha),
-        "price": price(posed, found, cell.rows, trial.alpha),
+        "price": np.where(found.identified < SELDOM, np.nan, dear),
     }
     return pd.DataFrame(lines)
 

@@ -128,7 +128,7 @@ def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
 VERBS: Final[Mapping[str, Verb]] = {
     "mean": Verb(dp_mean, mean_way, means, _means, 300, 0),
     "ttest": Verb(dp_ttest, ttest_way, difference, _difference, 300, 0),
-    "table": Verb(dp_table, table_way, shares, _shares, 300, 0),
+    "table": Verb(dp_table, table_way, shares, _shares, 600, 0),
     "lm": Verb(dp_lm, lm_way, least_squares, _linear, 200, 200),
     "glm": Verb(dp_glm, glm_way, _glm_pose, _linear, 64, 32),
 }

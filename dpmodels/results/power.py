@@ -52,7 +52,8 @@ class PowerResult(Printed):
     ``power`` and its simulation error ``power_se``; ``identified``, the share of
     releases in which the term has a standard error at all; ``without_noise``, the
     power of the same rows without privacy; and ``price``, how many times the rows
-    it takes for the same standard error, or power where a test has none.
+    it takes for the same standard error, or power where a test has none; nan
+    where most releases have none.
     """
 
     question: PowerQuestion

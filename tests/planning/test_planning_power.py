@@ -119,6 +119,7 @@ def test_where_there_are_no_standard_errors_the_eps_is_said_that_gives_some():
     words = {"codebook": BOOK, "n": 1_000, "effect": 0.05}
     plan = dp.power("wage ~ age", eps=0.1, **words)
     assert plan.table["identified"].item() < 0.5
+    assert np.isnan(plan.table["price"].item())
     assert 0.2 <= plan.question.enough <= 2
     assert f"about eps = {plan.question.enough:.2g} is needed" in plan.summary().as_text()
     enough = dp.power("wage ~ age", eps=plan.question.enough, **words)
