@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
+from scipy.stats import qmc
 
 from dpmodels.arguments import real, several, word
 from dpmodels.codebook import Codebook
@@ -88,25 +89,26 @@ class Guess:
         rng = np.random.default_rng([SEED, draw])
         if self.frame is not None:
             return _taken(self.frame, rng.integers(0, len(self.frame), size=count))
-        return self._made(count, lambda: rng.random(count), rng)
+        return self._made(rng.random((count, len(self.codebook))))
 
     def block(self, count: int) -> pd.DataFrame:
-        """Return so many rows that stand for all: evenly spread over each variable's law.
+        """Return so many rows that stand for all: evenly spread over the joint law of variables.
 
         Of a frame with fewer rows, all of them.
         """
         rng = np.random.default_rng(SEED)
         if self.frame is not None:
             return _taken(self.frame, rng.permutation(len(self.frame))[:count])
-        return self._made(count, lambda: (rng.permutation(count) + 0.5) / count, rng)
+        points = qmc.Sobol(max(len(self.codebook), 1), seed=rng).random_base2(count.bit_length())
+        places = points[:count].argsort(axis=0).argsort(axis=0)
+        return self._made((places + 0.5) / count)
 
-    def _made(
-        self, count: int, uniform: Callable[[], Floats], rng: np.random.Generator
-    ) -> pd.DataFrame:
+    def _made(self, uniform: Floats) -> pd.DataFrame:
         columns = {
-            name: _column(variable, self.shapes.get(name, self.usual), uniform())
-            for name, variable in self.codebook.items()
+            name: _column(variable, self.shapes.get(name, self.usual), own)
+            for (name, variable), own in zip(self.codebook.items(), uniform.T, strict=False)
         }
+        count = len(uniform)
         person = self.codebook.person
         if person is not None and person not in columns:
             columns[person] = np.arange(count)

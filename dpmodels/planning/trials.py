@@ -144,8 +144,8 @@ def _normal(statistic: Floats, pull: Floats, quantile: float) -> tuple[float, fl
 
 
 def _told(value: float, variance: float) -> float:
-    """Return a number, shrunk by what chance makes of 0."""
-    return value * max(0.0, 1 - variance / value**2) if value else 0.0
+    """Return a number, shrunk by what chance makes of 0: none within two standard errors."""
+    return value * max(0.0, 1 - 4 * variance / value**2) if value else 0.0
 
 
 def _upper(statistic: Floats, quantile: float) -> tuple[float, float]:

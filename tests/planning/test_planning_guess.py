@@ -50,6 +50,16 @@ def test_shares_means_and_sds_are_what_was_said():
     assert guessed(BOOK, "normal", ["edu"]).about == "levels equally common"
 
 
+def test_blocks_are_spread_over_pairs_of_variables():
+    """Groups have the same law far closer than chance: sds of random halves differ by 4 %."""
+    rows = guessed(BOOK, "skewed").block(2048)
+    for name, level in (("sex", "F"), ("edu", "low"), ("edu", "high")):
+        apart = rows["wage"][rows[name] == level]
+        assert apart.std() == pytest.approx(rows["wage"].std(), rel=0.02)
+        assert apart.mean() == pytest.approx(rows["wage"].mean(), rel=0.005)
+    assert abs(np.corrcoef(rows["wage"], rows["visits"])[0, 1]) < 0.005
+
+
 def test_calls_repeat_and_draws_differ():
     guess = guessed(BOOK, "skewed")
     pd.testing.assert_frame_equal(guess.rows(50), guess.rows(50))

@@ -19,13 +19,13 @@ def test_a_test_without_noise_has_students_power():
     found = trial.expected()
     sd = trial.posed.sampling[0] / 2
     exact = TTestIndPower().power(3.0 / sd, 200, 0.05)
-    assert found.power[0] == pytest.approx(exact, abs=0.01)
+    assert found.power[0] == pytest.approx(exact, abs=0.03)
     assert found.se[0] == pytest.approx(sd * np.sqrt(2 / 200), rel=0.02)
     assert without_noise(trial.posed, 400, 0.05)[0] == pytest.approx(exact, abs=0.005)
 
 
 def test_a_chi_square_test_without_noise_has_its_power():
-    trial = asking("table").trial(Cell(900, NOISELESS, 0.1))
+    trial = asking("table", runs=300).trial(Cell(900, NOISELESS, 0.1))
     exact = GofChisquarePower().power(0.1, 900, 0.05, n_bins=2)
     assert without_noise(trial.posed, 900, 0.05)[0] == pytest.approx(exact, abs=1e-6)
     # Of 300 releases: five standard errors of a share near one half.
@@ -74,8 +74,8 @@ def test_power_given_standard_errors_is_the_normal_law():
 
 
 def test_chance_does_not_count_as_bias():
-    assert _told(0.05, 1 / 100) == 0.0
-    assert _told(2.0, 1 / 100) == pytest.approx(2.0, rel=0.01)
+    assert _told(0.19, 1 / 100) == 0.0
+    assert _told(2.0, 1 / 100) == pytest.approx(1.98)
     assert _told(0.0, 1.0) == 0.0
 
 
