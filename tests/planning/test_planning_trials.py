@@ -25,11 +25,11 @@ def test_a_test_without_noise_has_students_power():
 
 
 def test_a_chi_square_test_without_noise_has_its_power():
-    trial = asking("table", runs=300).trial(Cell(900, NOISELESS, 0.1))
+    trial = asking("table", runs=120).trial(Cell(900, NOISELESS, 0.1))
     exact = GofChisquarePower().power(0.1, 900, 0.05, n_bins=2)
     assert without_noise(trial.posed, 900, 0.05)[0] == pytest.approx(exact, abs=1e-6)
-    # Of 300 releases: five standard errors of a share near one half.
-    assert trial.expected().power[0] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(300))
+    # Of 120 releases: five standard errors of a share near one half.
+    assert trial.expected().power[0] == pytest.approx(exact, abs=5 * 0.5 / np.sqrt(120))
 
 
 def test_the_noise_of_a_mean_is_the_one_the_verb_states():
