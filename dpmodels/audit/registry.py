@@ -15,6 +15,7 @@ from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
 from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
+from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
 from dpmodels.models.levels import dp_levels
@@ -62,6 +63,17 @@ MOVED: Final = Pair(
 )
 LEFT: Final = Pair(
     {"t": [0, 2, 5, 5]}, {"t": [None, 2, 5, 5]}, name="the first period against none"
+)
+
+# What goes with g, and what against it, changes places: one product falls, the other rises.
+EXCHANGED: Final = Pair(
+    {"a": [1.0, -1.0] * 20, "b": [-1.0, 1.0] * 20, "g": ["y", "x"] * 20},
+    {
+        "a": [1.0, -1.0] * 19 + [1.0, 1.0],
+        "b": [-1.0, 1.0] * 19 + [-1.0, -1.0],
+        "g": ["y", "x"] * 20,
+    },
+    name="a row at the other ends of both columns",
 )
 
 # A row's answer tells most where no other row answers.
@@ -124,6 +136,8 @@ ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
 # Few, as each is fitted in every run.
 TRIED: Final = tune([10, 100])
 
+MIRRORED: Final = {"most": 1, "alternative": "larger"}
+
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
@@ -181,6 +195,10 @@ REGISTRY: Final = (
     _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
     _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
     _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
+    _of(dp_fdr, "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
+    _of(dp_fdr, "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
+    _of(dp_fdr, "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
+    _of(dp_fdr, "a + b ~ g", "adapt", {**GAUSSIAN, **MIRRORED}, EXCHANGED, 64, 5_000),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),

@@ -69,14 +69,14 @@ def sides(formula: str, codebook: Codebook | None) -> Sides:
 def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     """Return the terms that are described, and those that rows are grouped by."""
     check_size(formula)
-    marks = _marks(formula)
-    start = marks.pop(0) + 1 if marks and not formula[: marks[0]].strip() else 0
-    if len(marks) > 1:
+    places = marks(formula)
+    start = places.pop(0) + 1 if places and not formula[: places[0]].strip() else 0
+    if len(places) > 1:
         raise FormulaError(
             f"formula {shorten(formula)!r} names groups in more than one place; write all of them "
             "behind '~', 'y ~ a + b', or behind '|', '~ y | a + b'"
         )
-    end = marks[0] if marks else len(formula)
+    end = places[0] if places else len(formula)
     before, behind = formula[start:end], formula[end + 1 :]
     # A dot stands for the variables that the left side leaves.
     turned = formula[end : end + 1] == "|" or bool(behind and _DOT.match(before))
@@ -91,7 +91,7 @@ def _parts(formula: str, book: Codebook) -> tuple[tuple[Term, ...], tuple[Term, 
     return (right, left) if turned or not left else (left, right)
 
 
-def _marks(formula: str) -> list[int]:
+def marks(formula: str) -> list[int]:
     """Return where ``~`` and ``|`` stand outside brackets and strings."""
     depth, places = 0, []
     for found in _MARK.finditer(formula):

@@ -2,8 +2,8 @@
 
 Tables name every mechanism of a family: those below, and ``REGRESSION``, ``COEFFICIENTS``,
 ``COUNTS``, ``CHAINS``, ``ORDERED``, ``PLANE``, ``MARGINS``, ``MEASURED``, ``RESPONSES``,
-``BOUNDS``, ``LEVELS``, ``QUANTILES``, ``MEANS`` and ``SELECTION`` in their folders. Adding one adds
-a file and a line.
+``BOUNDS``, ``LEVELS``, ``QUANTILES``, ``MEANS``, ``SELECTION`` and ``SCREENING`` in their folders.
+Adding one adds a file and a line.
 """
 
 from dpmodels.mechanisms.chains import CHAINS as CHAINS
@@ -73,6 +73,11 @@ from dpmodels.mechanisms.scalar import Paired as Paired
 from dpmodels.mechanisms.scalar import QuantileMechanism as QuantileMechanism
 from dpmodels.mechanisms.scalar import RankTree as RankTree
 from dpmodels.mechanisms.scalar import Refined as Refined
+from dpmodels.mechanisms.screening import SCREENING as SCREENING
+from dpmodels.mechanisms.screening import ScreenAdapt as ScreenAdapt
+from dpmodels.mechanisms.screening import ScreeningMechanism as ScreeningMechanism
+from dpmodels.mechanisms.screening import ScreenMoments as ScreenMoments
+from dpmodels.mechanisms.screening import ScreenPeeling as ScreenPeeling
 from dpmodels.mechanisms.selection import SELECTION as SELECTION
 from dpmodels.mechanisms.selection import NoisyCounts as NoisyCounts
 from dpmodels.mechanisms.selection import Peeling as Peeling

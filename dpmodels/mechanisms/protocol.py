@@ -33,6 +33,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     RunsRelease,
+    ScreenedRelease,
     SelectionRelease,
     SubspaceRelease,
     SumsRelease,
@@ -165,6 +166,8 @@ MarginMechanism = Strategy[MarginFacts, MarginPlan, PrivateMargins, MarginsRelea
 CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.
 LevelMechanism = Strategy[Any, Any, PrivateLevels, LevelsRelease]
+# Of columns by how they go with a response; each has a plan of its own.
+ScreeningMechanism = Strategy[Any, Any, PrivateDesign, ScreenedRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
 # Of names of candidates, by their scores.

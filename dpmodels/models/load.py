@@ -20,6 +20,7 @@ from dpmodels.formula.sides import Sides, named, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import mean_tally, table_call
+from dpmodels.models.fdr import require_screened
 from dpmodels.models.held_columns import (
     NEAR,
     require_centred,
@@ -45,6 +46,7 @@ from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.call import CoefficientsCall, TableCall
+from dpmodels.results.fdr import FDRResult
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.held_answers import require_answers, require_channel
@@ -169,7 +171,15 @@ Described = (
 Surveyed = SurveyResult | SurveyFitResult
 Components = PCAResult | SubspaceResult
 Result = (
-    Components | CovResult | MomentsResult | LMResult | GLMResult | SVMResult | Described | Surveyed
+    Components
+    | CovResult
+    | MomentsResult
+    | LMResult
+    | GLMResult
+    | SVMResult
+    | Described
+    | Surveyed
+    | FDRResult
 )
 
 
@@ -333,6 +343,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     SubspaceResult: _columns,
     CovResult: _columns,
     MomentsResult: _moments,
+    FDRResult: require_screened,
     LMResult: partial(_terms, require_linear),
     GLMResult: partial(_terms, require_coefficients),
     SVMResult: partial(_terms, require_coefficients),

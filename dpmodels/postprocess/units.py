@@ -31,6 +31,7 @@ from dpmodels.released import (
     MomentsRelease,
     QuantilesRelease,
     RunsRelease,
+    ScreenedRelease,
     SelectionRelease,
     SubspaceRelease,
     SumsRelease,
@@ -75,6 +76,10 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
     RunsRelease: ("values", "noise_sd", "step"),
     QuantilesRelease: ("counts", "count_sd", "rank_sd"),
     CellsRelease: ("values",),
+    ScreenedRelease: (
+        *("products", "scatters", "count", "total", "squares"),
+        *("product_sd", "scatter_sd", "response_sd"),
+    ),
     # Whole numbers, whose noise has steps of one place: its result divides them.
     LevelsRelease: (),
     # Answers, of which one place gives one: its result divides them.

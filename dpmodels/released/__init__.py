@@ -20,6 +20,7 @@ from dpmodels.released.moments import MomentsRelease as MomentsRelease
 from dpmodels.released.moments import SubspaceRelease as SubspaceRelease
 from dpmodels.released.quantiles import QuantilesRelease as QuantilesRelease
 from dpmodels.released.runs import RunsRelease as RunsRelease
+from dpmodels.released.screened import ScreenedRelease as ScreenedRelease
 from dpmodels.released.selection import SelectionRelease as SelectionRelease
 from dpmodels.released.sums import SumsRelease as SumsRelease
 from dpmodels.released.terms import Card as Card

@@ -7,6 +7,7 @@ from dpmodels.released.margins import MarginsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
 from dpmodels.released.quantiles import QuantilesRelease
 from dpmodels.released.runs import RunsRelease
+from dpmodels.released.screened import ScreenedRelease
 from dpmodels.released.selection import SelectionRelease
 from dpmodels.released.sums import SumsRelease
 
@@ -21,6 +22,7 @@ AnyRelease = (
     | QuantilesRelease
     | CellsRelease
     | LevelsRelease
+    | ScreenedRelease
     | AnswersRelease
     | AnswersFitRelease
     | SelectionRelease

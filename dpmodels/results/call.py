@@ -215,4 +215,18 @@ class DescribedCall:
     reason: str = ""
 
 
-AnyCall = MomentsCall | CoefficientsCall | DescribedCall
+@dataclass(frozen=True)
+class ScreenCall:
+    """Columns held against one response; the other fields are as in :class:`MomentsCall`."""
+
+    formula: str
+    codebook: Annotated[Codebook, Codebook.from_dict]
+    names: tuple[str, ...]  # coded columns, one a hypothesis
+    response: str
+    most: int  # how many were to be looked at
+    alternative: Annotated[str, one_of("two-sided", "larger", "smaller")]
+    ledger: str = ""
+    reason: str = ""
+
+
+AnyCall = MomentsCall | CoefficientsCall | DescribedCall | ScreenCall

@@ -15,9 +15,10 @@ from scipy.special import expit, ndtr
 from dpmodels.errors import ArgumentError, NotAvailable, shorten
 from dpmodels.inference.sandwich import FAR, Sandwich, least_noise, sandwich
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
+from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
@@ -30,7 +31,7 @@ BUYERS = ("objective", "gradients")
 
 
 @dataclass(frozen=True, repr=False)
-class GLMResult(Result):
+class GLMResult(Tested):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Notes

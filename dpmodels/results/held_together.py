@@ -29,7 +29,13 @@ from dpmodels.released import (
     SubspaceRelease,
     SumsRelease,
 )
-from dpmodels.results.call import CoefficientsCall, DescribedCall, MomentsCall, TableCall
+from dpmodels.results.call import (
+    CoefficientsCall,
+    DescribedCall,
+    MomentsCall,
+    ScreenCall,
+    TableCall,
+)
 
 # Of a coefficient's unit, whose square is a number too; bounds of variables are up to 1e100.
 _SHORTEST = 1e-120
@@ -46,6 +52,8 @@ def sizes(result: Any) -> dict[str, int]:
         case CoefficientsCall(names=names, intercept=intercept):
             own = dict.fromkeys(("coefficient", "column", "column_"), len(names))
             return {**own, **dict.fromkeys(("variable", "variable_"), len(names) - intercept)}
+        case ScreenCall():
+            return {"chosen": len(result.release.chosen)}
         case DescribedCall(tables=(first, *_) as tables):
             bins, probs = first.shape[-1:], getattr(result, "probs", ())
             groups = {"group": first.cells, "prob": len(probs), "place": 3}

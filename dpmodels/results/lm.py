@@ -16,21 +16,21 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import Result, checked_level, per_row
+from dpmodels.results.base import checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
 from dpmodels.typing import Coder, Floats
 
-_ROWS = 4096  # of a prediction, at a time
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+_ROWS = 4096  # of a prediction, at a time
 
 
 @dataclass(frozen=True, repr=False)
-class LMResult(Result):
+class LMResult(Tested):
     """A private linear regression: released values and public facts only.
 
     Parameters

@@ -13,16 +13,16 @@ from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.equal_means import EqualMeans, equal_means
 from dpmodels.inference.independence import Independence
 from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class OverviewResult(Result):
+class OverviewResult(Tested):
     """Private descriptions of several variables: released values and public facts only.
 
     Parameters
@@ -109,6 +109,11 @@ class OverviewResult(Result):
                 "tests() is not available: there are no groups to compare; write 'a + b ~ group'"
             )
         return pd.DataFrame([{"variable": name, **_test(self[name])} for name in self.variables])
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """P-values of :meth:`tests`, by variable."""
+        return self.tests().set_index("variable")["p_value"].rename("pvalues")
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a variable and cell, columns of means and of counts together."""

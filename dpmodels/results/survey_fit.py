@@ -13,9 +13,10 @@ from scipy.special import expit, ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
 from dpmodels.released import AnswersFitRelease
-from dpmodels.results.base import Result, per_row
+from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SurveyFitResult(Result):
+class SurveyFitResult(Tested):
     """A logistic regression of the truth behind randomised answers.
 
     Notes

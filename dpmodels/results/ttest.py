@@ -12,15 +12,15 @@ import pandas as pd
 from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 
 
 @dataclass(frozen=True, repr=False)
-class TTestResult(Result):
+class TTestResult(Tested):
     """A private t-test: released values and public facts only.
 
     Parameters
@@ -87,6 +87,11 @@ class TTestResult(Result):
     def pvalue(self) -> float:
         """Two-sided p-value of `mu`; nan where lost in noise."""
         return self._difference.pvalue
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """The same, under the name of what is tested."""
+        return pd.Series([self.pvalue], pd.Index([self.term], name="term"), name="pvalues")
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._interval(level, population=False)

@@ -16,6 +16,7 @@ from dpmodels.formula.subset import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cov import dp_cov
+from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.glm import dp_glm
 from dpmodels.models.hist import dp_hist
 from dpmodels.models.levels import dp_levels
@@ -142,6 +143,7 @@ class Session:
 
     bounds = method(dp_bounds)
     cov = method(dp_cov)
+    fdr = method(dp_fdr)
     glm = method(dp_glm)
     hist = method(dp_hist)
     levels = method(dp_levels)

@@ -100,6 +100,19 @@ def mean_change(adjacency: Adjacency, most: int, norm: int) -> float:
     return 2.0 * most if adjacency.n_public or norm == 1 else math.sqrt(2) * most
 
 
+def spread_change(adjacency: Adjacency, most: int, norm: int) -> float:
+    """Return the L1 or L2 sensitivity of ``(R² n, R Σ y, Σ y²)``, by which y is described.
+
+    In units of R² a row adds ``(1, t, t²)`` or nothing: at most 3 in L1 and √3 in L2 norm. Between
+    complete rows, with ``d = |t - t'|`` and ``|t + t'| <= 2 - d``, the L1 norm is at most
+    ``d (3 - d) <= 9/4`` and the squared L2 norm at most ``d² (1 + (2 - d)²)``, which rises to 4 at
+    opposite ends.
+    """
+    if norm == 1:
+        return 3.0 * most**2
+    return (2.0 if adjacency.n_public else math.sqrt(3)) * most**2
+
+
 def scatters(exact: NDArray[Any]) -> NDArray[Any]:
     """Return ``⌊Σ (x_j - x̄_j)²⌋`` for each x, exactly; 0 where there is no row.
 

@@ -254,3 +254,11 @@ def correlated(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     assert list(fit.selected) == list(names)
     expected = pd.Series(found, terms.columns)[names] * (len(y) ** 0.5 if fit.score == "z" else 1)
     np.testing.assert_allclose(fit.values, expected, atol=NEAR)
+
+
+def correlated_with(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Correlations of the columns that were looked at."""
+    left, right = formula.split("~")
+    y, terms = sides(f"{right} ~ {left}", complete(formula, data, book))
+    expected = [np.corrcoef(terms[name], y)[0, 1] for name in fit.params.index]
+    np.testing.assert_allclose(fit.params, expected, atol=NEAR)

@@ -27,6 +27,7 @@ from dpmodels.mechanisms import (
     QUANTILES,
     REGRESSION,
     RESPONSES,
+    SCREENING,
     SELECTION,
     SUBSPACE,
     Facts,
@@ -35,6 +36,7 @@ from dpmodels.mechanisms import (
     margins,
     regression,
     scalar,
+    screening,
     selection,
     subspace,
 )
@@ -46,6 +48,7 @@ from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
+from dpmodels.mechanisms.screening_plan import ScreenFacts
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
@@ -202,6 +205,11 @@ def _columns(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, 
     )
 
 
+def _screened(name: str, relation: Adjacency, way: str) -> tuple[ScreenFacts, ...]:
+    sizes = (1, 1), (20, 5), (1_000, 100)
+    return tuple(ScreenFacts(many, most, way, relation) for many, most in sizes)
+
+
 MOMENT_VALUES = ("count", "total", "second")
 FAMILIES = {
     "covariance": Family(
@@ -313,6 +321,24 @@ FAMILIES = {
         noises.of_levels,
         ("values",),
         20_000,
+    ),
+    "screening": Family(
+        {name: own for name, own in SCREENING.items() if name != "adapt"},
+        screening,
+        ("two-sided", "larger"),
+        (verbs.FDR,),
+        _screened,
+        noises.of_screened,
+        ("count", "total", "squares", "scatters", "chosen", "products"),
+    ),
+    "mirrored": Family(
+        {"adapt": SCREENING["adapt"]},
+        screening,
+        ("larger", "smaller"),
+        (verbs.ADAPT,),
+        _screened,
+        noises.of_screened,
+        ("count", "total", "squares", "scatters", "chosen", "products"),
     ),
     "margins": Family(
         MARGINS,

@@ -24,7 +24,7 @@ SUMMED = ("gauss", "moments", "gaussian")
 POOLED = (
     *("gradients", "objective", "exponential", "ranges", "partition", "randomized_response"),
     *("residual", "factorisation", "permute_and_flip", "peeling", "noisy_counts"),
-    "sparse_vector",
+    *("sparse_vector", "adapt"),
 )
 # Words for fields of a protocol that change its noise; of four sites.
 OPTIONS = (("colluders", 0), ("colluders", 2), ("dropouts", 1))
@@ -150,7 +150,11 @@ EVERY = tuple(case for kind in PROTOCOLS.values() for case in of_protocol(kind()
 FIRST = {case.protocol.trust.name: case for case in reversed(EVERY)}
 LAWFUL = frozenset(name for name, case in FIRST.items() if lawful(case))
 SUMS = tuple(
-    case for case in EVERY if case.protocol.trust.name in LAWFUL and case.mechanism.name in SUMMED
+    case
+    for case in EVERY
+    if case.protocol.trust.name in LAWFUL
+    and case.mechanism.name in SUMMED
+    and case.mechanism.family != "screening"
 )
 AGGREGATED = tuple(case for case in EVERY if case.protocol.trust.name == "pooled")
 # Each protocol by its first verb, and each verb by a protocol in turn.

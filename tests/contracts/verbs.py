@@ -216,3 +216,18 @@ ABOVE = Verb(
     {"": exact.correlated},
     more="-above",
 )
+FDR = Verb(
+    "dp_fdr",
+    ("age + wage + region ~ sex", "sex + wage ~ age"),
+    "a + g + (b > 2) ~ b",
+    ({"most": 3}, {"most": 2, "alternative": "larger"}),
+    {"": exact.correlated_with},
+)
+ADAPT = Verb(
+    FDR.name,
+    FDR.formulas,
+    FDR.odd,
+    ({"most": 3, "alternative": "larger"}, {"most": 2, "alternative": "smaller"}),
+    FDR.answers,
+    more="-adapt",
+)

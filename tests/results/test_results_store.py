@@ -78,6 +78,7 @@ ASKED = {
     "answers": lambda: dp.dp_table("~ g + h", ROWS, **PURE, mechanism="randomized_response"),
     "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),
     "survey fit": lambda: surveyed("h ~ a", strata="g"),
+    "fdr": lambda: dp.dp_fdr("a + b + g ~ h", ROWS, **APPROX, most=2, method="by"),
     "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
     "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
     "select": lambda: dp.dp_select("~ g:h", ROWS, **PURE, k=3),

@@ -18,6 +18,7 @@ from dpmodels.statistics.associations import (
     product_change,
     reach,
     scatters,
+    spread_change,
 )
 
 BOOK = dp.codebook(y=(0, 1), a=(-3, 5), b=["no", "yes"], c=(0, 1000))
@@ -98,6 +99,12 @@ def test_no_neighbour_moves_a_product_further_than_declared_and_one_does(relatio
         means = [np.array([own[0, -1], most * own[0, 0]], dtype=float) for own in changes]
         furthest = max(np.linalg.norm(own, norm) for own in means)
         assert furthest == pytest.approx(mean_change(own, most, norm), rel=1e-12)
+        spreads = [
+            np.array([most**2 * own[0, 0], most * own[0, -1], own[1, -1]], dtype=float)
+            for own in changes
+        ]
+        furthest = max(np.linalg.norm(own, norm) for own in spreads)
+        assert furthest == pytest.approx(spread_change(own, most, norm), rel=1e-12)
 
 
 def test_a_column_pays_for_no_other():

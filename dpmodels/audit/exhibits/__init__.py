@@ -14,6 +14,7 @@ from dpmodels.audit.exhibits import (
     hierarchies,
     levels,
     margins,
+    p_values,
     persons,
     ranks,
     response,
@@ -49,6 +50,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **chains.EXHIBITS,
     **winners.EXHIBITS,
     **tuning.EXHIBITS,
+    **p_values.EXHIBITS,
 }
 
 CORRECT: dict[str, Exhibit] = {
@@ -70,4 +72,5 @@ CORRECT: dict[str, Exhibit] = {
     **chains.CORRECT,
     **winners.CORRECT,
     **tuning.CORRECT,
+    **p_values.CORRECT,
 }

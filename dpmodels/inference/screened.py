@@ -1,0 +1,147 @@
+"""Tests of no association by released sums of columns with a response."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import poisson
+
+from dpmodels.noise.sums import half_width
+from dpmodels.released import ScreenedRelease
+from dpmodels.typing import Floats
+
+# Most Poisson jumps of a sum: with more its law is normal, to a few hundredths of a tail of 1e-6.
+JUMPS = 1e5
+# Its standard deviations that are added up: beyond lies less than any p-value that is told.
+WIDTH = 12.0
+# Scales of Laplace terms that differ by less are taken for so much different ones: wider, so that
+# the difference of their laws keeps its digits.
+APART = 1.002
+# Parts of 1 that mirrored p-values are multiples of.
+FINEST = 2.0**40
+
+
+class Bounds(NamedTuple):
+    """What holds sums of squares but with a stated probability, in squared half-ranges."""
+
+    rows: float  # Complete ones
+    least: Floats  # Of each chosen column, about its mean
+    scatter: Floats
+    variance: float  # Of the response
+
+
+def bounds(release: ScreenedRelease, chance: float) -> Bounds:
+    """Bound the sums behind noisy ones, those of each column with half of the chance."""
+    far = _quantile(release.law, chance / 12) * release.response_sd
+    rows = max(release.count + far, 1.0)
+    own, c = release, release.centre
+    # About c the sum of squares is no less than about the mean.
+    squares = own.squares - 2 * c * own.total + c**2 * own.count + far * (1 + abs(c)) ** 2
+    least = max(release.count - far, 1.0)
+    away = _quantile(release.law, chance / 4) * own.scatter_sd
+    low, high = (np.clip(own.scatters + sign * away, 0.0, rows) for sign in (-1, 1))
+    return Bounds(rows, low, high, min(max(squares / least, 0.0), 1.0))
+
+
+def p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
+    """Return p-values of no association of each chosen column, shape (chosen,).
+
+    The null hypothesis is that column and response are independent, of rows that are so too; what
+    rows of one person have in common is bounded by the design effect. Given both columns, the sum
+    of products then varies as much as scatter times variance of the response, no more than the
+    bounds' product but with the probability `chance`, which is added [1]_. Its law is taken for
+    that of noise and a Poisson number of jumps of the largest size that a row can make, about its
+    mean: of all with that variance and such jumps it has the longest tail to first order, on either
+    side. The error that the response's mean leaves in each sum is part of the noise.
+
+    .. [1] Berger, R. L. and Boos, D. D. (1994). "P values maximized over a confidence set for the
+       nuisance parameter." Journal of the American Statistical Association 89, 1012-1016.
+    """
+    held, c = bounds(release, chance), release.centre
+    kin = release.adjacency.design_effect
+    rows = max(held.rows, 2.0)
+    variances = kin * held.scatter * held.variance * rows / (rows - 1)
+    jump = 2 * (1 + abs(c)) * kin
+    signs = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
+    sums, sides = signs[alternative](release.products), 1 + (alternative == "two-sided")
+    shared = _means(held.least, held.rows) * release.response_sd
+    found = [
+        sides * _tail(release, float(away), float(one), jump, float(mean)) + chance
+        for away, one, mean in zip(sums, variances, shared, strict=True)
+    ]
+    return np.clip(found, 0.0, 1.0)
+
+
+def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float) -> Floats:
+    """Return one-sided p-values of which that of a sum and of its negative add up to 1, exactly.
+
+    They are rounded up to multiples of 2**-40, so that 1 less one of them is not rounded.
+    """
+    halves = np.ceil(p_values(release, "two-sided", chance) / 2 * FINEST) / FINEST
+    own = release.products * (1 if alternative == "larger" else -1)
+    return np.where(own > 0, halves, 1 - halves)
+
+
+def correlations(release: ScreenedRelease, level: float) -> tuple[Floats, Floats, Floats]:
+    """Return correlations of the chosen columns, their noise sds and half widths of intervals.
+
+    nan where a scatter is not told from its noise; the denominators are taken as released.
+    """
+    own, c = release, release.centre
+    scatter = np.where(own.scatters > 2 * own.scatter_sd, own.scatters, math.nan)
+    total = max(own.squares - 2 * c * own.total + c**2 * own.count, 0.0)
+    units = np.sqrt(scatter * (total if total > 2 * own.response_sd else math.nan))
+    mean = _means(scatter, max(own.count, 1.0)) * own.response_sd
+    sds = np.sqrt(own.product_sd**2 + mean**2 * (1 + c**2)) / units
+    widths = [
+        half_width(own.law, np.array([own.product_sd, one, one * c]), 1.0, 0.0, level)
+        for one in np.nan_to_num(mean)
+    ]
+    return np.clip(own.products / units, -1.0, 1.0), sds, np.array(widths) / units
+
+
+def _means(scatter: Floats, rows: float) -> Floats:
+    """Return how far means are from 0 at most: their squares and variances add up to 1 or less."""
+    return np.sqrt(np.clip(1 - np.clip(scatter, 0.0, None) / rows, 0.0, 1.0))
+
+
+def _tail(
+    release: ScreenedRelease, away: float, variance: float, jump: float, shared: float
+) -> float:
+    """Return how often noise and jumps of a variance together exceed a number."""
+    parts = np.array([release.product_sd, shared, shared * abs(release.centre)])
+    if variance <= 0:
+        return float(_noise_tail(release.law, parts, np.array([away]))[0])
+    size = max(jump, math.sqrt(variance / JUMPS))
+    mean = variance / size**2
+    reach = WIDTH * math.sqrt(mean) + WIDTH
+    numbers = np.arange(max(math.floor(mean - reach), 0), math.ceil(mean + reach) + 1)
+    jumps = np.asarray(size * (numbers - mean), dtype=np.float64)
+    tails = _noise_tail(release.law, parts, away - jumps)
+    return float(poisson.pmf(numbers, mean) @ tails)
+
+
+def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:
+    """Return how often a sum of independent noise exceeds numbers, by the sds of its parts."""
+    if law == "gaussian":
+        return np.asarray(ndtr(-away / math.sqrt(float(np.square(sds).sum()))))
+    scales = np.sort(sds[sds > 1e-3 * sds.max()])[::-1] / math.sqrt(2)
+    for place in range(len(scales) - 2, -1, -1):
+        scales[place] = max(scales[place], APART * scales[place + 1])
+    squares = scales**2
+    # By partial fractions of the product of 1/(1 + scale² t²).
+    weights = [
+        math.prod(one / (one - other) for other in squares if other != one) for one in squares
+    ]
+    below = np.exp(-np.abs(away)[:, None] / scales) @ np.array(weights) / 2
+    return np.asarray(np.where(away >= 0, below, 1 - below))
+
+
+def _quantile(law: str, chance: float) -> float:
+    """Return what noise of sd 1 exceeds with a probability."""
+    if law == "gaussian":
+        return -float(ndtri(chance))
+    return -math.log(2 * chance) / math.sqrt(2)

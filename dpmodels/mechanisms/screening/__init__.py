@@ -1,0 +1,12 @@
+"""Mechanisms that look among many columns for those that go with a response."""
+
+from dpmodels.mechanisms.protocol import ScreeningMechanism as ScreeningMechanism
+from dpmodels.mechanisms.screening.adapt import ScreenAdapt as ScreenAdapt
+from dpmodels.mechanisms.screening.moments import ScreenMoments as ScreenMoments
+from dpmodels.mechanisms.screening.peeling import ScreenPeeling as ScreenPeeling
+
+SCREENING: dict[str, type[ScreeningMechanism]] = {
+    "peeling": ScreenPeeling,
+    "moments": ScreenMoments,
+    "adapt": ScreenAdapt,
+}

@@ -1,0 +1,243 @@
+"""``dp_fdr``: which of many columns go with a response, at a false discovery rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from dpmodels.arguments import share, whole, word
+from dpmodels.codebook import Codebook
+from dpmodels.declared import Declared, declared
+from dpmodels.design import PrivateDesign
+from dpmodels.design.regression import box_design
+from dpmodels.errors import FormulaError, FrameError, shorten
+from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.expression import compile_factor
+from dpmodels.formula.parse import check_size, parse, variables_in
+from dpmodels.formula.response import TwoSided, two_levels, two_sided
+from dpmodels.formula.sides import marks
+from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose
+from dpmodels.mechanisms.choose import Choice, two_digits
+from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
+from dpmodels.models.crossing import Way, cross
+from dpmodels.postprocess.step_up import METHODS
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.released import ScreenedRelease
+from dpmodels.results.call import ScreenCall
+from dpmodels.results.fdr import FDRResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
+
+ALTERNATIVES: Final = ("two-sided", "larger", "smaller")
+# By default so many columns are looked at, and of each ten above them one more: a choice.
+FEW: Final = 10
+# Noise in a test of all columns, in standard errors, that is as good as none: a choice.
+QUIET: Final = 0.25
+
+
+def dp_fdr(
+    formula: str,
+    data: object = None,
+    *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Declared = None,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    q: float = 0.1,
+    most: int | None = None,
+    method: Literal["bh", "by"] = "bh",
+    alternative: Literal["two-sided", "larger", "smaller"] = "two-sided",
+    mechanism: str | ScreeningMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    ledger: Ledger | None = None,
+) -> FDRResult:
+    """Find which of many columns go with a response, at a false discovery rate.
+
+    Parameters
+    ----------
+    formula : str
+        ``"g1 + g2 + g3 ~ case"``, or ``". ~ case"`` for all other variables of
+        the codebook. On the right a number, a condition, or a category of two
+        levels; on the left what a regression takes as terms: a category gives a
+        hypothesis for each level but its first.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+        Rows with a missing cell in any column are incomplete.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`. Columns are counted in half-ranges of what is
+        declared: bounds that columns fill cost no power.
+    q : float
+        The false discovery rate, in (0, 1): the expected share of true null
+        hypotheses among those rejected.
+    most : int, optional
+        How many columns are looked at; the others are never rejected. By
+        default 10, and one more for each ten columns, or all if they are fewer.
+    method : {"bh", "by"}
+        Benjamini-Hochberg, or Benjamini-Yekutieli for columns that depend on
+        each other in any way.
+    alternative : {"two-sided", "larger", "smaller"}
+        Whether columns may rise or fall with the response, or in one way only,
+        which leaves more of the budget to those.
+    mechanism : {"auto", "peeling", "moments", "adapt"} or instance
+        ``"peeling"`` draws columns by their covariance with the response, then
+        releases sums of the drawn ones with fresh noise; ``"moments"``
+        releases those of all columns. The one with less noise by default, or
+        ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
+        for one side, with a rule of its own instead of `method`: as many false
+        discoveries are taken to be there as on the other side. It needs a delta.
+    adjacency, person, rows, subset, ledger
+        As for :func:`dp_pca`.
+
+    Returns
+    -------
+    FDRResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    A p-value is of the hypothesis that column and response are independent. It
+    holds the noise and what noise hides of the column's variance, so that it is
+    rather too large. Columns are drawn by their covariance in half-ranges:
+    one that hardly varies within its bounds is drawn late, whatever its
+    correlation. Under ``"bh"`` the false discovery rate is at most
+    ``q (1 + log(1/q))`` for independent columns, and in simulations at most
+    `q`; under ``"by"`` it is at most `q` for any columns.
+
+    References
+    ----------
+    .. [1] Dwork, C., Su, W. and Zhang, L. (2018). "Differentially private false
+       discovery rate control." arXiv:1807.04209.
+    .. [2] Benjamini, Y. and Hochberg, Y. (1995). "Controlling the false discovery
+       rate." Journal of the Royal Statistical Society B 57, 289-300.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook.uniform(["g1", "g2", "g3"], (0, 2)) | dp.codebook(case=["no", "yes"])
+    >>> rows = {"g1": [0, 2] * 4000, "g2": [0, 0, 2, 2] * 2000, "g3": [0, 2, 2, 0] * 2000}
+    >>> rows["case"] = ["no", "yes"] * 4000
+    >>> dp_fdr("g1 + g2 + g3 ~ case", rows, codebook=cb, eps=1.0, delta=1e-6).rejected
+    ['g1']
+    """
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    words |= {"q": q, "most": most, "method": method, "alternative": alternative}
+    question = asked("fdr", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(fdr_way(question), held, mechanism, ledger)
+
+
+def fdr_way(question: Question) -> Way[FDRResult]:
+    """Return the way of the verb's question."""
+    words = question.words
+    level = share("q", words["q"], ", such as 0.1")
+    method = word("method", words["method"], tuple(METHODS))
+    alternative = word("alternative", words["alternative"], ALTERNATIVES)
+    both = screened(question.formula, question.codebook)
+    own, many = box_design(both), len(both.terms.names)
+    most = min(many, FEW + many // FEW)
+    if words["most"] is not None:
+        write = f", as there are {many:,} columns, or None"
+        most = whole("most", words["most"], 1, many, write)
+    facts = ScreenFacts(many, most, alternative, question.adjacency)
+
+    def made(release: ScreenedRelease, ledger: str, reason: str) -> FDRResult:
+        call = ScreenCall(
+            formula=" ".join(question.formula.split()),
+            codebook=Codebook(own.public.codebook),
+            names=both.terms.names,
+            response=both.response.names[0],
+            most=most,
+            alternative=alternative,
+            ledger=ledger,
+            reason=reason,
+        )
+        return FDRResult(call, release, level, method)
+
+    def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> Choice[ScreeningMechanism]:
+        return choose(mechanism, SCREENING, lambda: _auto(facts, question.private, private))
+
+    return Way(question, own, facts, chosen, made)
+
+
+def screened(formula: str, codebook: Codebook) -> TwoSided:
+    """Code a formula whose left side is held against its right one."""
+    book = checked_codebook(codebook)
+    check_size(formula)
+    places, text = marks(formula), shorten(" ".join(formula.split()))
+    if len(places) != 1 or formula[places[0]] != "~" or not formula[: places[0]].strip():
+        raise FormulaError(
+            f"formula {text!r}: dp_fdr holds columns against one response; write 'a + b + c ~ y', "
+            "or '. ~ y' for all other variables of the codebook"
+        )
+    left, right = formula[: places[0]], formula[places[0] + 1 :]
+    response = parse(f"~ {right}", ()).predictors
+    for factor in {code for term in response for code in term}:
+        compile_factor(factor, book)
+    if len(response) != 1 or len(response[0]) != 1:
+        raise FormulaError(
+            f"formula {text!r}: what columns are held against is one variable; write "
+            "'a + b + c ~ y', and for another response another call"
+        )
+    (code,) = response[0]
+    others = [name for name in book if name not in variables_in(code)]
+    if response[0] in parse(f"~ {left}", others).predictors:
+        raise FormulaError(f"formula {text!r} has {shorten(code)!r} on both sides; write it on one")
+    both = two_levels(two_sided(f"{right} ~ {left}", book))
+    if both.offset or not both.terms.names:
+        raise FormulaError(
+            f"formula {text!r} names no column on its left side that could be tested; write "
+            "'a + b + c ~ y', without offset()"
+        )
+    return both
+
+
+def require_screened(result: FDRResult) -> FDRResult:
+    """Return a result that was read, or refuse what is not of its formula."""
+    both = screened(result.call.formula, result.call.codebook)
+    if (result.call.names, result.call.response) != (both.terms.names, both.response.names[0]):
+        raise FrameError("call.names, call.response: not those of the formula")
+    chosen, many = result.release.chosen.tolist(), len(both.terms.names)
+    if len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(many)):
+        raise FrameError("release.chosen: not columns of the formula, each once")
+    if not chosen or not 1 <= result.call.most <= many or not abs(result.release.centre) <= 1:
+        raise FrameError("release.chosen, call.most, release.centre: not of such a release")
+    share("q", result.q)
+    return result
+
+
+def _auto(
+    facts: ScreenFacts, guarantee: Guarantee, private: Sequence[PrivateDesign]
+) -> tuple[str, str]:
+    """Choose by the noise of a product, in standard errors where the number of rows is public."""
+    moved = 2 if facts.adjacency.n_public else 1
+    sds = {
+        name: moved * plan.products * LAWS[plan.law].sd
+        for name, drawn in (("peeling", True), ("moments", False))
+        for plan in (calibrated(facts, guarantee, drawn=drawn),)
+    }
+    rows = together([own.nrows for own in private], 1) if facts.adjacency.n_public else None
+    if rows and sds["moments"] <= QUIET * math.sqrt(rows):
+        share_of = two_digits(sds["moments"] / math.sqrt(rows))
+        return "moments", (
+            f"with all columns at once the noise is {share_of} standard errors, of a column that "
+            "fills its bounds."
+        )
+    best = min(sds, key=lambda name: sds[name])
+    other = "moments" if best == "peeling" else "peeling"
+    return best, (
+        f"its noise in a sum has an sd of {two_digits(sds[best])} rows; that of {other} would "
+        f"have {two_digits(sds[other])}."
+    )

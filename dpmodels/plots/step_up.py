@@ -1,0 +1,41 @@
+"""Sorted p-values and the line that a step-up procedure holds them against."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The least p-value that is drawn where it is: a choice.
+LEAST = 1e-16
+
+
+def step_up(
+    p_values: Floats,
+    rejected: NDArray[Any],
+    cut_offs: Floats,
+    *,
+    ax: Axes | None = None,
+    stamp: str | None = None,
+) -> Axes:
+    """Draw sorted p-values, smallest first, and the cut-off of each rank."""
+    ax = axes_or_new(ax, (6.4, 4.2))
+    ranks = np.arange(1, len(p_values) + 1)
+    heights = -np.log10(np.maximum(p_values, LEAST))
+    lines = -np.log10(cut_offs[: len(ranks)])
+    for own, colour, label in ((rejected, BLUE, "rejected"), (~rejected, GREY, "not rejected")):
+        if own.any():
+            ax.plot(ranks[own], heights[own], "o", color=colour, markersize=4, label=label)
+    ax.plot(ranks, lines, color=VERMILION, linewidth=1.4, label="cut-off")
+    ax.set_xlabel("rank of the p-value")
+    ax.set_ylabel(r"$-\log_{10}$ p-value")
+    ax.set_ylim(bottom=0)
+    ax.legend(frameon=False, fontsize="small")
+    return stamp_across(ax, stamp)

@@ -1,0 +1,32 @@
+"""Step-up procedures on p-values, of which some are those of hypotheses nobody looked at."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from statsmodels.stats.multitest import multipletests
+
+from dpmodels.typing import Floats
+
+METHODS: Final = {"bh": "fdr_bh", "by": "fdr_by"}
+NAMES: Final = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli", "adapt": "AdaPT"}
+
+
+def adjusted(p_values: Floats, hypotheses: int, method: str) -> Floats:
+    """Return adjusted p-values, shape (tests,): rejected at q are those of q or less.
+
+    `hypotheses` is how many there are, of which those without a p-value have 1; where one is nan,
+    so is its adjusted one, and it counts as 1. `method` is "bh" or "by".
+    """
+    whole = np.ones(hypotheses)
+    whole[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
+    found = multipletests(whole, method=METHODS[method])[1][: len(p_values)]
+    return np.where(np.isnan(p_values), np.nan, found)
+
+
+def cut_offs(hypotheses: int, q: float, method: str) -> Floats:
+    """Return what the p-value of each rank is held against, shape (hypotheses,)."""
+    ranks = np.arange(1, hypotheses + 1)
+    among = float((1 / ranks).sum()) if method == "by" else 1.0
+    return np.asarray(q * ranks / (hypotheses * among), dtype=np.float64)

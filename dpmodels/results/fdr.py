@@ -1,0 +1,157 @@
+"""The result of a private search for columns that go with a response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.inference.screened import correlations, mirrored_p_values, p_values
+from dpmodels.outside import Amount, one_of
+from dpmodels.postprocess.step_up import METHODS
+from dpmodels.released import ScreenedRelease
+from dpmodels.results.base import Result
+from dpmodels.results.call import ScreenCall
+from dpmodels.results.discoveries import Discoveries, discoveries
+from dpmodels.results.legend import labelled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Of q by the number of hypotheses: the part that bounds on sums of squares may fail with. A choice.
+FAILING = 0.05
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FDRResult(Result):
+    """Private tests of many columns at a false discovery rate: released values and public facts.
+
+    Parameters
+    ----------
+    q : float
+        The level that was asked for.
+    method : {"bh", "by"}
+        Benjamini-Hochberg, or Benjamini-Yekutieli for any dependence.
+
+    Notes
+    -----
+    :meth:`noise_int` is of the correlation of a chosen column with the
+    response in these rows: its noise is fresh, so that having been chosen makes
+    it no larger. That the denominators have noise too is left out.
+    """
+
+    call: ScreenCall
+    release: ScreenedRelease
+    q: Amount
+    method: Annotated[str, one_of(*METHODS)]
+
+    _no_intervals = (
+        "correlations of a population have intervals of their own law; tidy() has p-values, and "
+        "noise_int() what the noise leaves of these rows' correlations"
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that were looked at, in the order of their choice."""
+        return tuple(self.call.names[int(place)] for place in self.release.chosen)
+
+    @property
+    def hypotheses(self) -> int:
+        """How many columns there are."""
+        return len(self.call.names)
+
+    @cached_property
+    def pvalues(self) -> pd.Series[float]:
+        """P-values of no association, noise and sampling counted in, by column looked at."""
+        of = mirrored_p_values if self.mirrored else p_values
+        found = of(self.release, self.call.alternative, self.least)
+        index = pd.Index(self.names, dtype=object, name="hypothesis")
+        return pd.Series(found, index, name="p_value")
+
+    @property
+    def least(self) -> float:
+        """What no p-value is below: how often noise hides more of a variance than is allowed for.
+
+        A twentieth of what the smallest of all p-values is held against.
+        """
+        return FAILING * self.q / self.hypotheses
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Noisy correlations with the response; nan where a column's variance is lost in noise."""
+        return pd.Series(self._correlations(0.95)[0], self.pvalues.index, name="correlation")
+
+    @property
+    def bse_noise(self) -> pd.Series[float]:
+        """Standard deviations of the privacy noise in them."""
+        return pd.Series(self._correlations(0.95)[1], self.pvalues.index, name="noise_sd")
+
+    def fdr(self, q: float = 0.1, method: Literal["bh", "by"] = "bh") -> Discoveries:
+        """Step up at another level, or by the other method, as the method of other results does.
+
+        Columns that were not looked at count as p-values of 1.
+        """
+        return discoveries(self, self.pvalues, q, method, self.hypotheses)
+
+    @cached_property
+    def discoveries(self) -> Discoveries:
+        """The rejections at `q` by `method`, or by the rule of the mechanism ``"adapt"``."""
+        own = self.fdr(self.q, "by" if self.method == "by" else "bh")
+        return replace(own, method="adapt") if self.mirrored else own
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether false discoveries are counted on the side that was not asked for."""
+        return self.release.card.name == "adapt"
+
+    @property
+    def rejected(self) -> list[str]:
+        """The columns that go with the response, smallest p-value first."""
+        return self.discoveries.rejected
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a column looked at, smallest p-value first.
+
+        ``hypothesis, correlation, noise_sd, p_value, p_adjusted, rejected``.
+        """
+        table = self.discoveries.tidy()
+        names = table["hypothesis"]
+        table.insert(1, "correlation", self.params[names].to_numpy())
+        table.insert(2, "noise_sd", self.bse_noise[names].to_numpy())
+        return labelled(table, self.call.codebook, label=names)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw sorted p-values, on a scale of -log10, with the line that they are held against.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        return self.discoveries.plot(ax)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        middle, _, halves = self._correlations(level)
+        ends = {"lower": middle - halves, "upper": middle + halves}
+        return pd.DataFrame(ends, self.pvalues.index).clip(-1.0, 1.0)
+
+    def _correlations(self, level: float) -> tuple[Any, Any, Any]:
+        with np.errstate(invalid="ignore"):
+            return correlations(self.release, level)
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "nhypotheses": self.hypotheses,
+            "nlooked": len(self.names),
+            "nrejected": len(self.rejected),
+            "q": self.q,
+            "method": self.discoveries.method,
+        }
+
+    @property
+    def _size(self) -> str:
+        return f"{len(self.names)} of {self.hypotheses} columns"

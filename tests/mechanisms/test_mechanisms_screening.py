@@ -1,0 +1,129 @@
+"""Columns drawn and valued: every neighbour's law of the draws, shares of the budget, and noise."""
+
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.design.regression import box_design
+from dpmodels.errors import BudgetError
+from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms import SCREENING, ScreenMoments, ScreenPeeling, screening_plan
+from dpmodels.mechanisms.screening import peeling
+from dpmodels.mechanisms.screening_plan import ScreenFacts, rho_of, screen_plan, shares_of
+from dpmodels.noise import source
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, zcdp_to_approx
+from dpmodels.statistics.associations import (
+    FINE,
+    associations,
+    centred_products,
+    product_change,
+    reach,
+)
+
+BOOK = dp.codebook.uniform(["y", "a", "b", "c"], (-1, 1))
+DESIGN = box_design(two_sided("y ~ a + b + c", BOOK))
+
+
+def statistic(rows, plan):
+    table = dict(zip("yabc", np.array(rows, dtype=float).T, strict=True))
+    return associations(DESIGN.bind(table), plan.lattice, count_public=True)
+
+
+def law(scores, unit, drawn):
+    """The probability of each order of the first columns drawn, by its definition."""
+    weights = np.exp(float(unit) * np.asarray(scores, dtype=float))
+    found = {}
+    for order in permutations(range(len(scores)), drawn):
+        left, chance = weights.sum(), 1.0
+        for place in order:
+            chance *= weights[place] / left
+            left -= weights[place]
+        found[order] = chance
+    return found
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("alternative", ["two-sided", "larger"])
+def test_no_neighbours_differ_in_the_law_of_the_draws_by_more_than_it_costs(relation, alternative):
+    own = adjacency(relation)
+    plan = ScreenPeeling().plan(ScreenFacts(3, 2, alternative, own), PureDP(8.0))
+    centre = reach(plan.lattice) * FINE // 4
+    moved = product_change(own, reach(plan.lattice), centre)
+    unit = Fraction(plan.draw_eps) / (2 * moved)
+    corners = [(y, *x) for y in (-1, 1) for x in product((-1, 1), repeat=3)]
+    others = [(1, 1, 1, -1), (-1, 1, -1, 1), (1, -1, 1, 1)]
+    rows = [[*others, row] for row in corners]
+    rows.append([*others, (np.nan,) * 4] if own.n_public else others)
+    sign = peeling._SIGNS[alternative]
+    laws = []
+    for table in rows:
+        exact, _ = statistic(table, plan).cross()
+        laws.append(law(sign(centred_products(exact, centre)), unit, plan.chosen))
+    pairs = product(laws, laws) if own.n_public else ((one, laws[-1]) for one in laws[:-1])
+    worst = 0.0
+    for one, other in pairs:
+        ratios = np.array([np.log(one[order] / other[order]) for order in one])
+        worst = max(worst, np.abs(ratios).max())
+        # Of two draws the losses lie in an interval of twice the length of one.
+        assert np.ptp(ratios) <= 2 * plan.draw_eps * (1 + 1e-9)
+    assert plan.draw_eps / 4 < worst <= 2 * plan.draw_eps * (1 + 1e-9)
+
+
+def test_columns_are_drawn_by_that_law_and_valued_whatever_was_drawn(monkeypatch):
+    seen = []
+
+    def drawn(levels, unit, count, entropy):
+        seen.append((levels, unit, count))
+        return np.array([2, 0])
+
+    monkeypatch.setattr(screening_plan, "draw_ranked", drawn)
+    own = adjacency("replace")
+    plan = ScreenPeeling().plan(ScreenFacts(3, 2, "smaller", own), PureDP(1e6))
+    rows = np.random.default_rng(1).uniform(-1, 1, (500, 4))
+    made = statistic(rows, plan)
+    with dp.simulation(seed=1):
+        release = ScreenPeeling().release(made, plan, source())
+    ((levels, unit, count),) = seen
+    most = reach(plan.lattice)
+    centre = round(release.centre * FINE * most)
+    exact, _ = made.cross()
+    assert levels.tolist() == centred_products(exact, centre).tolist()
+    assert unit == Fraction(plan.draw_eps) / (2 * product_change(own, most, centre))
+    assert (count, release.chosen.tolist()) == (2, [2.0, 0.0])
+    about = rows[:, 0] - rows[:, 0].mean()
+    np.testing.assert_allclose(release.products, (about @ rows[:, 1:])[[2, 0]], atol=0.05)
+    np.testing.assert_allclose(release.scatters, 500 * rows[:, [3, 1]].var(axis=0), atol=0.1)
+
+
+def test_shares_are_of_one_budget():
+    for chosen, drawn in ((1, True), (7, False), (1_000, True)):
+        assert sum(shares_of(chosen, drawn=drawn)) == pytest.approx(1, rel=1e-12)
+    assert shares_of(9, drawn=False).choice == 0
+
+
+def test_the_law_with_less_noise_is_taken():
+    laws = [
+        ScreenPeeling()
+        .plan(ScreenFacts(1_000, most, "two-sided", adjacency("replace")), budget)
+        .law
+        for most, budget in ((1, ApproxDP(1, 1e-6)), (100, ApproxDP(1, 1e-6)), (100, PureDP(1)))
+    ]
+    assert laws == ["laplace", "gaussian", "laplace"]
+    rho = rho_of(ApproxDP(1.0, 1e-6))
+    assert zcdp_to_approx(rho, 1e-6) <= 1.0 < zcdp_to_approx(rho * (1 + 1e-6), 1e-6)
+
+
+def test_all_columns_or_so_many():
+    facts = ScreenFacts(50, 5, "larger", adjacency("add-remove"))
+    chosen = {name: kind().plan(facts, ZCDP(0.1)).chosen for name, kind in SCREENING.items()}
+    assert chosen == {"peeling": 5, "moments": 50, "adapt": 5}
+
+
+def test_noise_beyond_meaning_is_refused():
+    facts = ScreenFacts(1_000, 5, "two-sided", adjacency("replace"))
+    with pytest.raises(BudgetError, match="smaller most"):
+        screen_plan(facts, PureDP(1e-6), drawn=False)
+    assert ScreenMoments().plan(facts, PureDP(1e-1)).products > 1_000

@@ -1,0 +1,173 @@
+"""dp_fdr: what is found, by default and on request, and what the tables say of it."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import NotAvailable
+
+NAMES = [f"g{place}" for place in range(30)]
+BOOK = dp.codebook.uniform(NAMES, (0, 2)) | dp.codebook(
+    case=["no", "yes"], age=dp.Numeric(0, 100, label="Age at entry"), place=["a", "b", "c"]
+)
+FORMULA = f"{' + '.join(NAMES)} ~ case"
+PRIVATE = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(1)
+    case = rng.integers(0, 2, 20_000)
+    found = {name: rng.binomial(2, 0.5, 20_000) for name in NAMES[3:]}
+    found |= {name: rng.binomial(2, 0.4 + 0.2 * case) for name in NAMES[:2]}
+    found["g2"] = rng.binomial(2, 0.6 - 0.2 * case)
+    found["case"] = np.array(["no", "yes"])[case]
+    found["age"] = rng.integers(20, 80, 20_000) + 10.0 * case
+    found["place"] = rng.choice(["a", "b", "c"], 20_000)
+    return found
+
+
+def asked(formula, data, seed=1, **words):
+    with dp.simulation(seed=seed):
+        return dp.dp_fdr(formula, data, **{**PRIVATE, **words})
+
+
+def test_columns_that_go_with_the_response_are_found(rows):
+    fit = asked(FORMULA, rows, most=6, mechanism="peeling")
+    assert sorted(fit.rejected) == ["g0", "g1", "g2"]
+    table = fit.tidy().set_index("hypothesis")
+    assert table.index.tolist() == list(fit.tidy()["hypothesis"])
+    assert (np.sign(table.loc[["g0", "g1", "g2"], "correlation"]) == [1, 1, -1]).all()
+    exact = {name: np.corrcoef(rows[name], rows["case"] == "yes")[0, 1] for name in fit.names}
+    away = fit.params - np.array([exact[name] for name in fit.names])
+    # 5e-7 each, of six.
+    assert (np.abs(away) < 5.1 * fit.bse_noise).all()
+    ends = fit.noise_int(0.99)
+    assert ((ends["lower"] < fit.params) & (fit.params < ends["upper"])).all()
+
+
+def test_one_side_is_asked_for(rows):
+    fit = asked(FORMULA, rows, most=6, mechanism="peeling", alternative="smaller")
+    assert fit.rejected == ["g2"]
+
+
+def test_a_number_and_categories_are_held_against_each_other(rows):
+    fit = asked("age + place + (g0 > 0) ~ case", rows)
+    assert fit.names == ("place[T.b]", "place[T.c]", "g0 > 0[T.True]", "age")
+    assert set(fit.rejected) == {"age", "g0 > 0[T.True]"}
+    assert asked("case + g5 ~ age", rows).rejected == ["case[T.yes]"]
+    text = str(fit.summary())
+    assert "Age at entry" in text
+    assert "looked at 4" in text
+
+
+def test_how_many_are_looked_at_follows_from_the_columns(rows):
+    assert len(asked(". ~ case", rows, mechanism="peeling").names) == 10 + 33 // 10
+    assert len(asked("g0 + g1 ~ case", rows, mechanism="peeling").names) == 2
+    fit = asked(". ~ case", rows, mechanism="peeling", most=3)
+    assert "Hypotheses not among the 3 were not looked at: 30 have" in " ".join(
+        str(fit.summary()).split()
+    )
+
+
+def test_the_mechanism_is_chosen_by_public_facts(rows):
+    chosen = {
+        words: asked(FORMULA, rows, **dict(words)).release.card.name
+        for words in (
+            (("most", 2),),
+            (("most", 30),),
+            (("eps", 20.0), ("most", 2)),
+            (("eps", 20.0), ("most", 2), ("adjacency", "add-remove")),
+        )
+    }
+    assert list(chosen.values()) == ["peeling", "moments", "moments", "peeling"]
+
+
+def test_columns_not_looked_at_count(rows):
+    fit = asked(FORMULA, rows, most=6, mechanism="peeling")
+    assert fit.fdr(0.1).hypotheses == 30
+    loose = fit.tidy()["p_adjusted"].to_numpy()
+    strict = asked(FORMULA, rows, most=6, mechanism="peeling", method="by").tidy()["p_adjusted"]
+    among = (1 / np.arange(1, 31)).sum()
+    np.testing.assert_allclose(strict, np.minimum(loose * among, 1), rtol=1e-6)
+
+
+def test_rows_of_a_person_are_taken_to_be_alike(rows):
+    person = {**rows, "id": np.arange(20_000) // 2}
+    one = asked("g0 + g5 ~ case", rows, eps=1e4, delta=0.0)
+    two = asked("g0 + g5 ~ case", person, eps=1e4, delta=0.0, person="id", rows=2)
+    mean = asked("g0 + g5 ~ case", person, eps=1e4, delta=0.0, person="id", rows="mean")
+    z = [fit.pvalues["g5"] for fit in (one, two, mean)]
+    assert z[1] > z[0]
+    assert mean.nobs == 10_000
+    np.testing.assert_allclose(two.params, one.params, atol=0.01)
+    np.testing.assert_allclose(mean.params, one.params, atol=0.01)
+
+
+def test_a_subset_and_sites_are_of_the_same_sums(rows):
+    half = asked("g0 + g5 ~ case", rows, eps=1e4, delta=0.0, subset="age > 50")
+    assert half.release.count == pytest.approx((rows["age"] > 50).sum(), abs=1)
+    parts = [
+        {name: own[cut] for name, own in rows.items()}
+        for cut in (slice(0, 7_000), slice(7_000, None))
+    ]
+    with dp.simulation(seed=1):
+        joint = dp.dp_fdr(
+            FORMULA, sites=dict(zip("AB", parts, strict=True)), protocol="pooled", **PRIVATE
+        )
+    assert joint.release.products.tolist() == asked(FORMULA, rows).release.products.tolist()
+
+
+def test_intervals_of_a_population_are_refused_and_others_are_there(rows):
+    fit = asked("g0 + g5 ~ case", rows)
+    with pytest.raises(NotAvailable, match="p-values"):
+        fit.conf_int()
+    assert fit.glance().loc[0, ["nhypotheses", "nlooked"]].tolist() == [2, 2]
+    assert "2 of 2 columns" in repr(fit)
+    lost = asked("g0 + g5 ~ case", rows, eps=1e-4, delta=0.0)
+    assert lost.rejected == []
+    assert "-" in str(lost.summary())
+
+
+def test_a_session_has_the_verb(rows):
+    study = dp.session(rows, BOOK, eps=2.0, delta=1e-6)
+    fit = study.fdr("g0 + g1 + g5 ~ case", eps=1.0, q=0.05)
+    assert fit.q == 0.05
+    assert len(study.register()) == 1
+
+
+def test_signs_tell_how_many_are_false(rows):
+    many = {**rows, **{f"g{place}": rows["g0"] for place in range(3, 16)}}
+    fit = asked(FORMULA, many, most=20, mechanism="adapt", alternative="larger", q=0.2)
+    found = set(fit.rejected)
+    # One column goes the other way, so that of fifteen two are taken for false: .13.
+    assert found >= {*NAMES[:2], *NAMES[3:16]}
+    assert 2 / 20 <= fit.tidy()["p_adjusted"].min() <= 2 / 15
+    table = fit.tidy()
+    assert (table["p_value"] > 0.5).any()
+    assert fit.glance().loc[0, "method"] == "adapt"
+    assert "AdaPT" in str(fit.summary())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("effects", [0, 5, 50])
+@pytest.mark.parametrize("alike", [0.0, 0.5])
+def test_the_rate_of_false_discoveries_is_kept(effects, alike):
+    path = Path(__file__).parents[2] / "benchmarks" / "fdr.py"
+    spec = importlib.util.spec_from_file_location("fdr_benchmark", path)
+    fdr = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fdr)
+    rng, shares = np.random.default_rng(7), []
+    with dp.simulation(seed=7):
+        for _ in range(40):
+            _, exact = fdr.drawn(rng, 100_000, effects, alike=alike, columns=300)
+            found = fdr.found(fdr.released(exact, 1.0, "peeling", most=60))
+            shares.append(fdr.shares(found, effects))
+    false, power = np.array(shares).T
+    # Of 40 numbers from 0 to 1 with a mean of .1, by Hoeffding: 40 KL(.45, .1) > log(10⁶).
+    assert false.mean() <= 0.45
+    # Of 2,000 effects .87 on average: with .8 ten standard errors away.
+    assert effects < 50 or power.mean() >= 0.8
