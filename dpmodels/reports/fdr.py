@@ -47,8 +47,7 @@ def fdr_report(fit: FDRResult) -> Report:
             *shared_facts(release),
             ("Columns", f"{count(fit.hypotheses)}, looked at {count(len(fit.names))}"),
             ("Alternative", call.alternative),
-            ("False discoveries", f"at most {fit.q:g}, {NAMES[fit.discoveries.method]}"),
-            ("Budget", _spent(fit)),
+            ("q", f"{fit.q:g}, {NAMES[fit.discoveries.method]}"),
             ("Rejected", count(len(fit.rejected))),
         ),
         sections=(Section(f"Association with {call.response}", heads, tuple(rows)),),
@@ -76,9 +75,10 @@ def _spent(fit: FDRResult) -> str:
     """Say what the choice and the values would cost, each by itself."""
     events = fit.release.events
     if not fit.release.choice:
-        return "all for values"
+        return "Budget: all for values."
     parts = (("choice", events[:1]), ("values", events[1:]))
-    return ", ".join(f"{what} {_price(fit, own)}" for what, own in parts) + ", each by itself"
+    told = ", ".join(f"{what} {_price(fit, own)}" for what, own in parts)
+    return f"Budget: {told}, each by itself."
 
 
 def _price(fit: FDRResult, events: tuple[Event, ...]) -> str:
@@ -110,6 +110,7 @@ def _notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
         "noise: having been chosen makes them no larger.",
         *_untold(fit),
         bounds[fit.discoveries.method],
+        _spent(fit),
     )
 
 
@@ -132,7 +133,7 @@ def discoveries_report(own: Discoveries) -> Report:
     facts = (
         ("Formula", own.formula),
         ("Hypotheses", count(own.hypotheses)),
-        ("False discoveries", f"at most {own.q:g}, {NAMES[own.method]}"),
+        ("q", f"{own.q:g}, {NAMES[own.method]}"),
         ("Rejected", count(len(own.rejected))),
     )
     untested = int(table["p_value"].isna().sum())
