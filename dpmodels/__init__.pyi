@@ -40,6 +40,8 @@ from .models.tune import tune as tune
 from .models.var import dp_var as dp_var
 from .noise import simulation as simulation
 from .options import options as options
+from .planning.calls import call as call
+from .planning.plan import plan as plan
 from .planning.power import power as power
 from .privacy import ZCDP as ZCDP
 from .privacy import ApproxDP as ApproxDP

@@ -46,6 +46,10 @@ class BoundRows(ABC):
         first, other = self._rows.sides(heads, entropy)
         return self.of(first), self.of(other)
 
+    def standing(self, times: int) -> Self:
+        """Return the same rows, each as often as `times`: a table of as many is not made."""
+        return self.of(self._rows.standing(times))
+
     @property
     def codebook(self) -> Codebook:
         """The declarations that are used."""

@@ -106,12 +106,13 @@ def rows_of(terms: Terms) -> Rows:
 class Rows:
     """Rows of one holder; shows nothing of them."""
 
-    __slots__ = ("_persons", "_secret", "_side", "_source", "terms")
+    __slots__ = ("_persons", "_secret", "_side", "_source", "_times", "terms")
 
-    def __init__(self, source: RowSource, terms: Terms, secret: bytes) -> None:
+    def __init__(self, source: RowSource, terms: Terms, secret: bytes, times: int = 1) -> None:
         self._source = source
         self.terms = terms
         self._secret = secret  # Draws among the rows of a person
+        self._times = times  # How often each row stands, where rows are nobody's
         self._persons: Persons | None = None
         self._side: Side | None = None
 
@@ -154,10 +155,14 @@ class Rows:
         coins, persons = Coins(heads, entropy), None
         if self.terms.neighbours.person is not None:
             persons = self._known()
-        first, other = (Rows(self._source, self.terms, self._secret) for _ in range(2))
+        first, other = (self.standing(self._times) for _ in range(2))
         first._persons = other._persons = persons
         first._side, other._side = Side(coins, first=True), Side(coins, first=False)
         return first, other
+
+    def standing(self, times: int) -> Rows:
+        """Return the same rows, each as often as `times`; they are nobody's."""
+        return Rows(self._source, self.terms, self._secret, times)
 
     @property
     def scattered(self) -> DaskRows | None:
@@ -184,7 +189,8 @@ class Rows:
         """
         own = self.terms.neighbours
         if own.person is None:
-            return self._source.nrows
+            rows = self._source.nrows
+            return None if rows is None else rows * self._times
         if not (own.n_public and self.rereadable):
             return None
         return self._known().number * own.places
@@ -211,7 +217,9 @@ class Rows:
         for chunk in self._read(self.terms, self._source.nrows if count_public else None):
             columns = _columns(self.terms, chunk)
             counted = None if self.terms.subset is None else self.terms.subset.holds(columns)
-            yield Part(columns, counted, None)
+            part = Part(columns, counted, None)
+            often = None if self._times == 1 else np.full(part.rows, self._times)
+            yield part._replace(places=often)
 
     def _of_persons(self) -> Iterator[Part]:
         """Read rows of persons; those of nobody and those that do not count are left out."""

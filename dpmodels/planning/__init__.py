@@ -2,3 +2,5 @@
 
 It stands beside the house: nothing imports it.
 """
+
+from dpmodels.planning import report as report

@@ -1,0 +1,166 @@
+"""What a plan is asked for: calls by name, the budget of each in form, targets and weights."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dpmodels.arguments import real
+from dpmodels.errors import ArgumentError, BudgetError, said
+from dpmodels.planning.calls import call as verbs
+from dpmodels.planning.course import Form
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
+from dpmodels.sessions.call import SPENDING, Call
+from dpmodels.typing import Floats
+
+MOST_CALLS: Final = 100
+_WRITE: Final = (
+    '[dp.call.mean("wage ~ sex"), ("lm", "wage ~ age + sex")], or a dict of them by name'
+)
+
+
+def named_calls(calls: object) -> dict[str, Call]:
+    """Return calls by name: of a mapping, else their verbs, numbered where one comes again."""
+    if isinstance(calls, Mapping):
+        if not all(isinstance(name, str) and name for name in calls):
+            raise ArgumentError(f"calls=: expected names that are texts; write {_WRITE}")
+        written = {name: verbs.read(own) for name, own in calls.items()}
+    elif isinstance(calls, str | Call) or not isinstance(calls, Iterable):
+        raise ArgumentError(f"calls of type {type(calls).__name__}: write {_WRITE}")
+    else:
+        listed = [verbs.read(own) for own in calls]
+        seen: Counter[str] = Counter()
+        written = {}
+        for own in listed:
+            seen[own.name] += 1
+            number = seen[own.name]
+            written[own.name if number == 1 else f"{own.name} {number}"] = own
+    if not 1 <= len(written) <= MOST_CALLS:
+        raise ArgumentError(f"{len(written)} calls: expected 1 to {MOST_CALLS}; write {_WRITE}")
+    return written
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a call's figure is to be: a standard error, or the share of noise in its square."""
+
+    kind: str  # "se" or "noise"
+    level: float
+
+    def describe(self) -> str:
+        """Return it in words."""
+        word = "total se" if self.kind == "se" else "share of noise"
+        return f"{word} at most {self.level:g}"
+
+
+def targets_of(given: object, names: Sequence[str]) -> dict[str, tuple[Target, ...]]:
+    """Read targets, of all calls or by name."""
+    write = 'write targets={"noise": 0.5}, or by call targets={"mean": {"se": 0.2}}'
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not given:
+        raise ArgumentError(f"targets of type {type(given).__name__}: {write}")
+    if set(given) <= {"se", "noise"}:
+        given = dict.fromkeys(names, given)
+    found = {}
+    for name, own in given.items():
+        if name not in names:
+            raise ArgumentError(f"targets: {said(name)} is no call; calls are {', '.join(names)}")
+        if not isinstance(own, Mapping) or not own or not set(own) <= {"se", "noise"}:
+            raise ArgumentError(f"targets of {name}: {write}")
+        found[name] = tuple(Target(kind, _level(name, kind, own[kind])) for kind in own)
+    return found
+
+
+def _level(name: str, kind: str, given: object) -> float:
+    level = real(given)
+    if not (0 < level < (1 if kind == "noise" else math.inf)):
+        expected = "a share, above 0 and below 1" if kind == "noise" else "a number above 0"
+        raise ArgumentError(f"targets of {name}: {kind}={said(given)}, expected {expected}")
+    return level
+
+
+def weights_of(given: object, names: Sequence[str]) -> Floats:
+    """Read weights by name; 1 where none is said."""
+    if given is None:
+        return np.ones(len(names))
+    write = 'write weights={"mean": 2}, a number above 0 by call'
+    if not isinstance(given, Mapping) or not set(given) <= set(names):
+        raise ArgumentError(f"weights={said(given)}: {write}; calls are {', '.join(names)}")
+    weights = np.array([real(given.get(name, 1)) for name in names])
+    if not (weights > 0).all():
+        raise ArgumentError(f"weights={said(given)}: {write}")
+    return weights
+
+
+@dataclass(frozen=True)
+class Budgeting:
+    """The whole guarantee, and in what form each call has a part of it."""
+
+    guarantee: Guarantee
+    calls: Mapping[str, Call]
+
+    @property
+    def left(self) -> Guarantee:
+        """The guarantee less the deltas that calls spend themselves."""
+        own = self.guarantee
+        if not isinstance(own, ApproxDP):
+            return own
+        spent = math.fsum(self._spent(name) for name in self.calls)
+        if spent >= own.delta:
+            raise BudgetError(
+                f"the calls spend delta = {spent:g} themselves, of {own.delta:g} in all: write "
+                "smaller ones, such as a hundredth of it"
+            )
+        return replace(own, delta=own.delta - spent)
+
+    def form(self, name: str) -> Form:
+        """Return what makes a call's guarantee of an amount."""
+        call, whole = self.calls[name], self.guarantee
+        said_own = self.own(name)
+        if said_own is not None:
+            return lambda amount: said_own
+        if isinstance(whole, ZCDP):
+            return ZCDP
+        delta = self._spent(name) or (self.left.delta if isinstance(self.left, ApproxDP) else 0.0)
+        if call.words.get("delta") == 0:
+            delta = 0.0
+        return (lambda amount: ApproxDP(amount, delta)) if delta else PureDP
+
+    def own(self, name: str) -> Guarantee | None:
+        """Return the budget that a call says itself."""
+        words = self.calls[name].words
+        if words.get("share") is not None or isinstance(words.get("eps"), str):
+            raise BudgetError(
+                f"{name}: a plan divides the budget: leave the share out, or write an amount, "
+                "eps=0.2"
+            )
+        eps, budget = words.get("eps"), words.get("budget")
+        if eps is None and budget is None:
+            return None
+        kept = self.left.delta if isinstance(self.left, ApproxDP) else 0.0
+        delta: Any = words.get("delta", kept if budget is None else 0.0)
+        return resolve_budget(eps, delta, budget)
+
+    def _spent(self, name: str) -> float:
+        """Return the delta that a call's releases spend, of which Gaussian noise then has less."""
+        call, whole = self.calls[name], self.guarantee
+        delta = call.words.get("delta")
+        if call.name not in SPENDING:
+            if delta is not None and delta != 0 and call.silent:
+                raise BudgetError(
+                    f"{name}: delta={said(delta)} without a budget: leave it out, as all Gaussian "
+                    "noise has the whole delta, or write delta=0 for noise without"
+                )
+            return 0.0
+        if delta is None and isinstance(whole, ApproxDP):
+            raise BudgetError(
+                f"{name} spends its delta, and all {whole.delta:.3g} would leave none for Gaussian "
+                f"noise: write delta={whole.delta / 100:.3g}, or another part of it"
+            )
+        return real(delta) if isinstance(whole, ApproxDP) else 0.0

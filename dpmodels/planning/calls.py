@@ -1,0 +1,10 @@
+"""``call``: the verbs, which write a call and do not make it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dpmodels.sessions.method import Calls
+from dpmodels.sessions.session import Session
+
+call: Final = Calls(Session)

@@ -1,0 +1,190 @@
+"""What the figures of a call come to at several budgets, and between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import FrameError
+from dpmodels.planning.figures import figures
+from dpmodels.planning.imagined import World, priced, released
+from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
+from dpmodels.sessions.call import Call
+from dpmodels.sessions.terms import Terms
+from dpmodels.typing import Floats
+
+# A budget of which the noise is nothing beside sampling, and within reach of every minimiser.
+_PLENTY: Final = 1e3
+# Tables that are invented where a result has no law of sampling: a choice.
+DRAWS: Final = 8
+# What stands for sampling where a figure is the same in all tables: this share of its size.
+_LEAST: Final = 0.01
+_FINE: Final = 400
+# Standard errors below and above which none is told apart.
+_TINY: Final = 1e-300
+_HUGE: Final = 690.0  # Its logarithm
+
+Form = Callable[[float], Guarantee]
+
+
+class Release(NamedTuple):
+    """Noise of a call's figures at one budget."""
+
+    mechanism: str
+    events: tuple[Event, ...]
+    noise: Floats  # Standard errors by figure, infinite where none is identified
+    chance: Floats  # That it is identified, by figure
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all noise is Gaussian."""
+        return all(isinstance(event, GaussianEvent) for event in self.events)
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """A call on guessed rows: its figures without noise, and their sampling errors."""
+
+    call: Call
+    form: Form  # From an amount, of eps or rho, to a guarantee
+    terms: Terms
+    exact: pd.DataFrame  # As of `figures`, with ``sampling``
+
+    @property
+    def sampling(self) -> Floats:
+        """Standard errors of sampling by figure."""
+        return self.exact["sampling"].to_numpy()
+
+    def at(self, amount: float, repeats: int) -> Release:
+        """Release so many times at a budget; of each figure the median noise."""
+        guarantee = self.form(amount)
+        own = priced(self.call, self.terms, guarantee)
+        fits = released(self.call, self.terms, guarantee, repeats)
+        each = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
+        known = np.isfinite(each)
+        if self.exact["total"].isna().all() and self.exact["noise"].isna().all():
+            noise = np.sqrt(np.mean(each**2, axis=0))
+        else:
+            told = pd.DataFrame(np.where(known, each, np.nan))
+            noise = told.median().fillna(np.inf).to_numpy()
+        return Release(own.mechanism, own.events, np.asarray(noise), known.mean(axis=0))
+
+    def _noise(self, found: pd.DataFrame) -> Floats:
+        """Return a release's own noise; without any, what intervals or values are off by."""
+        if self.exact["noise"].notna().any():
+            noise = found["noise"].fillna(np.inf).to_numpy()
+            lost = self.exact["total"].notna() & ~np.isfinite(found["total"])
+            return np.where(lost, np.inf, noise)
+        if self.exact["total"].notna().any():
+            squared = found["total"].fillna(np.inf).to_numpy() ** 2 - self.sampling**2
+            return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+        off = np.abs(found["value"].to_numpy() - self.exact["value"].to_numpy())
+        return np.where(np.isnan(off), np.inf, off)
+
+
+def imagined(call: Call, world: World, form: Form) -> Imagined:
+    """Make a call on guessed rows with plenty of budget."""
+    terms, plenty = world.terms(), form(_PLENTY)
+    plenty = ZCDP(_PLENTY**2) if isinstance(plenty, ZCDP) else plenty
+    try:
+        exact = figures(released(call, terms, plenty, 1)[0])
+    except FrameError as error:
+        raise FrameError(f"shape= does not go with {call!r}: {error}") from None
+    sampling = exact["total"].to_numpy()
+    if exact["total"].isna().all():
+        draws = [figures(released(call, world.terms(draw), plenty, 1)[0]) for draw in range(DRAWS)]
+        values = [own["value"].reindex(exact.index) for own in draws]
+        sampling = np.std(np.stack(values), axis=0, ddof=1) / world.thinner
+    sizes = exact["value"].abs()[lambda own: np.isfinite(own)]
+    least = _LEAST * (sizes.max() if sizes.any() else 1.0)
+    sound = np.isfinite(sampling) & (sampling > 0)
+    return Imagined(call, form, terms, exact.assign(sampling=np.where(sound, sampling, least)))
+
+
+@dataclass(frozen=True)
+class Course:
+    """A call's noise as a function of its budget: releases at some, power laws between them."""
+
+    name: str
+    imagined: Imagined
+    over: str  # Which figure stands for the call: "median" or "worst"
+    amounts: Floats  # Of eps or rho, rising, shape (budgets,)
+    releases: tuple[Release, ...]
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all noise is Gaussian at every budget."""
+        return all(own.gaussian for own in self.releases)
+
+    @property
+    def identified(self) -> bool:
+        """Whether figures are identified at some budget."""
+        return bool(np.isfinite(np.stack([own.noise for own in self.releases])).any())
+
+    def noise(self, amounts: Floats) -> Floats:
+        """Return standard errors, shape (budgets, figures): they fall as the budget rises."""
+        found = np.minimum.accumulate(np.stack([own.noise for own in self.releases]), axis=0)
+        told, given = np.log(np.maximum(found, _TINY)), np.log(self.amounts)
+        columns = [_power_law(np.log(amounts), given, own) for own in told.T]
+        logs = np.stack(columns, axis=1)
+        return np.exp(np.where(logs > _HUGE, np.inf, logs))
+
+    def totals(self, amounts: Floats) -> Floats:
+        """Return standard errors of noise and sampling, shape (budgets, figures)."""
+        return np.hypot(self.noise(amounts), self.imagined.sampling)
+
+    def ratios(self, amounts: Floats) -> Floats:
+        """Return of the figure that stands for the call the error over that without privacy."""
+        return self.of_all(self.totals(amounts) / self.imagined.sampling)
+
+    def of_all(self, each: Floats) -> Floats:
+        """Return what stands for all figures, the last axis."""
+        return of_all(each, self.over)
+
+    def refined(self, amount: float, repeats: int) -> Course:
+        """Return the same with a budget more that is tried."""
+        place = int(np.searchsorted(self.amounts, amount))
+        if amount in self.amounts:
+            return self
+        release = self.imagined.at(amount, repeats)
+        releases = (*self.releases[:place], release, *self.releases[place:])
+        return replace(self, amounts=np.insert(self.amounts, place, amount), releases=releases)
+
+    @property
+    def fine(self) -> Floats:
+        """Budgets on which needs are looked up."""
+        return np.geomspace(self.amounts[0], self.amounts[-1], _FINE)
+
+
+def place_of(figures: int, over: str) -> int:
+    """Return the rank of the figure that stands for all."""
+    return (figures - 1) // 2 if over == "median" else figures - 1
+
+
+def of_all(each: Floats, over: str) -> Floats:
+    """Return the median, a figure itself, or the worst of figures, the last axis."""
+    return np.asarray(np.sort(each, axis=-1)[..., place_of(each.shape[-1], over)])
+
+
+def _power_law(asked: Floats, given: Floats, told: Floats) -> Floats:
+    """Interpolate where noise is known, and go on beyond as between the last two."""
+    known = np.isfinite(told)
+    if not known.any():
+        return np.full(asked.shape, np.inf)
+    x, y = given[known], told[known]
+    if len(x) == 1:
+        return np.asarray(y[0] - (asked - x[0]))
+    first, last = ((y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in (0, len(x) - 2))
+    inside = np.interp(asked, x, y)
+    inside = np.where(asked < x[0], y[0] + first * (asked - x[0]), inside)
+    return np.where(asked > x[-1], y[-1] + last * (asked - x[-1]), inside)
+
+
+def course(name: str, own: Imagined, over: str, amounts: Floats, repeats: int) -> Course:
+    """Release at every budget."""
+    releases = tuple(own.at(float(amount), repeats) for amount in amounts)
+    return Course(name, own, over, amounts, releases)

@@ -1,0 +1,187 @@
+"""A study divided: its budget between the calls, and what they then come to."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import BudgetError
+from dpmodels.planning.analysis import AnalysisPlan, PlanLine
+from dpmodels.planning.course import Course, Release, of_all, place_of
+from dpmodels.planning.imagined import MOST_PERSONS, MOST_ROWS
+from dpmodels.planning.study import Study, told
+from dpmodels.privacy.spent import capacity
+from dpmodels.typing import Floats
+
+# Choices: releases of each call at the recommended division, and with other numbers of rows.
+_CHECKED: Final = 20
+_FEW: Final = 3
+# How often the parts are tried and found again, and to how many digits they are rounded.
+_ROUNDS: Final = 1
+_DIGITS: Final = Context(prec=4, rounding=ROUND_FLOOR)
+# Budgets and numbers of rows of the curves, as multiples of those planned for.
+_MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
+_FACTORS: Final = (0.1, 10.0)
+# By how much budgets are shrunk where releases of mixed noise cost more together than apart.
+_SHRUNK: Final = (1.0, 0.999, 0.99, 0.97, 0.9, 0.8, 0.65, 0.5)
+# What simulations with other noise may disagree by.
+_TOLERANCE: Final = 1.05
+
+
+def divided(study: Study) -> AnalysisPlan:
+    """Divide the budget, try the parts, and divide it once more."""
+    _require_met(study)
+    for _ in range(_ROUNDS):
+        study = study.refined(_parts(study))
+    amounts = _taken(study, _parts(study))
+    losses = study.losses
+    evenly, shares = study.ratios(losses.even()), losses.whole.shares(amounts)
+    lines, frames = [], []
+    for place, own in enumerate(study.courses):
+        at = float(amounts[place])
+        release = own.imagined.at(at, _CHECKED)
+        frames.append(_figures(own, release))
+        line = _line(own, release, frames[-1])
+        parts = line._replace(share=float(shares[place]), even=float(evenly[place]))
+        lines.append(parts._replace(guarantee=own.imagined.form(at)))
+    return AnalysisPlan(
+        question=study.question,
+        lines=tuple(lines),
+        figures=pd.concat(frames, ignore_index=True),
+        budget_curve=_budget_curve(study, amounts),
+        rows_curve=_rows_curve(study, amounts, np.array([own.ratio for own in lines])),
+        pure=study.pure(amounts),
+    )
+
+
+def _parts(study: Study) -> Floats:
+    """Return the recommended amounts."""
+    losses = study.losses
+    if losses.said.all():
+        return losses.even()
+    return losses.least_worst() if study.question.best == "worst" else losses.least_mean()
+
+
+def _taken(study: Study, amounts: Floats) -> Floats:
+    """Round budgets down, and shrink them until a ledger of the whole takes them all."""
+    for scale in _SHRUNK:
+        shrunk = [float(_DIGITS.create_decimal(own * scale)) for own in amounts]
+        own = np.where(study.losses.said, amounts, shrunk)
+        if study.fits(own):
+            return own
+    raise BudgetError(
+        f"the calls do not fit {study.question.guarantee.describe()} together, as the noise of "
+        "some is of several kinds: write budget=dp.ZCDP(rho), in which all add up"
+    )
+
+
+def _figures(own: Course, release: Release) -> pd.DataFrame:
+    """Return the figures of a call, one a row."""
+    sampling = own.imagined.sampling
+    total = np.hypot(release.noise, sampling)
+    columns = {
+        "name": own.name,
+        "figure": own.imagined.exact.index,
+        "value": own.imagined.exact["value"].to_numpy(),
+        "sampling": sampling,
+        "noise": release.noise,
+        "total": total,
+        "ratio": total / sampling,
+        "identified": release.chance,
+    }
+    return pd.DataFrame(columns)
+
+
+def _line(own: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
+    """Return what stands for a call."""
+    order = np.argsort(frame["ratio"].to_numpy(), kind="stable")
+    figure = frame.iloc[int(order[place_of(len(frame), own.over)])]
+    return PlanLine(
+        name=own.name,
+        call=own.imagined.call,
+        guarantee=own.imagined.form(1.0),
+        mechanism=release.mechanism,
+        events=release.events,
+        figure=str(figure["figure"]),
+        figures=len(frame),
+        **{name: float(figure[name]) for name in ("sampling", "noise", "total", "ratio")},
+        identified=float(frame["identified"].mean()),
+    )
+
+
+def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:
+    """Return ratios at multiples of the whole, divided in the same proportions."""
+    losses, unit = study.losses, capacity(study.question.guarantee).unit
+    lines = []
+    for multiple in _MULTIPLES:
+        amount = losses.whole.amount * multiple
+        own = losses.whole.scaled(amount).filled(amounts)
+        each = zip(study.calls, study.ratios(own), strict=True)
+        lines += [{"name": name, unit: amount, "ratio": ratio} for name, ratio in each]
+    return pd.DataFrame(lines)
+
+
+def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
+    """Return ratios with fewer and more rows, at the same budgets."""
+    rows = study.question.rows
+    found = {rows: ratios}
+    for factor in _FACTORS:
+        other = min(max(round(rows * factor), 1), most_rows(study))
+        own = study.with_rows(other)
+        each = zip(own.imagined.values(), amounts, strict=True)
+        totals = [(one, np.hypot(one.at(float(at), _FEW).noise, one.sampling)) for one, at in each]
+        over = study.question.over
+        found[other] = np.array([of_all(total / one.sampling, over) for one, total in totals])
+    lines = [
+        {"name": name, "n": n, "ratio": ratio}
+        for n in sorted(found)
+        for name, ratio in zip(study.calls, found[n], strict=True)
+    ]
+    return pd.DataFrame(lines)
+
+
+def most_rows(study: Study) -> int:
+    """Return how many rows can be invented."""
+    return MOST_ROWS if study.world.adjacency.person is None else MOST_PERSONS
+
+
+def _require_met(study: Study) -> None:
+    """Refuse what cannot be met, and say what would meet it."""
+    whole, asked = study.losses.whole, study.question
+    said = np.array([0.0 if own is None else own for own in whole.fixed])
+    if any(own is not None for own in whole.fixed) and whole.cost(said) > whole.amount * (1 + 1e-9):
+        raise BudgetError(
+            f"the calls that say a budget come to {whole.cost(said):.3g}, more than "
+            f"{asked.guarantee.describe()}: write smaller ones, or leave them out"
+        )
+    if study.needed <= whole.amount * _TOLERANCE:
+        return
+    raise BudgetError(
+        f"the targets cannot be met with {asked.guarantee.describe()}: {_unmet(study)}"
+    )
+
+
+def _unmet(study: Study) -> str:
+    """Say of the first target that no budget meets what is nearest, or what all would need."""
+    most = study.losses.whole.amount
+    for own, floor in zip(study.courses, study.losses.floors, strict=True):
+        if math.isfinite(floor):
+            continue
+        for target in study.question.targets.get(own.name, ()):
+            nearest, last = (told(own, np.array([at]), target)[0] for at in (most, own.amounts[-1]))
+            if last <= target.level:
+                continue
+            sampling = own.of_all(own.imagined.sampling)
+            alone = target.kind == "se" and sampling >= target.level
+            more = (
+                f"without noise it is {sampling:.3g}: more rows are needed"
+                if alone
+                else f"{own.amounts[-1]:.3g} would give {last:.3g}"
+            )
+            return f"{own.name}, {target.describe()}: all of it gives {nearest:.3g}; {more}"
+    unit = capacity(study.question.guarantee).unit
+    return f"they need about {unit} = {study.needed:.3g}; write that, or targets that are nearer"

@@ -1,0 +1,204 @@
+r"""A budget divided between calls so that privacy costs each as little as can be.
+
+Amounts add up in the currency of their noise: eps, rho, or, of Gaussian noise under eps and delta,
+``1/m**2`` of the multipliers m, which is their exact composition; of both the eps of the Gaussian
+releases together and those of the others are added.
+
+A call's loss falls as its amount rises. So the least level that all losses can be kept under is
+found by bisection: each call has the least amount that keeps it there. The least weighted sum of
+losses is found from there by sequential quadratic programming.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize
+
+from dpmodels.planning.course import Course
+from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, gaussian_multiplier
+from dpmodels.privacy.calibrate import gaussian_eps
+from dpmodels.privacy.spent import capacity
+from dpmodels.typing import Floats
+
+# Logarithms of the least and the largest loss that is looked for.
+_LOSSES: Final = (-14.0, 14.0)
+_NOTHING: Final = 1e-9
+
+
+def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
+    """Return a guarantee of the same kind with another eps or rho."""
+    match guarantee:
+        case PureDP():
+            return PureDP(amount)
+        case ApproxDP(_, delta):
+            return ApproxDP(amount, delta)
+        case _:
+            return ZCDP(amount)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A guarantee to be divided, and which of the calls have Gaussian noise alone."""
+
+    guarantee: Guarantee  # Less the deltas that calls spend themselves
+    gaussian: tuple[bool, ...]
+    fixed: tuple[float | None, ...]  # Amounts of calls that say their own
+
+    @property
+    def amount(self) -> float:
+        """How much there is of eps or rho."""
+        return capacity(self.guarantee).amount
+
+    @property
+    def normal(self) -> tuple[bool, ...]:
+        """Of each call whether its noise is counted by ``1/m**2``."""
+        curved = isinstance(self.guarantee, ApproxDP)
+        return tuple(curved and own for own in self.gaussian)
+
+    def scaled(self, amount: float) -> Whole:
+        """Return another amount of the same, of which calls have parts in proportion."""
+        return Whole(with_amount(self.guarantee, amount), self.gaussian, (None,) * len(self.fixed))
+
+    def cost(self, amounts: Floats) -> float:
+        """Return the amount that calls come to together."""
+        normal = np.array(self.normal)
+        return float(amounts[~normal].sum()) + self._together(amounts[normal])
+
+    def shares(self, amounts: Floats) -> Floats:
+        """Return shares of the whole, with the sum 1 if it is spent."""
+        normal, shares = np.array(self.normal), amounts / self.amount
+        if normal.any():
+            squares = self._squares(amounts[normal])
+            together = self._together(amounts[normal])
+            shares[normal] = together / self.amount * squares / squares.sum()
+        return shares
+
+    def filled(self, amounts: Floats) -> Floats:
+        """Scale what is not fixed until the whole is spent."""
+        free = np.array([own is None for own in self.fixed])
+        if not free.any():
+            return amounts
+
+        def left(log_scale: float) -> float:
+            return self.cost(np.where(free, amounts * math.exp(log_scale), amounts)) - self.amount
+
+        scale = math.exp(brentq(left, -30.0, 30.0, xtol=1e-13)) * (1 - _NOTHING)
+        return np.where(free, amounts * scale, amounts)
+
+    def _together(self, amounts: Floats) -> float:
+        """Return the eps of Gaussian releases together."""
+        if len(amounts) < 2:
+            return float(amounts.sum())
+        own = self.guarantee
+        assert isinstance(own, ApproxDP)
+        return gaussian_eps(own.delta, self._squares(amounts).sum() ** -0.5)
+
+    def _squares(self, amounts: Floats) -> Floats:
+        own = self.guarantee
+        assert isinstance(own, ApproxDP)
+        each = [gaussian_multiplier(replace(own, eps=float(eps))) for eps in amounts]
+        return np.asarray(each) ** -2.0
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What budgets cost each call, and the least that each has to have."""
+
+    whole: Whole
+    courses: Sequence[Course]
+    weights: Floats
+    floors: Floats  # Least amounts, 0 for none
+
+    @property
+    def said(self) -> NDArray[np.bool_]:
+        """Whether a call's part is not to be found."""
+        return np.array([own is not None for own in self.whole.fixed])
+
+    def even(self) -> Floats:
+        """Divide equally: the calls of each kind of noise have equal amounts."""
+        return self.whole.filled(self._fixed(np.ones(len(self.courses))))
+
+    def least_worst(self) -> Floats:
+        """Keep the largest weighted loss as small as can be."""
+
+        def excess(level: float) -> float:
+            return self.whole.cost(self._needs(math.exp(level))) - self.whole.amount
+
+        low, high = _LOSSES
+        if excess(low) <= 0 or excess(high) >= 0:
+            level = low if excess(low) <= 0 else high
+        else:
+            level = brentq(excess, low, high, xtol=1e-10)
+            level += 0.0 if excess(level) <= 0 else 1e-9
+        return self.whole.filled(self._needs(math.exp(level)))
+
+    def least_mean(self) -> Floats:
+        """Keep the weighted sum of losses as small as can be."""
+        starts = [self.least_worst(), np.maximum(self.even(), self.floors)]
+        found = [self._descended(own) for own in starts]
+        fits = [own for own in (*found, starts[0]) if self._fits(own)]
+        return self.whole.filled(min(fits, key=self._sum))
+
+    def _descended(self, start: Floats) -> Floats:
+        free = ~self.said
+        least = np.maximum(self.floors, [own.amounts[0] for own in self.courses])[free]
+
+        def amounts(logs: Floats) -> Floats:
+            own = start.copy()
+            own[free] = np.exp(logs)
+            return own
+
+        def left(logs: Floats) -> float:
+            return math.log(self.whole.amount / self.whole.cost(amounts(logs)))
+
+        held: Any = {"type": "ineq", "fun": left}
+        most = math.log(self.whole.amount)
+        descend: Any = minimize
+        found = descend(
+            lambda logs: self._sum(amounts(logs)),
+            np.log(start[free]),
+            method="SLSQP",
+            bounds=[(min(math.log(own), most), most) for own in least],
+            constraints=held,
+        )
+        return amounts(found.x)
+
+    def _fits(self, amounts: Floats) -> bool:
+        return self.whole.cost(amounts) <= self.whole.amount * (1 + 1e-6)
+
+    def _sum(self, amounts: Floats) -> float:
+        each = zip(np.log(amounts), self._tables, strict=True)
+        ratios = [np.interp(own, np.log(fine), np.log(told)) for own, (fine, told) in each]
+        return float(self.weights @ np.exp(ratios))
+
+    def _needs(self, level: float) -> Floats:
+        """Return the least amounts at which no loss is above a level."""
+        each = zip(self.weights, self._tables, strict=True)
+        needs = [least_at(fine, ratios, 1 + level / weight) for weight, (fine, ratios) in each]
+        return self._fixed(np.maximum(needs, self.floors))
+
+    @cached_property
+    def _tables(self) -> list[tuple[Floats, Floats]]:
+        return [(own.fine, own.ratios(own.fine)) for own in self.courses]
+
+    def _fixed(self, amounts: Floats) -> Floats:
+        each = zip(amounts, self.whole.fixed, strict=True)
+        return np.array([own if given is None else given for own, given in each])
+
+
+def least_at(fine: Floats, falling: Floats, level: float) -> float:
+    """Return the least amount at which a falling function is at a level, or the largest."""
+    reached = falling <= level
+    if reached[0] or not reached.any():
+        return float(fine[0] if reached[0] else fine[-1])
+    at = int(np.argmax(reached))
+    high, low = math.log(falling[at - 1]), math.log(falling[at])
+    part = (high - math.log(level)) / (high - low) if math.isfinite(high) and high > low else 1.0
+    return float(fine[at - 1] ** (1 - part) * fine[at] ** part)

@@ -1,0 +1,174 @@
+"""Of each kind of result the figures by which it is planned: values and their standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from dpmodels.errors import NotAvailable
+from dpmodels.results.bounds import BoundsResult
+from dpmodels.results.cov import CovResult
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.groups import MeanResult, VarResult
+from dpmodels.results.hist import HistResult
+from dpmodels.results.levels import LevelsResult
+from dpmodels.results.lm import LMResult
+from dpmodels.results.margins import MarginsResult
+from dpmodels.results.moments import MomentsResult
+from dpmodels.results.overview import OverviewResult
+from dpmodels.results.pca import PCAResult
+from dpmodels.results.plane import PlaneResult
+from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.series import SeriesResult
+from dpmodels.results.svm import SVMResult
+from dpmodels.results.table import TableResult
+from dpmodels.results.ttest import TTestResult
+from dpmodels.typing import Floats
+
+# Between the ends of an interval of 95 % there are so many standard errors.
+LEVEL: Final = 0.95
+_WIDTH: Final = float(2 * ndtri((1 + LEVEL) / 2))
+COLUMNS: Final = ("value", "noise", "total")
+
+
+def figures(fit: Any) -> pd.DataFrame:
+    """Return the figures of a result, by name.
+
+    Columns: ``value``; standard errors ``noise`` and ``total``, nan where the result has none of
+    its own (then releases are compared) and infinite where the value is not identified.
+    """
+    found = FIGURES[type(fit)](fit)
+    frame = pd.DataFrame(found, columns=list(COLUMNS), dtype=np.float64)
+    return frame.set_axis(pd.Index([_name(own) for own in frame.index], name="figure"))
+
+
+def _name(label: object) -> str:
+    parts = label if isinstance(label, tuple) else (label,)
+    return ", ".join(f"{own:.6g}" if isinstance(own, float) else str(own) for own in parts)
+
+
+def _errors(fit: Any) -> pd.DataFrame:
+    """Return what is printed as standard errors; a coefficient without them is not identified."""
+    try:
+        both = {"noise": fit.bse_noise, "total": fit.bse}
+    except NotAvailable:
+        both = dict.fromkeys(("noise", "total"), pd.Series(math.inf, fit.params.index))
+    return pd.DataFrame({"value": fit.params, **both}).fillna(math.inf)
+
+
+def _difference(fit: TTestResult) -> pd.DataFrame:
+    own = {"value": fit.params, "noise": fit.bse_noise, "total": fit.bse}
+    return pd.DataFrame(own, index=[fit.term])
+
+
+def _spread(ends: pd.DataFrame) -> Floats:
+    """Return standard errors of intervals."""
+    return np.asarray((ends["upper"] - ends["lower"]) / _WIDTH)
+
+
+def _shares(fit: Any) -> pd.DataFrame:
+    """Return shares of the complete rows with the noise of their counts."""
+    return _counted(fit, max(fit.ncomplete, 1.0))
+
+
+def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
+    """Return counts, or shares, whose intervals are of the same cells."""
+    values = np.asarray(fit.counts, dtype=np.float64).ravel() / unit
+    try:
+        noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
+    except NotAvailable:
+        return pd.DataFrame({"value": values})
+    ends = {"noise": _spread(noise) / unit, "total": _spread(total)}
+    return pd.DataFrame({"value": values, **ends}, index=total.index)
+
+
+def _margins(fit: MarginsResult) -> pd.DataFrame:
+    each = [_shares(fit.table(*name.split(":"))) for name in fit.terms]
+    return pd.concat([own.set_axis(own.index.to_flat_index()) for own in each])
+
+
+def _overview(fit: OverviewResult) -> pd.DataFrame:
+    return pd.concat({name: figures(fit[name]) for name in fit.variables})
+
+
+def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
+    """Return eigenvalues; where no law of them is known, sizes of the loadings."""
+    try:
+        noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
+    except NotAvailable:
+        return pd.DataFrame({"value": np.abs(fit.loadings.to_numpy()).ravel()})
+    ends = {"noise": _spread(noise), "total": _spread(total)}
+    return pd.DataFrame({"value": fit.eigenvals.to_numpy(), **ends}, index=total.index)
+
+
+def _covariances(fit: CovResult) -> pd.DataFrame:
+    try:
+        noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
+    except NotAvailable:
+        upper = np.triu_indices(len(fit.call.names))
+        return pd.DataFrame({"value": fit.cov.to_numpy()[upper]})
+    own = {"value": total["cov"].to_numpy(), "noise": _spread(noise), "total": _spread(total)}
+    return pd.DataFrame(own, index=pd.MultiIndex.from_frame(total[["column1", "column2"]]))
+
+
+def _long(wide: pd.DataFrame) -> Any:
+    return wide.stack()
+
+
+def _quantiles(fit: QuantileResult) -> pd.DataFrame:
+    """Return quantiles, of which intervals hold noise and sampling in one."""
+    value = _long(fit.params)
+    if fit.level is None:
+        return pd.DataFrame({"value": value})
+    ends = fit.conf_int()
+    total = (ends["upper"] - ends["lower"]) / float(2 * ndtri((1 + fit.level) / 2))
+    return pd.DataFrame({"value": value, "total": total})
+
+
+def _levels(fit: LevelsResult) -> pd.DataFrame:
+    """Return counts of found levels: of those that are not found nothing is told."""
+    noise = _spread(fit.noise_int(LEVEL))
+    return pd.DataFrame({"value": fit.counts, "noise": noise})
+
+
+def _bounds(fit: BoundsResult) -> pd.DataFrame:
+    return pd.DataFrame({"value": _long(fit.params[["lower", "upper"]])})
+
+
+def _hyperplane(fit: SVMResult) -> pd.DataFrame:
+    return fit.params.to_frame("value")
+
+
+def _moments(fit: MomentsResult) -> pd.DataFrame:
+    return _covariances(fit.whole)
+
+
+# A line for each kind of result that a verb of a session has.
+FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
+    {
+        MeanResult: _errors,
+        VarResult: _errors,
+        LMResult: _errors,
+        GLMResult: _errors,
+        TTestResult: _difference,
+        TableResult: _shares,
+        HistResult: _shares,
+        PlaneResult: _shares,
+        MarginsResult: _margins,
+        OverviewResult: _overview,
+        SeriesResult: _counted,
+        PCAResult: _eigenvalues,
+        CovResult: _covariances,
+        MomentsResult: _moments,
+        QuantileResult: _quantiles,
+        LevelsResult: _levels,
+        BoundsResult: _bounds,
+        SVMResult: _hyperplane,
+    }
+)

@@ -1,0 +1,45 @@
+"""Lines of several things against one number, and where it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dpmodels.plots.names import short_names
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# So many lines are told apart by colour; the others are grey.
+_COLOURS: Final = (BLUE, VERMILION, INK, "#009E73", "#CC79A7", "#E69F00")
+_MARKS: Final = ("o", "s", "^", "D", "v", "P")
+
+
+def ratios(
+    lines: Mapping[str, Floats], at: float, labels: tuple[str, str], *, ax: Axes | None = None
+) -> Axes:
+    """Draw lines of points, shape (points, 2), on scales of powers; `at` is marked."""
+    ax = axes_or_new(ax, (6.4, 3.8))
+    ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
+    ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
+    for number, (name, points) in enumerate(
+        zip(short_names(list(lines)), lines.values(), strict=True)
+    ):
+        known = np.isfinite(points).all(axis=1)
+        colour = _COLOURS[number] if number < len(_COLOURS) else GREY
+        mark = _MARKS[number % len(_MARKS)]
+        ax.plot(
+            *points[known].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(labels[0], parse_math=False)
+    ax.set_ylabel(labels[1], parse_math=False)
+    legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return ax
