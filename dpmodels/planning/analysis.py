@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,10 @@ from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# The chance from which a figure is counted as identified: a choice.
+SURE: Final = 0.95
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class PlanLine(NamedTuple):
     identified: float  # Mean chance that a figure is
     share: float = 0.0  # Of the whole
     even: float = 0.0  # The ratio if all had equal parts
+    needs: float = 0.0  # About the least budget that identifies its figures
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -89,7 +94,9 @@ class AnalysisPlan(Printed):
         ``total``; ``ratio``, total over sampling; ``noise_share``, of the
         total's square; ``rows_factor``, how many times the rows would make up
         for the noise, if it were sampling; ``even``, the ratio if all had
-        equal parts; ``identified``, the mean chance that a figure is.
+        equal parts; ``identified``, the mean chance that a figure is, and
+        ``needs``, a budget of the call at which that is very likely, nan where
+        none that was tried is enough.
         """
         return pd.DataFrame([self._row(one) for one in self.lines])
 
@@ -106,6 +113,7 @@ class AnalysisPlan(Printed):
             "rows_factor": one.ratio**2,
             "even": one.even,
             "identified": one.identified,
+            "needs": one.needs,
         }
 
     @property
@@ -205,5 +213,6 @@ def _with_budget(one: PlanLine) -> Call:
     amount = capacity(own)
     if amount.unit == "rho":
         return replace(one.call, words={**words, "budget": own})
-    delta = own.delta if isinstance(own, ApproxDP) else 0.0
-    return replace(one.call, words={**words, "eps": amount.amount, "delta": delta})
+    kept = {"delta": one.call.words["delta"]} if "delta" in one.call.words else {}
+    delta = {"delta": own.delta} if isinstance(own, ApproxDP) else kept
+    return replace(one.call, words={**words, "eps": amount.amount, **delta})

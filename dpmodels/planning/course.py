@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
 from dpmodels.planning.figures import figures
@@ -24,6 +25,8 @@ DRAWS: Final = 8
 # What stands for sampling where a figure is the same in all tables: this share of its size.
 _LEAST: Final = 0.01
 _FINE: Final = 400
+# How often the budget from which a call is identified is looked for more closely: a choice.
+_CLOSER: Final = 3
 # Standard errors below and above which none is told apart.
 _TINY: Final = 1e-300
 _HUGE: Final = 690.0  # Its logarithm
@@ -36,7 +39,7 @@ class Release(NamedTuple):
 
     mechanism: str
     events: tuple[Event, ...]
-    noise: Floats  # Standard errors by figure, infinite where none is identified
+    noise: Floats  # Standard errors by figure, infinite where less than half of them identify it
     chance: Floats  # That it is identified, by figure
 
     @property
@@ -69,8 +72,7 @@ class Imagined:
         if self.exact["total"].isna().all() and self.exact["noise"].isna().all():
             noise = np.sqrt(np.mean(each**2, axis=0))
         else:
-            told = pd.DataFrame(np.where(known, each, np.nan))
-            noise = told.median().fillna(np.inf).to_numpy()
+            noise = np.quantile(each, 0.5, axis=0, method="inverted_cdf")
         return Release(own.mechanism, own.events, np.asarray(noise), known.mean(axis=0))
 
     def _noise(self, found: pd.DataFrame) -> Floats:
@@ -121,9 +123,20 @@ class Course:
         return all(own.gaussian for own in self.releases)
 
     @property
-    def identified(self) -> bool:
-        """Whether figures are identified at some budget."""
-        return bool(np.isfinite(np.stack([own.noise for own in self.releases])).any())
+    def _told(self) -> NDArray[np.bool_]:
+        """Whether the figure that stands for the call is identified, by budget."""
+        return np.isfinite([float(self.of_all(own.noise)) for own in self.releases])
+
+    def identified(self, most: float) -> bool:
+        """Whether it is identified at a budget of so much, or less."""
+        return bool(self._told[self.amounts <= most].any())
+
+    @property
+    def edge(self) -> float | None:
+        """A budget between the last without it and the first with it, if there are both."""
+        told = self._told
+        first = int(np.argmax(told))
+        return float(np.sqrt(self.amounts[first - 1] * self.amounts[first])) if first else None
 
     def noise(self, amounts: Floats) -> Floats:
         """Return standard errors, shape (budgets, figures): they fall as the budget rises."""
@@ -171,20 +184,29 @@ def of_all(each: Floats, over: str) -> Floats:
 
 
 def _power_law(asked: Floats, given: Floats, told: Floats) -> Floats:
-    """Interpolate where noise is known, and go on beyond as between the last two."""
+    """Interpolate where noise is known, and go on beyond as between the last two.
+
+    Below the first budget at which a figure is identified it is not, unless none smaller was tried.
+    """
     known = np.isfinite(told)
     if not known.any():
         return np.full(asked.shape, np.inf)
     x, y = given[known], told[known]
-    if len(x) == 1:
-        return np.asarray(y[0] - (asked - x[0]))
-    first, last = ((y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in (0, len(x) - 2))
-    inside = np.interp(asked, x, y)
-    inside = np.where(asked < x[0], y[0] + first * (asked - x[0]), inside)
+    first, last = -1.0, -1.0
+    if len(x) > 1:
+        first, last = ((y[k + 1] - y[k]) / (x[k + 1] - x[k]) for k in (0, len(x) - 2))
+    below = y[0] + first * (asked - x[0]) if known[0] else np.inf
+    inside = np.where(asked < x[0], below, np.interp(asked, x, y))
     return np.where(asked > x[-1], y[-1] + last * (asked - x[-1]), inside)
 
 
 def course(name: str, own: Imagined, over: str, amounts: Floats, repeats: int) -> Course:
-    """Release at every budget."""
+    """Release at every budget, and closer where figures begin to be identified."""
     releases = tuple(own.at(float(amount), repeats) for amount in amounts)
-    return Course(name, own, over, amounts, releases)
+    found = Course(name, own, over, amounts, releases)
+    for _ in range(_CLOSER):
+        edge = found.edge
+        if edge is None:
+            break
+        found = found.refined(edge, repeats)
+    return found

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import BudgetError
-from dpmodels.planning.analysis import AnalysisPlan, PlanLine
+from dpmodels.planning.analysis import SURE, AnalysisPlan, PlanLine
 from dpmodels.planning.course import Course, Release, of_all, place_of
 from dpmodels.planning.imagined import MOST_PERSONS, MOST_ROWS
 from dpmodels.planning.study import Study, told
@@ -23,6 +23,8 @@ _FEW: Final = 3
 # How often the parts are tried and found again, and to how many digits they are rounded.
 _ROUNDS: Final = 1
 _DIGITS: Final = Context(prec=4, rounding=ROUND_FLOOR)
+# How often a budget is doubled that identifies too little.
+_DOUBLED: Final = 9
 # Budgets and numbers of rows of the curves, as multiples of those planned for.
 _MULTIPLES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 _FACTORS: Final = (0.1, 10.0)
@@ -47,7 +49,8 @@ def divided(study: Study) -> AnalysisPlan:
         frames.append(_figures(own, release))
         line = _line(own, release, frames[-1])
         parts = line._replace(share=float(shares[place]), even=float(evenly[place]))
-        lines.append(parts._replace(guarantee=own.imagined.form(at)))
+        needs = at if line.identified >= SURE else _identifying(own, at)
+        lines.append(parts._replace(guarantee=own.imagined.form(at), needs=needs))
     return AnalysisPlan(
         question=study.question,
         lines=tuple(lines),
@@ -68,9 +71,10 @@ def _parts(study: Study) -> Floats:
 
 def _taken(study: Study, amounts: Floats) -> Floats:
     """Round budgets down, and shrink them until a ledger of the whole takes them all."""
+    said = [study.budgeting.own(name) is not None for name in study.calls]
     for scale in _SHRUNK:
         shrunk = [float(_DIGITS.create_decimal(own * scale)) for own in amounts]
-        own = np.where(study.losses.said, amounts, shrunk)
+        own = np.where(said, amounts, shrunk)
         if study.fits(own):
             return own
     raise BudgetError(
@@ -111,6 +115,14 @@ def _line(own: Course, release: Release, frame: pd.DataFrame) -> PlanLine:
         **{name: float(figure[name]) for name in ("sampling", "noise", "total", "ratio")},
         identified=float(frame["identified"].mean()),
     )
+
+
+def _identifying(own: Course, amount: float) -> float:
+    """Return a budget at which a call's figures are very likely identified, nan for none tried."""
+    for doubled in amount * 2.0 ** np.arange(1, _DOUBLED):
+        if own.imagined.at(float(doubled), _FEW).chance.mean() >= SURE:
+            return float(doubled)
+    return math.nan
 
 
 def _budget_curve(study: Study, amounts: Floats) -> pd.DataFrame:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
-from dpmodels.planning.analysis import AnalysisPlan, PlanLine
+from dpmodels.planning.analysis import SURE, AnalysisPlan, PlanLine
 from dpmodels.privacy.spent import capacity
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.results.base import report_of
-
-# Below so large a chance a call is said not to tell enough.
-_SURE: Final = 0.95
 
 
 @report_of.register
@@ -59,6 +55,14 @@ def _curve(made: AnalysisPlan) -> Section:
     return Section("Ratio, by whole budget", heads, rows)
 
 
+def _weak(one: PlanLine) -> str:
+    """Say of a call what would identify its figures."""
+    unit = capacity(one.guarantee).unit
+    if math.isfinite(one.needs):
+        return f"{one.name}, which needs about {unit} = {signif(one.needs, 2)} of its own"
+    return f"{one.name}, for which no {unit} is enough: more rows, or fewer terms, are needed"
+
+
 def _facts(made: AnalysisPlan) -> tuple[Fact, ...]:
     asked = made.question
     n = count(asked.rows) + (" (guessed)" if not asked.adjacency.n_public else "")
@@ -87,11 +91,11 @@ def _notes(made: AnalysisPlan) -> tuple[str, ...]:
         f"Divided so that the {'largest' if asked.best == 'worst' else 'mean'} ratio is least"
         + (", once targets are met." if asked.targets else "."),
     ]
-    weak = [one.name for one in made.lines if one.identified < _SURE]
+    weak = [_weak(one) for one in made.lines if one.identified < SURE]
     if weak:
         notes.append(
-            f"identified: the chance that a release tells anything of a figure. {', '.join(weak)}: "
-            "some will very likely be blank; give more budget, or ask for less."
+            "identified: the chance that a release tells anything of a figure. Some will be blank "
+            f"of {'; '.join(weak)}."
         )
     if made.pure:
         notes.append(

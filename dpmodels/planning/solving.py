@@ -27,7 +27,12 @@ def least_budget(study: Study) -> Study:
             f"no budget up to eps = {_SEARCHED[1]:g} a call meets the targets with "
             f"{study.question.rows:,} rows: give more rows, or targets that are nearer"
         )
-    return study.with_budget(_rounded_up(needed, 3))
+    found = study.with_budget(_rounded_up(needed, 3))
+    for _ in range(_STEPS):
+        if found.needed <= capacity(found.question.guarantee).amount:
+            break
+        found = study.with_budget(_rounded_up(found.needed, 3))
+    return found
 
 
 def least_rows(study: Study) -> Study:

@@ -16,7 +16,7 @@ from dpmodels.planning.course import Course, Imagined, course, imagined
 from dpmodels.planning.division import Losses, Whole, least_at, with_amount
 from dpmodels.planning.imagined import World, priced
 from dpmodels.privacy import Event, Ledger
-from dpmodels.privacy.spent import capacity
+from dpmodels.privacy.spent import capacity, price
 from dpmodels.sessions.call import Call
 from dpmodels.typing import Floats
 
@@ -89,11 +89,12 @@ class Study:
         return Losses(whole, self.courses, self.question.weights, floors)
 
     def _fixed(self, own: Course, equal: float) -> float | None:
-        """Return what a call says itself; of one that is never identified an equal part."""
-        said = self.budgeting.own(own.name)
-        if said is None:
-            return None if own.identified else float(equal)
-        return float(Ledger(budget=self.question.guarantee).preview(own.releases[0].events).amount)
+        """Return what a call says itself; of one that the whole does not identify an equal part."""
+        whole = self.question.guarantee
+        if self.budgeting.own(own.name) is not None:
+            return price(own.releases[0].events, whole).amount
+        told = own.identified(capacity(whole).amount) or self._targets(own.name)
+        return None if told else float(equal)
 
     def _targets(self, name: str) -> tuple[Target, ...]:
         return self.question.targets.get(name, ())
@@ -154,4 +155,5 @@ def _floor(own: Course, targets: tuple[Target, ...]) -> float:
 def told(own: Course, amounts: Floats, target: Target) -> Floats:
     """Return what a target is of, by budget."""
     totals = own.totals(amounts)
-    return own.of_all(totals if target.kind == "se" else (own.noise(amounts) / totals) ** 2)
+    shares = 1 - (own.imagined.sampling / totals) ** 2
+    return own.of_all(totals if target.kind == "se" else shares)

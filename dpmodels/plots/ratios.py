@@ -24,6 +24,8 @@ def ratios(
 ) -> Axes:
     """Draw lines of points, shape (points, 2), on scales of powers; `at` is marked."""
     ax = axes_or_new(ax, (6.4, 3.8))
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+
     ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
     for number, (name, points) in enumerate(
@@ -37,6 +39,12 @@ def ratios(
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
+    places = np.unique(np.concatenate([points[:, 0] for points in lines.values()]))
+    ax.set_xticks(places, [f"{place:,.6g}" for place in places])
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0)))
+    ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_minor_locator(NullLocator())
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
     legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -34,7 +34,14 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
 
 
 class Calls:
-    """The methods of a session, which write a call and do not make it."""
+    """The verbs, which write a call and do not make it: for plans.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> dp.call.lm("wage ~ age", eps=0.2)
+    lm('wage ~ age', eps=0.2)
+    """
 
     def __init__(self, methods: type) -> None:
         own = vars(methods).items()

@@ -1,0 +1,215 @@
+"""A whole analysis planned: every verb, divisions, what is solved for, and what is refused."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import (
+    ArgumentError,
+    BudgetError,
+    DPModelsError,
+    FormulaError,
+    FrameError,
+    NotAvailable,
+)
+from dpmodels.planning.figures import FIGURES, figures
+from dpmodels.planning.guess import guessed
+from dpmodels.planning.imagined import World, released
+from dpmodels.privacy import adjacency
+from dpmodels.sessions.session import Session
+
+BOOK = dp.codebook(
+    age=(18, 90), wage=(0, 80), sex=["F", "M"], edu=["a", "b", "c"], week=dp.Integer(1, 4)
+)
+# A call of every verb of a session.
+CALLS = {
+    "bounds": dp.call.bounds("~ wage"),
+    "cov": dp.call.cov("~ age + wage"),
+    "glm": dp.call.glm("sex ~ wage"),
+    "hist": dp.call.hist("~ wage"),
+    "levels": dp.call.levels("~ edu", delta=1e-8),
+    "lm": dp.call.lm("wage ~ age + edu"),
+    "margins": dp.call.margins("~ sex*edu"),
+    "mean": dp.call.mean("wage ~ sex"),
+    "moments": dp.call.moments("~ age + wage"),
+    "pca": dp.call.pca("~ age + wage"),
+    "quantile": dp.call.quantile("wage ~ sex"),
+    "series": dp.call.series("~ (wage > 50)", time="week"),
+    "summary": dp.call.summary("age + edu ~ sex"),
+    "svm": dp.call.svm("sex ~ wage"),
+    "table": dp.call.table("~ sex + edu"),
+    "ttest": dp.call.ttest("wage ~ sex"),
+    "var": dp.call.var("~ wage"),
+}
+PAIR = {"wages": dp.call.mean("~ wage"), "model": dp.call.lm("wage ~ age + edu")}
+
+
+def planned(calls, **words):
+    return dp.plan(calls, **{"codebook": BOOK, "n": 4_000, "eps": 1.0, **words})
+
+
+@pytest.fixture(scope="module")
+def both():
+    return planned(PAIR)
+
+
+def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
+    verbs = {name for name, own in vars(Session).items() if hasattr(own, "__wrapped__")}
+    assert verbs == set(CALLS)
+    world = World(guessed(BOOK), BOOK, adjacency("replace"), 2_000, None)
+    terms = world.terms()
+    for name, call in CALLS.items():
+        (fit,) = released(call, terms, dp.ApproxDP(50.0, 1e-6), 1)
+        assert type(fit) in FIGURES, name
+        found = figures(fit)
+        assert list(found) == ["value", "noise", "total"], name
+        assert found["value"].notna().all(), name
+        assert found.index.is_unique, name
+
+
+@pytest.mark.slow
+def test_all_verbs_are_planned_together_within_the_budget():
+    made = planned(CALLS, n=20_000, eps=4.0, delta=1e-6)
+    assert list(made.table["name"]) == list(CALLS)
+    assert np.isfinite(made.table[["sampling", "noise", "total", "ratio"]].to_numpy()).all()
+    ledger = dp.Ledger(4.0, 1e-6, pure=made.pure)
+    rows = {"age": [40.0], "wage": [20.0], "sex": ["F"], "edu": ["a"], "week": [1]}
+    plan = dp.session(rows, BOOK, ledger=ledger).plan(made.calls)
+    assert plan.fits
+    assert ledger.entries == ()
+
+
+def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known():
+    # Equal noise by eps in both means, and sampling errors that are one to four: so are the parts.
+    book = dp.codebook(wide=(0, 80), narrow=(0, 80))
+    shape = {"wide": ("normal", 40, 8), "narrow": ("normal", 40, 2)}
+    calls = {name: dp.call.mean(f"~ {name}", mechanism="geometric") for name in shape}
+    made = planned(calls, codebook=book, shape=shape, eps=0.5)
+    assert made.table["sampling"].to_numpy() * 4_000**0.5 == pytest.approx([8, 2], rel=0.01)
+    assert made.table["share"].to_numpy() == pytest.approx([0.2, 0.8], rel=0.05)
+    assert made.table["ratio"].max() < 0.7 * made.table["even"].max()
+
+
+def test_parts_compose_and_are_words_to_paste(both):
+    made = both
+    assert sum(own.eps for own in made.budgets.values()) <= 1.0
+    assert sum(own.eps for own in made.budgets.values()) > 0.998
+    session = dp.session({"age": [40.0], "wage": [20.0], "edu": ["a"]}, BOOK, eps=1.0)
+    for call, written in zip(made.calls, made.words.values(), strict=True):
+        assert repr(call) == written
+    assert session.plan(made.calls).fits
+
+
+def test_a_call_that_says_its_budget_keeps_it():
+    made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
+    assert made.budgets["own"] == dp.PureDP(0.3)
+    assert sum(own.eps for own in made.budgets.values()) == pytest.approx(1.0, rel=2e-3)
+    with pytest.raises(BudgetError, match="come to 3, more than eps = 1"):
+        planned({"own": dp.call.mean("~ age", eps=3)})
+
+
+def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
+    calls = {"wages": PAIR["wages"]}
+    made = planned(calls, eps=None, targets={"noise": 0.5})
+    eps = made.question.guarantee.eps
+    assert (made.table["noise_share"] < 0.53).all()
+    assert made.table["noise_share"].max() > 0.4
+    with pytest.raises(BudgetError, match="they need about eps = "):
+        planned(calls, eps=0.7 * eps, targets={"noise": 0.5})
+
+
+def test_a_number_of_rows_that_is_left_out_meets_the_targets():
+    made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.2}})
+    assert 0.19 < made.table["total"].item() < 0.206
+    fewer = planned({"wages": PAIR["wages"]}, n=made.question.rows // 2)
+    assert fewer.table["total"].item() > 0.25
+
+
+def test_what_is_not_identified_is_said_with_what_would_identify_it():
+    made = planned(
+        {"model": dp.call.glm("sex ~ age + wage"), "wages": PAIR["wages"]}, n=500, eps=0.3
+    )
+    line = made.table.iloc[0]
+    assert line["identified"] < 0.5
+    assert math.isinf(line["total"])
+    assert line["needs"] > 1
+    assert "needs about eps = " in str(made.summary())
+    assert np.isfinite(made.table["total"].iloc[1])
+
+
+SLOW = [pytest.param(own, marks=pytest.mark.slow) for own in ("skewed", "tails", "narrow")]
+
+
+@pytest.mark.parametrize("shape", ["zeros", *SLOW])
+def test_predicted_errors_are_those_of_tables_that_are_drawn(shape):
+    made = planned({"wages": PAIR["wages"]}, shape=shape, n=2_000)
+    world = World(guessed(BOOK, shape), BOOK, adjacency("replace"), 2_000, None)
+    # A variance of 150 draws: outside of these ends with a probability below 1e-6 for chi-square.
+    terms = (world.terms(draw) for draw in range(150))
+    found = [released(made.lines[0].call, own, dp.PureDP(1.0), 1)[0].params.item() for own in terms]
+    assert 0.72 < np.std(found, ddof=1) / made.table["total"].item() < 1.35
+
+
+def test_neighbours_of_a_guessed_number_and_persons_are_planned_for():
+    fewer = planned({"wages": PAIR["wages"]}, adjacency="add-remove")
+    assert "4,000 (guessed)" in str(fewer.summary())
+    persons = planned({"wages": PAIR["wages"]}, person="id", rows=4)
+    assert persons.table["noise"].item() > 1.5 * fewer.table["noise"].item()
+
+
+def test_nothing_is_charged_and_no_row_of_a_frame_is_shown():
+    public = pd.DataFrame({"wage": [77.777, 12.345] * 300, "age": [31.313, 44.444] * 300})
+    ledger = dp.Ledger(1.0)
+    with dp.options(ledger=ledger):
+        made = planned({"wages": PAIR["wages"]}, shape=public)
+    assert ledger.entries == ()
+    shown = str(made.summary()) + repr(made) + made.table.to_string() + repr(made.question)
+    assert not any(cell in shown for cell in ("77.77", "12.34", "31.31", "44.44"))
+
+
+def test_curves_fall_and_are_drawn(both):
+    made = both
+    budget, rows = made.curve(), made.curve("n")
+    for table, across in ((budget, "eps"), (rows, "n")):
+        for _, own in table.groupby("name"):
+            assert own[across].is_monotonic_increasing
+            assert (own["ratio"].diff().dropna() < 0).all()
+        ax = made.plot("n" if across == "n" else "budget")
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == list(PAIR)
+        plt.close(ax.figure)
+    with pytest.raises(ArgumentError, match="along"):
+        made.curve("eps")
+
+
+REFUSED = [
+    ({"n": 0}, ArgumentError, "n=0"),
+    ({"calls": []}, ArgumentError, "0 calls"),
+    ({"calls": "mean"}, ArgumentError, "calls of type str"),
+    ({"calls": [("foo", "y ~ x")]}, NotAvailable, "expected a verb"),
+    ({"calls": [("mean", "~ nothing")]}, FormulaError, "'nothing' is not in the codebook"),
+    ({"calls": [dp.call.mean("~ wage", share=0.2)]}, BudgetError, "leave the share out"),
+    ({"calls": [dp.call.levels("~ edu")], "delta": 1e-6}, BudgetError, "write delta=1e-08"),
+    ({"eps": None, "n": None}, BudgetError, "neither n nor a budget"),
+    ({"eps": None}, ArgumentError, 'write targets={"noise": 0.5}'),
+    ({"targets": {"wages": {"se": 1e-4}}}, BudgetError, "more rows are needed"),
+    ({"targets": {"noise": 2}}, ArgumentError, "noise=2"),
+    ({"targets": {"nobody": {"se": 1}}}, ArgumentError, "'nobody' is no call"),
+    ({"targets": {"wages": 3}}, ArgumentError, "write targets="),
+    ({"weights": {"wages": 0}}, ArgumentError, "above 0 by call"),
+    ({"best": "all"}, ArgumentError, "best"),
+    ({"shape": pd.DataFrame({"age": [40.0]})}, FrameError, "shape= does not go with mean"),
+    ({"shape": "round"}, ArgumentError, "shape"),
+    ({"person": "id", "shape": pd.DataFrame({"wage": [40.0]})}, ArgumentError, "person=False"),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "told"), REFUSED)
+def test_what_cannot_be_planned_says_what_to_write(words, kind, told):
+    words = dict(words)
+    with pytest.raises(kind, match=told) as raised:
+        planned(words.pop("calls", {"wages": PAIR["wages"]}), **words)
+    assert isinstance(raised.value, DPModelsError)
