@@ -21,7 +21,7 @@ from dpmodels.typing import Floats
 # A budget of which the noise is nothing beside sampling, and within reach of every minimiser.
 _PLENTY: Final = 1e3
 # Tables that are invented where a result has no law of sampling: a choice.
-DRAWS: Final = 8
+DRAWS: Final = 12
 # What stands for sampling where a figure is the same in all tables: this share of its size.
 _LEAST: Final = 0.01
 _FINE: Final = 400
@@ -62,28 +62,32 @@ class Imagined:
         """Standard errors of sampling by figure."""
         return self.exact["sampling"].to_numpy()
 
+    @property
+    def compared(self) -> bool:
+        """Whether values of releases are compared, as none has a standard error of its own."""
+        return bool(self.exact["noise"].isna().all())
+
     def at(self, amount: float, repeats: int) -> Release:
         """Release so many times at a budget; of each figure the median noise."""
-        guarantee = self.form(amount)
+        guarantee, repeats = self.form(amount), repeats * (2 if self.compared else 1)
         own = priced(self.call, self.terms, guarantee)
         fits = released(self.call, self.terms, guarantee, repeats)
         each = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
         known = np.isfinite(each)
-        if self.exact["total"].isna().all() and self.exact["noise"].isna().all():
-            noise = np.sqrt(np.mean(each**2, axis=0))
+        if self.compared:
+            sum_of_squares = np.where(known, each, 0.0) ** 2
+            mean = sum_of_squares.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+            noise = np.where(known.mean(axis=0) >= 0.5, np.sqrt(mean), np.inf)
         else:
             noise = np.quantile(each, 0.5, axis=0, method="inverted_cdf")
         return Release(own.mechanism, own.events, np.asarray(noise), known.mean(axis=0))
 
     def _noise(self, found: pd.DataFrame) -> Floats:
-        """Return a release's own noise; without any, what intervals or values are off by."""
-        if self.exact["noise"].notna().any():
+        """Return a release's own noise; without any, what its values are off by."""
+        if not self.compared:
             noise = found["noise"].fillna(np.inf).to_numpy()
             lost = self.exact["total"].notna() & ~np.isfinite(found["total"])
             return np.where(lost, np.inf, noise)
-        if self.exact["total"].notna().any():
-            squared = found["total"].fillna(np.inf).to_numpy() ** 2 - self.sampling**2
-            return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
         off = np.abs(found["value"].to_numpy() - self.exact["value"].to_numpy())
         return np.where(np.isnan(off), np.inf, off)
 

@@ -79,7 +79,7 @@ def _shares(fit: Any) -> pd.DataFrame:
 
 def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
     """Return counts, or shares, whose intervals are of the same cells."""
-    values = np.asarray(fit.counts, dtype=np.float64).ravel() / unit
+    values = np.asarray(fit.released, dtype=np.float64).ravel() / unit
     try:
         noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
     except NotAvailable:
@@ -98,23 +98,23 @@ def _overview(fit: OverviewResult) -> pd.DataFrame:
 
 
 def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
-    """Return eigenvalues; where no law of them is known, sizes of the loadings."""
+    """Return eigenvalues, not identified below the floor of noise; without any, loadings' sizes.
+
+    Their intervals hold whatever the directions are, and are no standard errors.
+    """
     try:
-        noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
+        values, floor = fit.eigenvals.to_series(), fit.noise_floor
     except NotAvailable:
         return pd.DataFrame({"value": np.abs(fit.loadings.to_numpy()).ravel()})
-    ends = {"noise": _spread(noise), "total": _spread(total)}
-    return pd.DataFrame({"value": fit.eigenvals.to_numpy(), **ends}, index=total.index)
+    return pd.DataFrame({"value": values.where(values > floor)})
 
 
 def _covariances(fit: CovResult) -> pd.DataFrame:
-    try:
-        noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
-    except NotAvailable:
-        upper = np.triu_indices(len(fit.call.names))
-        return pd.DataFrame({"value": fit.cov.to_numpy()[upper]})
-    own = {"value": total["cov"].to_numpy(), "noise": _spread(noise), "total": _spread(total)}
-    return pd.DataFrame(own, index=pd.MultiIndex.from_frame(total[["column1", "column2"]]))
+    """Return entries with their noise; intervals hold rows that may lie outside, too."""
+    names, upper = fit.call.names, np.triu_indices(len(fit.call.names))
+    own = {"value": fit.cov_released, "noise": fit.noise_sd}
+    pairs = [(names[row], names[column]) for row, column in zip(*upper, strict=True)]
+    return pd.DataFrame({name: each.to_numpy()[upper] for name, each in own.items()}, index=pairs)
 
 
 def _long(wide: pd.DataFrame) -> Any:
@@ -122,7 +122,7 @@ def _long(wide: pd.DataFrame) -> Any:
 
 
 def _quantiles(fit: QuantileResult) -> pd.DataFrame:
-    """Return quantiles, of which intervals hold noise and sampling in one."""
+    """Return quantiles, whose intervals hold noise and sampling in one."""
     value = _long(fit.params)
     if fit.level is None:
         return pd.DataFrame({"value": value})
@@ -132,9 +132,10 @@ def _quantiles(fit: QuantileResult) -> pd.DataFrame:
 
 
 def _levels(fit: LevelsResult) -> pd.DataFrame:
-    """Return counts of found levels: of those that are not found nothing is told."""
-    noise = _spread(fit.noise_int(LEVEL))
-    return pd.DataFrame({"value": fit.counts, "noise": noise})
+    """Return counts of found levels, as of a sample: of those not found nothing is told."""
+    noise, rows = _spread(fit.noise_int(LEVEL)), fit.counts.groupby(level=0).transform("sum")
+    drawn = np.maximum(fit.counts * (1 - fit.counts / rows), 0.0)
+    return pd.DataFrame({"value": fit.counts, "noise": noise, "total": np.hypot(noise, drawn**0.5)})
 
 
 def _bounds(fit: BoundsResult) -> pd.DataFrame:

@@ -80,9 +80,11 @@ def _encoded(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(texts, "category"))
 
 
-def released(call: Call, terms: Terms, guarantee: Guarantee, times: int) -> list[Any]:
+def released(
+    call: Call, terms: Terms, guarantee: Guarantee, times: int, *, seed: int = SEED
+) -> list[Any]:
     """Make a call so many times; its releases differ, and are the same at every plan."""
-    with as_one_of_many(), simulation(seed=SEED):
+    with as_one_of_many(), simulation(seed=seed):
         return [_made(call, terms, guarantee) for _ in range(times)]
 
 
