@@ -2,7 +2,8 @@
 
 Predicted is the ``total`` of a plan of the one call; measured the standard deviation of the same
 figures, over tables drawn from the guess and released once each, or their root mean square error
-where a plan predicts that. Their ratio is the median over a call's figures. ``python benchmarks/plan.py --draws 60`` prints it by verb and shape.
+where a plan predicts that. Their ratio is the median over a call's figures.
+``python benchmarks/plan.py --draws 60`` prints it by verb and shape.
 """
 
 import argparse

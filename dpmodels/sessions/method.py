@@ -36,6 +36,27 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
 class Calls:
     """The verbs, which write a call and do not make it: for plans.
 
+    Each verb is a method, ``call.lm("y ~ x")``; the same is ``call("lm", "y ~ x")``.
+
+    Parameters
+    ----------
+    verb : str
+        Its name, such as ``"lm"``.
+    formula : str
+        As for the verb.
+    **words
+        The verb's own words, less those that are said once of a table; a budget or none.
+
+    Returns
+    -------
+    Call
+        For :meth:`dp.session.plan` and :func:`dp.plan`.
+
+    Raises
+    ------
+    NotAvailable, ArgumentError
+        If there is no such verb, or it does not know a word.
+
     Examples
     --------
     >>> import dpmodels as dp
@@ -53,6 +74,11 @@ class Calls:
             raise NotAvailable(f"call.{name}: expected a verb, one of {', '.join(self._verbs)}")
         return lambda *given, **words: call_of(verb, given, words)
 
+    def __call__(self, verb: str, formula: str, **words: Any) -> Call:
+        """Write a call of a verb by its name."""
+        written: Call = getattr(self, verb)(formula, **words)
+        return written
+
     def __dir__(self) -> list[str]:
         return list(self._verbs)
 
@@ -62,9 +88,9 @@ class Calls:
             return written
         match written:
             case (str(name), str(formula)):
-                return getattr(self, name)(formula)  # type: ignore[no-any-return]
+                return self(name, formula)
             case (str(name), str(formula), Mapping() as words):
-                return getattr(self, name)(formula, **words)  # type: ignore[no-any-return]
+                return self(name, formula, **words)
         raise ArgumentError(
             f'a call of type {type(written).__name__}: expected call.lm("y ~ x", eps=0.2) or '
             '("lm", "y ~ x", dict(eps=0.2))'
