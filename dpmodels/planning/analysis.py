@@ -130,7 +130,7 @@ class AnalysisPlan(Printed):
     @property
     def words(self) -> dict[str, str]:
         """The calls as they would be written, by name."""
-        return {one.name: repr(_with_budget(one)) for one in self.lines}
+        return {one.name: _written(_with_budget(one)) for one in self.lines}
 
     def curve(self, along: str = "budget") -> pd.DataFrame:
         """Return the errors of the calls with more and less.
@@ -200,6 +200,15 @@ class AnalysisPlan(Printed):
             f"{self.question.guarantee.describe()}: errors up to {worst:.3g} times those without "
             "privacy, nothing spent>"
         )
+
+
+def _written(call: Call) -> str:
+    """Return a call as it would be written, its budget too."""
+    own = call.words.get("budget")
+    if own is None:
+        return repr(call)
+    bare = replace(call, words={word: said for word, said in call.words.items() if said is not own})
+    return f"{repr(bare)[:-1]}, budget=dp.{own})"
 
 
 def _gaussian(events: tuple[Event, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -27,6 +28,8 @@ _LEAST: Final = 0.01
 _FINE: Final = 400
 # How often the budget from which a call is identified is looked for more closely: a choice.
 _CLOSER: Final = 3
+# Times the budget at which half of the releases are identified, most are: a choice.
+_SAFER: Final = 1.25
 # Standard errors below and above which none is told apart.
 _TINY: Final = 1e-300
 _HUGE: Final = 690.0  # Its logarithm
@@ -131,9 +134,13 @@ class Course:
         """Whether the figure that stands for the call is identified, by budget."""
         return np.isfinite([float(self.of_all(own.noise)) for own in self.releases])
 
-    def identified(self, most: float) -> bool:
-        """Whether it is identified at a budget of so much, or less."""
-        return bool(self._told[self.amounts <= most].any())
+    @property
+    def identifying(self) -> float:
+        """The least budget that identifies it very likely; 0 where all do, infinite where none."""
+        told = self._told
+        if told.all():
+            return 0.0
+        return float(self.amounts[np.argmax(told)] * _SAFER) if told.any() else math.inf
 
     @property
     def edge(self) -> float | None:

@@ -4,9 +4,11 @@ Amounts add up in the currency of their noise: eps, rho, or, of Gaussian noise u
 ``1/m**2`` of the multipliers m, which is their exact composition; of both the eps of the Gaussian
 releases together and those of the others are added.
 
-A call's loss falls as its amount rises. So the least level that all losses can be kept under is
-found by bisection: each call has the least amount that keeps it there. The least weighted sum of
-losses is found from there by sequential quadratic programming.
+A call's loss is the ratio of its standard error to that without privacy; it falls as its amount
+rises. So the least level that all losses can be kept under is found by bisection: each call has the
+least amount that keeps it there. The least geometric mean of the losses is found from there by
+sequential quadratic programming. There, of Laplace noise, parts are in proportion to the share that
+noise has in each call's squared error: what a call does not need goes to the others.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from dpmodels.typing import Floats
 # Logarithms of the least and the largest loss that is looked for.
 _LOSSES: Final = (-14.0, 14.0)
 _NOTHING: Final = 1e-9
+# What a descent may spend too much, before its parts are scaled to the whole.
+_NEARLY: Final = 1.01
 
 
 def with_amount(guarantee: Guarantee, amount: float) -> Guarantee:
@@ -116,6 +120,22 @@ class Losses:
     weights: Floats
     floors: Floats  # Least amounts, 0 for none
 
+    def with_floors(self, floors: Floats) -> Losses:
+        """Return the same with other least amounts."""
+        return replace(self, floors=floors)
+
+    def fixing(self, place: int, amount: float) -> Losses:
+        """Return the same with one call's amount no longer to be found."""
+        fixed = list(self.whole.fixed)
+        fixed[place] = amount
+        return replace(self, whole=replace(self.whole, fixed=tuple(fixed)))
+
+    @property
+    def least(self) -> float:
+        """What the least amounts come to; infinite where none that was tried is enough."""
+        amounts = self._fixed(np.maximum(self.floors, [own.amounts[0] for own in self.courses]))
+        return self.whole.cost(amounts) if np.isfinite(amounts).all() else math.inf
+
     @property
     def said(self) -> NDArray[np.bool_]:
         """Whether a call's part is not to be found."""
@@ -140,11 +160,11 @@ class Losses:
         return self.whole.filled(self._needs(math.exp(level)))
 
     def least_mean(self) -> Floats:
-        """Keep the weighted sum of losses as small as can be."""
-        starts = [self.least_worst(), np.maximum(self.even(), self.floors)]
-        found = [self._descended(own) for own in starts]
-        fits = [own for own in (*found, starts[0]) if self._fits(own)]
-        return self.whole.filled(min(fits, key=self._sum))
+        """Keep the weighted mean of the logarithms of ratios as small as can be."""
+        worst = self.least_worst()
+        starts = [worst, np.maximum(self.even(), self.floors)]
+        found = [worst, *filter(self._fits, map(self._descended, starts))]
+        return min(map(self.whole.filled, found), key=self._sum)
 
     def _descended(self, start: Floats) -> Floats:
         free = ~self.said
@@ -171,12 +191,12 @@ class Losses:
         return amounts(found.x)
 
     def _fits(self, amounts: Floats) -> bool:
-        return self.whole.cost(amounts) <= self.whole.amount * (1 + 1e-6)
+        return self.whole.cost(amounts) <= self.whole.amount * _NEARLY
 
     def _sum(self, amounts: Floats) -> float:
         each = zip(np.log(amounts), self._tables, strict=True)
         ratios = [np.interp(own, np.log(fine), np.log(told)) for own, (fine, told) in each]
-        return float(self.weights @ np.exp(ratios))
+        return float(self.weights @ np.minimum(ratios, _LOSSES[1]))
 
     def _needs(self, level: float) -> Floats:
         """Return the least amounts at which no loss is above a level."""

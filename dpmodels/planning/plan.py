@@ -19,7 +19,7 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.question import related
 from dpmodels.sessions.call import Call
 
-BEST: Final = ("worst", "mean")
+BEST: Final = ("mean", "worst")
 OVER: Final = ("median", "worst")
 
 
@@ -34,7 +34,7 @@ def plan(
     shape: Any = "normal",
     targets: Mapping[str, Any] | None = None,
     weights: Mapping[str, float] | None = None,
-    best: Literal["worst", "mean"] = "worst",
+    best: Literal["mean", "worst"] = "mean",
     over: Literal["median", "worst"] = "median",
     adjacency: AdjacencyName | Adjacency | None = None,
     person: str | Literal[False] | None = None,
@@ -69,11 +69,11 @@ def plan(
         sampling together, ``{"lm": {"noise": 0.3}}`` for the share of noise in its square, and
         ``{"noise": 0.5}`` for all calls. They are met before anything else.
     weights : mapping, optional
-        How much a call counts, 1 where it is not said: a call of weight 2 is kept half as far from
-        the error that it has without privacy.
-    best : {"worst", "mean"}
-        Whether the largest or the mean over calls is made as small as can be, of the error as a
-        multiple of that without privacy.
+        How much a call counts, 1 where it is not said; with ``best="worst"`` one of weight 2 is
+        kept half as far from the error that it has without privacy.
+    best : {"mean", "worst"}
+        What is made as small as can be of each call's error as a multiple of that without privacy:
+        the geometric mean over calls, or the largest, for which easy calls give up much.
     over : {"median", "worst"}
         Which figure of a call, such as a coefficient or a share, stands for it.
     adjacency, person, rows, subset

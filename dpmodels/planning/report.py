@@ -84,11 +84,12 @@ def _facts(made: AnalysisPlan) -> tuple[Fact, ...]:
 def _notes(made: AnalysisPlan) -> tuple[str, ...]:
     asked = made.question
     figure = "median" if asked.over == "median" else "worst"
+    least = "largest ratio" if asked.best == "worst" else "geometric mean of the ratios"
     notes = [
         f"sampling, noise, total: expected standard errors of the {figure} figure of each call; "
         "ratio: total over sampling, the price of privacy; even: the ratio if all calls had equal "
         "parts.",
-        f"Divided so that the {'largest' if asked.best == 'worst' else 'mean'} ratio is least"
+        f"Divided so that the {least} is least"
         + (", once targets are met." if asked.targets else "."),
     ]
     weak = [_weak(one) for one in made.lines if one.identified < SURE]

@@ -83,18 +83,29 @@ class Study:
         gaussian = tuple(own.gaussian for own in self.courses)
         open_ = Whole(self.budgeting.left, gaussian, (None,) * len(self.courses))
         equal = open_.filled(np.full(len(self.courses), open_.amount / len(self.courses)))
-        fixed = tuple(map(self._fixed, self.courses, equal))
-        whole = replace(open_, fixed=fixed)
         floors = np.array([_floor(own, self._targets(own.name)) for own in self.courses])
-        return Losses(whole, self.courses, self.question.weights, floors)
+        whole = replace(open_, fixed=tuple(map(self._said, self.courses)))
+        made = Losses(whole, self.courses, self.question.weights, floors)
+        return self._identifying(made, equal)
 
-    def _fixed(self, own: Course, equal: float) -> float | None:
-        """Return what a call says itself; of one that the whole does not identify an equal part."""
-        whole = self.question.guarantee
-        if self.budgeting.own(own.name) is not None:
-            return price(own.releases[0].events, whole).amount
-        told = own.identified(capacity(whole).amount) or self._targets(own.name)
-        return None if told else float(equal)
+    def _said(self, own: Course) -> float | None:
+        """Return the amount that a call says itself."""
+        if self.budgeting.own(own.name) is None:
+            return None
+        return price(own.releases[0].events, self.question.guarantee).amount
+
+    def _identifying(self, made: Losses, equal: Floats) -> Losses:
+        """Keep what identifies the calls; those that need most have equal parts if not all can."""
+        needs = np.array([own.identifying for own in self.courses])
+        aimed = np.array([bool(self._targets(own.name)) for own in self.courses])
+        for _ in self.courses:
+            floors = np.where(made.said, 0.0, np.maximum(made.floors, needs))
+            free = ~(made.said | aimed)
+            if not free.any() or made.with_floors(floors).least <= made.whole.amount:
+                return made.with_floors(np.where(np.isfinite(needs), floors, made.floors))
+            worst = int(np.argmax(np.where(free, needs, -1.0)))
+            made = made.fixing(worst, float(equal[worst]))
+        return made
 
     def _targets(self, name: str) -> tuple[Target, ...]:
         return self.question.targets.get(name, ())
@@ -102,10 +113,7 @@ class Study:
     @property
     def needed(self) -> float:
         """The least whole budget at which all targets are met; infinite where none tried does."""
-        least = np.maximum(self.losses.floors, [own.amounts[0] for own in self.courses])
-        fixed = self.losses.whole.fixed
-        asked = [own if given is None else given for own, given in zip(least, fixed, strict=True)]
-        return self.losses.whole.cost(np.array(asked)) if np.isfinite(asked).all() else math.inf
+        return self.losses.least
 
     def with_budget(self, amount: float) -> Study:
         """Return the same with another whole budget."""

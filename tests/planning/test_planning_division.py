@@ -81,16 +81,19 @@ def test_gaussian_and_other_noise_share_eps_and_level_their_ratios():
     assert made.whole.shares(parts).sum() == pytest.approx(1.0, rel=1e-6)
 
 
-def test_the_mean_ratio_is_that_of_a_direct_search():
+def test_the_geometric_mean_is_that_of_a_direct_search():
     made = losses(PureDP(1.0), [laplace(0.1), laplace(0.6)], weights=(3.0, 1.0))
 
     def mean(first):
-        return 3 * np.hypot(1, 0.1 / first) + np.hypot(1, 0.6 / (1 - first))
+        return 3 * np.log(np.hypot(1, 0.1 / first)) + np.log(np.hypot(1, 0.6 / (1 - first)))
 
+    # In proportion to weights and shares of noise, at the optimum.
     grid = np.linspace(0.01, 0.99, 9801)
     first, second = made.least_mean()
     assert first + second == pytest.approx(1.0, rel=1e-6)
     assert mean(first) == pytest.approx(mean(grid).min(), rel=1e-4)
+    noise = 3 / (1 + (first / 0.1) ** 2), 1 / (1 + (second / 0.6) ** 2)
+    assert first / second == pytest.approx(noise[0] / noise[1], rel=0.02)
     assert mean(first) < mean(made.least_worst()[0]) - 0.01
 
 

@@ -88,10 +88,13 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     book = dp.codebook(wide=(0, 80), narrow=(0, 80))
     shape = {"wide": ("normal", 40, 8), "narrow": ("normal", 40, 2)}
     calls = {name: dp.call.mean(f"~ {name}", mechanism="geometric") for name in shape}
-    made = planned(calls, codebook=book, shape=shape, eps=0.5)
+    made = planned(calls, codebook=book, shape=shape, eps=0.5, best="worst")
     assert made.table["sampling"].to_numpy() * 4_000**0.5 == pytest.approx([8, 2], rel=0.01)
     assert made.table["share"].to_numpy() == pytest.approx([0.2, 0.8], rel=0.05)
     assert made.table["ratio"].max() < 0.7 * made.table["even"].max()
+    mean = planned(calls, codebook=book, shape=shape, eps=0.5)
+    lines = (np.log(mean.table[own]).sum() for own in ("ratio", "even"))
+    assert next(lines) < next(lines) - 0.01
 
 
 def test_parts_compose_and_are_words_to_paste(both):
@@ -102,6 +105,12 @@ def test_parts_compose_and_are_words_to_paste(both):
     for call, written in zip(made.calls, made.words.values(), strict=True):
         assert repr(call) == written
     assert session.plan(made.calls).fits
+
+
+def test_concentrated_parts_are_written_as_they_are_said():
+    made = planned({"wages": PAIR["wages"]}, eps=None, budget=dp.ZCDP(0.05))
+    assert made.budgets["wages"].rho == pytest.approx(0.05, rel=1e-3)
+    assert made.words["wages"] == f"mean('~ wage', budget=dp.{made.budgets['wages']})"
 
 
 def test_a_call_that_says_its_budget_keeps_it():
