@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SURE: Final = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlanQuestion:
     """What an analysis is planned for: public facts and a guess."""
 

@@ -20,8 +20,7 @@ from dpmodels.typing import Floats
 # Choices: releases of each call at the recommended division, and with other numbers of rows.
 _CHECKED: Final = 20
 _FEW: Final = 3
-# How often the parts are tried and found again, and to how many digits they are rounded.
-_ROUNDS: Final = 1
+# To how many digits parts are rounded.
 _DIGITS: Final = Context(prec=4, rounding=ROUND_FLOOR)
 # How often a budget is doubled that identifies too little.
 _DOUBLED: Final = 9
@@ -37,8 +36,7 @@ _TOLERANCE: Final = 1.05
 def divided(study: Study) -> AnalysisPlan:
     """Divide the budget, try the parts, and divide it once more."""
     _require_met(study)
-    for _ in range(_ROUNDS):
-        study = study.refined(_parts(study))
+    study = study.refined(_parts(study))
     amounts = _taken(study, _parts(study))
     losses = study.losses
     evenly, shares = study.ratios(losses.even()), losses.whole.shares(amounts)

@@ -102,13 +102,17 @@ class Whole:
             return float(amounts.sum())
         own = self.guarantee
         assert isinstance(own, ApproxDP)
-        return gaussian_eps(own.delta, self._squares(amounts).sum() ** -0.5)
+        square = self._squares(amounts).sum()
+        return gaussian_eps(own.delta, square**-0.5) if square else 0.0
 
     def _squares(self, amounts: Floats) -> Floats:
         own = self.guarantee
         assert isinstance(own, ApproxDP)
-        each = [gaussian_multiplier(replace(own, eps=float(eps))) for eps in amounts]
-        return np.asarray(each) ** -2.0
+        each = [
+            gaussian_multiplier(replace(own, eps=float(eps))) ** -2.0 if eps else 0.0
+            for eps in amounts
+        ]
+        return np.asarray(each)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _notes(made: AnalysisPlan) -> tuple[str, ...]:
         )
     if made.pure:
         notes.append(
-            f"Open the ledger with pure={signif(made.pure, 4)}, the eps of calls without Gaussian "
+            f"Open the ledger with pure={made.pure:.10g}, the eps of calls without Gaussian "
             "noise; then calls may be made in any order."
         )
     notes.append("All of it is as good as the guess; nothing in it comes from private rows.")

@@ -54,6 +54,8 @@ class Study:
     @cached_property
     def imagined(self) -> dict[str, Imagined]:
         """The calls on guessed rows, without noise."""
+        if self.known:
+            return {own.name: own.imagined for own in self.known}
         form = self.budgeting.form
         return {name: imagined(own, self.world, form(name)) for name, own in self.calls.items()}
 
@@ -69,9 +71,7 @@ class Study:
     def refined(self, amounts: Floats) -> Study:
         """Return the same with another budget tried of each call."""
         each = zip(self.courses, amounts, strict=True)
-        own = replace(self, known=tuple(one.refined(float(at), _MORE) for one, at in each))
-        own.__dict__["imagined"] = self.imagined
-        return own
+        return replace(self, known=tuple(one.refined(float(at), _MORE) for one, at in each))
 
     def _tried(self, name: str) -> Floats:
         own = self.budgeting.own(name)

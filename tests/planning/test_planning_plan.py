@@ -117,6 +117,10 @@ def test_a_call_that_says_its_budget_keeps_it():
     made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
     assert made.budgets["own"] == dp.PureDP(0.3)
     assert sum(own.eps for own in made.budgets.values()) == pytest.approx(1.0, rel=2e-3)
+    model = {"model": dp.call.lm("wage ~ age"), "own": dp.call.cov("~ age + wage", eps=0.3)}
+    kept = planned(model, delta=1e-6)
+    assert kept.budgets["own"] == dp.ApproxDP(0.3, 1e-6)
+    assert kept.table["share"].sum() == pytest.approx(1.0, rel=2e-3)
     with pytest.raises(BudgetError, match="come to 3, more than eps = 1"):
         planned({"own": dp.call.mean("~ age", eps=3)})
 
