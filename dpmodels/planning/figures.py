@@ -106,7 +106,7 @@ def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
         values, floor = fit.eigenvals.to_series(), fit.noise_floor
     except NotAvailable:
         return pd.DataFrame({"value": np.abs(fit.loadings.to_numpy()).ravel()})
-    return pd.DataFrame({"value": values.where(values > floor)})
+    return pd.DataFrame({"value": values.mask(values <= floor)})
 
 
 def _covariances(fit: CovResult) -> pd.DataFrame:
