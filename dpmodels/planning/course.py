@@ -25,6 +25,7 @@ _PLENTY: Final = 1e3
 DRAWS: Final = 12
 # What stands for sampling where a figure is the same in all tables: this share of its size.
 _LEAST: Final = 0.01
+_SAME: Final = 1e-6
 _FINE: Final = 400
 # How often the budget from which a call is identified is looked for more closely: a choice.
 _CLOSER: Final = 3
@@ -110,7 +111,7 @@ def imagined(call: Call, world: World, form: Form) -> Imagined:
         sampling = np.std(np.stack(values), axis=0, ddof=1) / world.thinner
     sizes = exact["value"].abs()[lambda own: np.isfinite(own)]
     least = _LEAST * (sizes.max() if sizes.any() else 1.0)
-    sound = np.isfinite(sampling) & (sampling > 0)
+    sound = np.isfinite(sampling) & (sampling > _SAME * least)
     return Imagined(call, form, terms, exact.assign(sampling=np.where(sound, sampling, least)))
 
 

@@ -26,6 +26,7 @@ from dpmodels.results.pca import PCAResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.series import SeriesResult
+from dpmodels.results.subspace import SubspaceResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
@@ -105,8 +106,13 @@ def _eigenvalues(fit: PCAResult) -> pd.DataFrame:
     try:
         values, floor = fit.eigenvals.to_series(), fit.noise_floor
     except NotAvailable:
-        return pd.DataFrame({"value": np.abs(fit.loadings.to_numpy()).ravel()})
+        return _directions(fit)
     return pd.DataFrame({"value": values.mask(values <= floor)})
+
+
+def _directions(fit: PCAResult | SubspaceResult) -> pd.DataFrame:
+    """Return sizes of loadings, whose signs say nothing."""
+    return pd.DataFrame({"value": np.abs(fit.loadings.to_series())})
 
 
 def _covariances(fit: CovResult) -> pd.DataFrame:
@@ -165,6 +171,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         OverviewResult: _overview,
         SeriesResult: _counted,
         PCAResult: _eigenvalues,
+        SubspaceResult: _directions,
         CovResult: _covariances,
         MomentsResult: _moments,
         QuantileResult: _quantiles,

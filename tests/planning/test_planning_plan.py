@@ -16,6 +16,7 @@ from dpmodels.errors import (
     FrameError,
     NotAvailable,
 )
+from dpmodels.models.load import RESULTS
 from dpmodels.planning.figures import FIGURES, figures
 from dpmodels.planning.guess import guessed
 from dpmodels.planning.imagined import World, released
@@ -69,6 +70,12 @@ def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
         assert list(found) == ["value", "noise", "total"], name
         assert found["value"].notna().all(), name
         assert found.index.is_unique, name
+
+
+def test_every_result_of_rows_has_figures():
+    # Of answers that were randomised before, and of budgets that are no differential privacy.
+    others = {"SurveyResult", "SurveyFitResult", "StatesResult"}
+    assert {own.__name__ for own in RESULTS} - {own.__name__ for own in FIGURES} == others
 
 
 @pytest.mark.slow
