@@ -23,6 +23,8 @@ from dpmodels.typing import Floats
 _PLENTY: Final = 1e3
 # Tables that are invented where a result has no law of sampling: a choice.
 DRAWS: Final = 12
+# Releases that are compared where results have no noise of their own, at least: a choice.
+_COMPARED: Final = 8
 # What stands for sampling where a figure is the same in all tables: this share of its size.
 _LEAST: Final = 0.01
 _SAME: Final = 1e-6
@@ -73,7 +75,8 @@ class Imagined:
 
     def at(self, amount: float, repeats: int) -> Release:
         """Release so many times at a budget; of each figure the median noise."""
-        guarantee, repeats = self.form(amount), repeats * (2 if self.compared else 1)
+        guarantee = self.form(amount)
+        repeats = max(repeats, _COMPARED) if self.compared else repeats
         own = priced(self.call, self.terms, guarantee)
         fits = released(self.call, self.terms, guarantee, repeats)
         each = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
@@ -96,8 +99,11 @@ class Imagined:
         return np.where(np.isnan(off), np.inf, off)
 
 
-def imagined(call: Call, world: World, form: Form) -> Imagined:
-    """Make a call on guessed rows with plenty of budget."""
+def imagined(call: Call, world: World, form: Form, drawn: Floats | None = None) -> Imagined:
+    """Make a call on guessed rows with plenty of budget.
+
+    `drawn` are errors of sampling where the result has no law of it, if they are known.
+    """
     terms, plenty = world.terms(), form(_PLENTY)
     plenty = ZCDP(_PLENTY**2) if isinstance(plenty, ZCDP) else plenty
     try:
@@ -105,7 +111,9 @@ def imagined(call: Call, world: World, form: Form) -> Imagined:
     except FrameError as error:
         raise FrameError(f"shape= does not go with {call!r}: {error}") from None
     sampling = exact["total"].to_numpy()
-    if exact["total"].isna().all():
+    if exact["total"].isna().all() and drawn is not None:
+        sampling = drawn
+    elif exact["total"].isna().all():
         draws = [figures(released(call, world.terms(draw), plenty, 1)[0]) for draw in range(DRAWS)]
         values = [own["value"].reindex(exact.index) for own in draws]
         sampling = np.std(np.stack(values), axis=0, ddof=1) / world.thinner

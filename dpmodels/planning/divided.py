@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Context
 from typing import Final
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from dpmodels.errors import BudgetError
 from dpmodels.planning.analysis import SURE, AnalysisPlan, PlanLine
-from dpmodels.planning.course import Course, Release, of_all, place_of
+from dpmodels.planning.course import Course, Release, imagined, place_of
 from dpmodels.planning.imagined import MOST_PERSONS, MOST_ROWS
 from dpmodels.planning.study import Study, told
 from dpmodels.privacy.spent import capacity
@@ -141,17 +142,23 @@ def _rows_curve(study: Study, amounts: Floats, ratios: Floats) -> pd.DataFrame:
     found = {rows: ratios}
     for factor in _FACTORS:
         other = min(max(round(rows * factor), 1), most_rows(study))
-        own = study.with_rows(other)
-        each = zip(own.imagined.values(), amounts, strict=True)
-        totals = [(one, np.hypot(one.at(float(at), _FEW).noise, one.sampling)) for one, at in each]
-        over = study.question.over
-        found[other] = np.array([of_all(total / one.sampling, over) for one, total in totals])
+        each = zip(study.courses, amounts, strict=True)
+        found[other] = np.array([_with_rows(study, own, other, float(at)) for own, at in each])
     lines = [
         {"name": name, "n": n, "ratio": ratio}
         for n in sorted(found)
         for name, ratio in zip(study.calls, found[n], strict=True)
     ]
     return pd.DataFrame(lines)
+
+
+def _with_rows(study: Study, own: Course, rows: int, amount: float) -> float:
+    """Return a call's ratio with other rows; sampling without a law goes by their root."""
+    world, one = replace(study.world, rows=rows), own.imagined
+    drawn = one.sampling * math.sqrt(study.world.rows / rows)
+    other = imagined(one.call, world, one.form, drawn)
+    total = np.hypot(other.at(amount, _FEW).noise, other.sampling)
+    return float(own.of_all(total / other.sampling))
 
 
 def most_rows(study: Study) -> int:

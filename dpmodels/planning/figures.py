@@ -85,7 +85,9 @@ def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
         noise, total = fit.noise_int(LEVEL), fit.conf_int(LEVEL)
     except NotAvailable:
         return pd.DataFrame({"value": values})
-    ends = {"noise": _spread(noise) / unit, "total": _spread(total)}
+    # Lower ends may be cut at 0.
+    above = 2 * (noise["upper"].to_numpy() / unit - values) / _WIDTH
+    ends = {"noise": above, "total": _spread(total)}
     return pd.DataFrame({"value": values, **ends}, index=total.index)
 
 
