@@ -43,6 +43,7 @@ CALLS = {
     "margins": dp.call.margins("~ sex*edu"),
     "summary": dp.call.summary("age + edu ~ sex"),
     "quantile": dp.call.quantile("wage ~ sex"),
+    "select": dp.call.select("~ edu", k=1, values=True),
     "series": dp.call.series("~ (wage > 30)", time="week"),
     "cov": dp.call.cov("~ age + wage + visits"),
     "moments": dp.call.moments("~ age + wage + visits"),

@@ -25,6 +25,7 @@ from dpmodels.results.overview import OverviewResult
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.select import SelectResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.results.svm import SVMResult
@@ -150,6 +151,14 @@ def _bounds(fit: BoundsResult) -> pd.DataFrame:
     return pd.DataFrame({"value": _long(fit.params[["lower", "upper"]])})
 
 
+def _named(fit: SelectResult) -> pd.DataFrame:
+    """Return what was named, with values where they were bought; what is not is not identified."""
+    try:
+        return pd.DataFrame({"value": fit.values, "noise": fit.noise_sd})
+    except NotAvailable:
+        return pd.DataFrame({"value": 1.0, "noise": 0.0}, index=fit.index)
+
+
 def _hyperplane(fit: SVMResult) -> pd.DataFrame:
     return fit.params.to_frame("value")
 
@@ -179,6 +188,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         QuantileResult: _quantiles,
         LevelsResult: _levels,
         BoundsResult: _bounds,
+        SelectResult: _named,
         SVMResult: _hyperplane,
     }
 )

@@ -39,6 +39,7 @@ CALLS = {
     "moments": dp.call.moments("~ age + wage"),
     "pca": dp.call.pca("~ age + wage"),
     "quantile": dp.call.quantile("wage ~ sex"),
+    "select": dp.call.select("~ edu", k=1),
     "series": dp.call.series("~ (wage > 50)", time="week"),
     "summary": dp.call.summary("age + edu ~ sex"),
     "svm": dp.call.svm("sex ~ wage"),
@@ -102,6 +103,14 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     mean = planned(calls, codebook=book, shape=shape, eps=0.5)
     lines = (np.log(mean.table[own]).sum() for own in ("ratio", "even"))
     assert next(lines) < next(lines) - 0.01
+
+
+def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
+    calls = {"top": dp.call.select("~ edu", k=1)}
+    apart = planned(calls, shape={"edu": [0.6, 0.3, 0.1]})
+    assert apart.table["identified"].item() == 1
+    close = planned(calls, shape={"edu": [0.334, 0.333, 0.333]}, n=1_000, eps=0.05)
+    assert close.table["identified"].item() < 0.8
 
 
 def test_parts_compose_and_are_words_to_paste(both):
