@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpmodels.errors import FrameError
+from dpmodels.errors import BudgetError, FrameError
 from dpmodels.planning.figures import figures
 from dpmodels.planning.imagined import World, priced, released
 from dpmodels.privacy import ZCDP, Event, GaussianEvent, Guarantee
@@ -19,8 +19,8 @@ from dpmodels.sessions.call import Call
 from dpmodels.sessions.terms import Terms
 from dpmodels.typing import Floats
 
-# A budget of which the noise is nothing beside sampling, and within reach of every minimiser.
-_PLENTY: Final = 1e3
+# Budgets of which the noise is next to nothing beside sampling, the first that a call takes.
+_PLENTY: Final = (1e3, 1e2, 1e1)
 # Tables that are invented where a result has no law of sampling: a choice.
 DRAWS: Final = 12
 # Releases that are compared where results have no noise of their own, at least: a choice.
@@ -77,7 +77,11 @@ class Imagined:
         """Release so many times at a budget; of each figure the median noise."""
         guarantee = self.form(amount)
         repeats = max(repeats, _COMPARED) if self.compared else repeats
-        own = priced(self.call, self.terms, guarantee)
+        try:
+            own = priced(self.call, self.terms, guarantee)
+        except BudgetError:  # The verb's own: nothing meaningful is released for so little
+            lost = np.full(len(self.exact), np.inf)
+            return Release("", (), lost, np.zeros(len(self.exact)))
         fits = released(self.call, self.terms, guarantee, repeats)
         each = np.stack([self._noise(figures(fit).reindex(self.exact.index)) for fit in fits])
         known = np.isfinite(each)
@@ -104,9 +108,9 @@ def imagined(call: Call, world: World, form: Form, drawn: Floats | None = None) 
 
     `drawn` are errors of sampling where the result has no law of it, if they are known.
     """
-    terms, plenty = world.terms(), form(_PLENTY)
-    plenty = ZCDP(_PLENTY**2) if isinstance(plenty, ZCDP) else plenty
+    terms = world.terms()
     try:
+        plenty = _plenty(call, terms, form)
         exact = figures(released(call, terms, plenty, 1)[0])
     except FrameError as error:
         raise FrameError(f"shape= does not go with {call!r}: {error}") from None
@@ -121,6 +125,19 @@ def imagined(call: Call, world: World, form: Form, drawn: Floats | None = None) 
     least = _LEAST * (sizes.max() if sizes.any() else 1.0)
     sound = np.isfinite(sampling) & (sampling > _SAME * least)
     return Imagined(call, form, terms, exact.assign(sampling=np.where(sound, sampling, least)))
+
+
+def _plenty(call: Call, terms: Terms, form: Form) -> Guarantee:
+    """Return a budget at which noise is next to nothing, and which the call takes."""
+    for eps in _PLENTY:
+        own = form(eps)
+        own = ZCDP(eps**2) if isinstance(own, ZCDP) else own
+        try:
+            priced(call, terms, own)
+        except BudgetError:
+            continue
+        return own
+    return form(_PLENTY[-1])
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def plan(
     ...     {"wages": dp.call.mean("wage ~ sex"), "model": dp.call.lm("wage ~ age + sex")},
     ...     codebook=cb, n=10_000, eps=1.0, delta=1e-6,
     ... )
-    >>> list(made.budgets), bool((made.table["ratio"] < 2).all())
+    >>> list(made.budgets), bool((made.table["identified"] == 1).all())
     (['wages', 'model'], True)
     """
     named = named_calls(calls)
