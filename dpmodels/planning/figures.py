@@ -14,6 +14,7 @@ from scipy.special import ndtri
 from dpmodels.errors import NotAvailable
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.cov import CovResult
+from dpmodels.results.fdr import FDRResult
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
@@ -159,6 +160,11 @@ def _named(fit: SelectResult) -> pd.DataFrame:
         return pd.DataFrame({"value": 1.0, "noise": 0.0}, index=fit.index)
 
 
+def _associations(fit: FDRResult) -> pd.DataFrame:
+    """Return correlations of the columns that were looked at; others are not identified."""
+    return pd.DataFrame({"value": fit.params, "noise": fit.bse_noise})
+
+
 def _hyperplane(fit: SVMResult) -> pd.DataFrame:
     return fit.params.to_frame("value")
 
@@ -189,6 +195,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         LevelsResult: _levels,
         BoundsResult: _bounds,
         SelectResult: _named,
+        FDRResult: _associations,
         SVMResult: _hyperplane,
     }
 )

@@ -30,6 +30,7 @@ BOOK = dp.codebook(
 CALLS = {
     "bounds": dp.call.bounds("~ wage"),
     "cov": dp.call.cov("~ age + wage"),
+    "fdr": dp.call.fdr("age + wage ~ sex"),
     "glm": dp.call.glm("sex ~ wage"),
     "hist": dp.call.hist("~ wage"),
     "levels": dp.call.levels("~ edu", delta=1e-8),
