@@ -141,14 +141,15 @@ def group_means(tallies: tuple[Tally, ...], plan: Any, rows: int) -> Foreseen | 
 
 def guessed(own: PrivateDesign) -> Floats:
     """Return guessed variances of a design's columns in its unit ball, shape (columns,)."""
-    variances = np.concatenate([_of_block(block) for block in own.public.blocks])
-    return np.asarray(variances / (own.scaling.scale * own.scaling.row_norm) ** 2)
+    blocks, units = own.public.blocks, own.scaling.scale * own.scaling.row_norm
+    parts = np.split(units, np.cumsum([len(block.names) for block in blocks])[:-1])
+    return np.concatenate([*map(_of_block, blocks, parts)])
 
 
-def _of_block(block: Block) -> Floats:
+def _of_block(block: Block, units: Floats) -> Floats:
     """Return variances of points that levels and ends of ranges are, each as often as others."""
     numbers = sum(map(_fills_little, block.factors))
-    return np.asarray(block.points.var(axis=0) / FILLED**numbers)
+    return np.asarray((block.points / units).var(axis=0) / FILLED**numbers)
 
 
 def _fills_little(factor: Factor) -> bool:
@@ -163,7 +164,8 @@ def _fills_little(factor: Factor) -> bool:
 
 def _one_release(plan: Any) -> bool:
     """Whether moments of the codebook's ball are released at once, with noise of known law."""
-    return isinstance(plan, Plan) and not math.isnan(plan.steps.off) and _rounds(plan) == 0
+    known = isinstance(plan, Plan) and bool(plan.events) and not math.isnan(plan.steps.off)
+    return known and _rounds(plan) == 0
 
 
 def _rounds(plan: Plan) -> int:
