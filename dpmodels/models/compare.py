@@ -29,7 +29,8 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.privacy import adjacency as neighbours
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
-from dpmodels.results.comparison import Automatic, Comparison, Question
+from dpmodels.results.compared import Automatic
+from dpmodels.results.comparison import Comparison, Question
 from dpmodels.typing import Floats
 
 MOMENTS: Table = {name: kind for name, kind in (COVARIANCE | SUBSPACE).items() if name != "none"}

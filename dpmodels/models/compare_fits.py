@@ -24,7 +24,7 @@ from dpmodels.models.lm import lm_way
 from dpmodels.models.trial import by_shape, over_shapes
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee
 from dpmodels.question import asked
-from dpmodels.results.comparison import Automatic
+from dpmodels.results.compared import Automatic
 from dpmodels.results.fit_comparison import FitComparison, FitQuestion
 from dpmodels.typing import Floats
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Guarantee
-from dpmodels.results.base import Printed
+from dpmodels.results.compared import Automatic, Compared, simulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,15 +43,8 @@ class Question:
         return "energy" if self.components < self.columns else "relative"
 
 
-class Automatic(NamedTuple):
-    """What ``mechanism="auto"`` takes where rows can be read again, and why."""
-
-    mechanism: str
-    reason: str
-
-
 @dataclass(frozen=True, repr=False, eq=False)
-class Comparison(Printed):
+class Comparison(Compared):
     """Predicted errors of mechanisms: simulated, no data were read.
 
     Attributes
@@ -87,28 +79,7 @@ class Comparison(Printed):
     shapes: pd.DataFrame | None
     auto: Automatic
 
-    @property
-    def best(self) -> str:
-        """The mechanism at the top of the table, baselines apart.
-
-        Raises
-        ------
-        NotAvailable
-            If no mechanism could be simulated.
-        """
-        able = self.predicted[self.predicted["note"] != "baseline"]
-        if able.empty:
-            raise NotAvailable(NOTHING)
-        return str(able["mechanism"].iloc[0])
-
-    @property
-    def predicted(self) -> pd.DataFrame:
-        """The rows of the table that have predictions."""
-        return self.table[self.table["energy"].notna()]
-
-    def tidy(self) -> pd.DataFrame:
-        """Return what is predicted of each mechanism for rows of each shape."""
-        return self.by_shape.copy()
+    _measure = "energy"
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw captured energy and relative error of each mechanism, typical and worst.
@@ -127,9 +98,7 @@ class Comparison(Printed):
         """
         from dpmodels.plots import Panel, bars
 
-        shown, asked = self.predicted, self.question
-        if shown.empty:
-            raise NotAvailable(NOTHING)
+        shown, asked = simulated(self.predicted), self.question
         marked = self.shapes is not None
         told = "; mark: worst shape" if marked else ""
         energy = f"Captured energy, {asked.components} of {asked.columns}{told}"
@@ -144,17 +113,3 @@ class Comparison(Printed):
             pale=(shown["note"] == "baseline").tolist(),
             axes=axes,
         )
-
-    def label(self, mechanism: str) -> str:
-        """Return a mechanism's name, marked if it is the automatic choice."""
-        return f"{mechanism} (auto)" if mechanism == self.auto.mechanism else mechanism
-
-    def __repr__(self) -> str:
-        able = len(self.predicted)
-        return (
-            f"<Comparison {self.question.formula!r}: {able} mechanisms simulated, "
-            f"{self.question.guarantee.describe()}, nothing spent>"
-        )
-
-
-NOTHING = "no mechanism was simulated with this budget: the column note of the table says why"

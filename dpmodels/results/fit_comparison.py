@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency, Guarantee
-from dpmodels.results.base import Printed
-from dpmodels.results.comparison import NOTHING, Automatic
+from dpmodels.results.compared import Automatic, Compared, simulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +32,7 @@ class FitQuestion:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FitComparison(Printed):
+class FitComparison(Compared):
     """Predicted errors of regressions: simulated, no data were read.
 
     Attributes
@@ -66,24 +64,7 @@ class FitComparison(Printed):
     shapes: pd.DataFrame
     auto: Automatic
 
-    @property
-    def best(self) -> str:
-        """The mechanism at the top of the table.
-
-        Raises
-        ------
-        NotAvailable
-            If no mechanism could be simulated.
-        """
-        able = self.predicted
-        if able.empty:
-            raise NotAvailable(NOTHING)
-        return str(able["mechanism"].iloc[0])
-
-    @property
-    def predicted(self) -> pd.DataFrame:
-        """The rows of the table that have predictions."""
-        return self.table[self.table["error"].notna()]
+    _measure = "error"
 
     @property
     def behind(self) -> pd.Series[float]:
@@ -95,10 +76,6 @@ class FitComparison(Printed):
         wide = self.by_shape.pivot_table("error", "shape", "mechanism", sort=False, dropna=False)
         own = wide.get(self.auto.mechanism, pd.Series(index=wide.index, dtype=float))
         return pd.Series(own / wide.min(axis=1), name="behind")
-
-    def tidy(self) -> pd.DataFrame:
-        """Return what is predicted of each mechanism for rows of each shape."""
-        return self.by_shape.copy()
 
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw errors in standard errors and excess of each mechanism, typical and worst.
@@ -117,9 +94,7 @@ class FitComparison(Printed):
         """
         from dpmodels.plots import Panel, bars
 
-        shown = self.predicted
-        if shown.empty:
-            raise NotAvailable(NOTHING)
+        shown = simulated(self.predicted)
         titles = {
             "error": "Error over standard error without privacy",
             "excess": "Part of the explained deviance lost",
@@ -136,15 +111,4 @@ class FitComparison(Printed):
         )
         return bars(
             tuple(panels), labels=[self.label(name) for name in shown["mechanism"]], axes=axes
-        )
-
-    def label(self, mechanism: str) -> str:
-        """Return a mechanism's name, marked if it is the automatic choice."""
-        return f"{mechanism} (auto)" if mechanism == self.auto.mechanism else mechanism
-
-    def __repr__(self) -> str:
-        able = len(self.predicted)
-        return (
-            f"<FitComparison {self.question.formula!r}: {able} mechanisms simulated, "
-            f"{self.question.guarantee.describe()}, nothing spent>"
         )
