@@ -1,4 +1,4 @@
-"""Ranked bars with the intervals of their noise."""
+"""Horizontal bars, the first at the top, with the intervals of their noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmodels.errors import NotAvailable
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, INK, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, stamp_across
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -25,12 +25,18 @@ def ranked(
     ends: tuple[Floats, Floats],
     label: str,
     *,
+    empty: str,
+    least: float | None = None,
+    title: str = "",
     ax: Axes | None = None,
     stamp: str | None = None,
 ) -> Axes:
-    """Draw a bar for each of the things named, the first at the top, the first 40 of them."""
+    """Draw a bar for each name, the first 40 of them, and what all of them are above.
+
+    NotAvailable with the words `empty` where there is none.
+    """
     if not len(names):
-        raise NotAvailable("plot() is not available: nothing was above the threshold")
+        raise NotAvailable(f"plot() is not available: {empty}")
     shown = slice(SHOWN)
     values, (low, high) = values[shown], (end[shown] for end in ends)
     places = np.arange(len(values))
@@ -45,14 +51,14 @@ def ranked(
         elinewidth=1.2,
         capsize=2.5,
     )
-    ax.set_yticks(
-        places,
-        short_names([f"{place + 1}. {name}" for place, name in zip(places, names, strict=False)]),
-    )
+    if least is not None:
+        ax.axvline(least, color=GREY, linewidth=1.2, linestyle="--")
+    ax.set_yticks(places, short_names(names[shown]))
     for tick in ax.get_yticklabels():
         tick.set_parse_math(False)
     ax.set_ylim(len(places) - 0.4, -0.6)
     if (low >= 0).all():
         ax.set_xlim(left=0)
     ax.set_xlabel(label, parse_math=False)
+    ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
     return stamp_across(ax, stamp)

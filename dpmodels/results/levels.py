@@ -144,12 +144,21 @@ class LevelsResult(Result):
         NotAvailable
             If no level of it was found.
         """
-        from dpmodels.plots.levels import levels
+        from dpmodels.plots.ranked import ranked
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
-        own = self.tidy()
-        return levels(
-            own[own["variable"] == name], name, self.release.most, ax=ax, stamp=self.stamp
+        table = self.tidy()
+        own = table[table["variable"] == name].sort_values("count", ascending=False, kind="stable")
+        return ranked(
+            own["level"].astype(str).tolist(),
+            own["count"].to_numpy(),
+            (own["noise_low"].to_numpy(), own["noise_high"].to_numpy()),
+            "rows, noisy; none below the dashed line is released",
+            empty="no level was found; see found_with()",
+            least=self.release.most,
+            title=name,
+            ax=ax,
+            stamp=self.stamp,
         )
 
     @property

@@ -196,10 +196,11 @@ class SelectResult(Result):
         values, ends, facts = self._valued.values, self.noise_int(), self._facts
         what = " x ".join(facts.factors) if self.score == COUNT else f"terms with {facts.measured}"
         return ranked(
-            joined(self.index),
+            [f"{place}. {name}" for place, name in enumerate(joined(self.index), start=1)],
             values,
             (ends["lower"].to_numpy(), ends["upper"].to_numpy()),
             f"{self.score} of {what}, noisy",
+            empty="nothing was above the threshold",
             ax=ax,
             stamp=self.stamp,
         )
