@@ -14,22 +14,12 @@ import xarray as xr
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.periods import periods
 from dpmodels.inference.dependence import share_effects
-from dpmodels.inference.shares import count_interval, share_interval
-from dpmodels.postprocess.totals import whole
+from dpmodels.inference.shares import share_interval
 from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
-from dpmodels.released import CountsRelease
 from dpmodels.report import signif
-from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import (
-    Counted,
-    counted,
-    described_line,
-    interval_columns,
-    interval_frame,
-)
-from dpmodels.results.legend import labelled
-from dpmodels.typing import Floats, Integers
+from dpmodels.results.counted import CountedResult
+from dpmodels.results.described import described_line, interval_frame
+from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +30,7 @@ _MOST_STAY: Final = 0.99
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class StatesResult(Result):
+class StatesResult(CountedResult):
     """Private counts of states over all persons and times: released values and public facts only.
 
     Parameters
@@ -57,22 +47,7 @@ class StatesResult(Result):
     noise alone, :meth:`conf_int` of the long-run shares, with the dependence of the class.
     """
 
-    call: DescribedCall
-    release: CountsRelease
     time: str
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
-
-    @cached_property
-    def _counted(self) -> Counted:
-        return counted(self.call, self.release)
-
-    @cached_property
-    def _whole(self) -> Integers:
-        own = self._counted
-        return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
 
     @property
     def budget(self) -> Pufferfish:
@@ -98,31 +73,11 @@ class StatesResult(Result):
         assert own is not None
         return own
 
-    @property
-    def counts(self) -> xr.DataArray:
-        """Consistent counts: whole, not negative, adding up."""
-        return self._facts.by_cell(self._whole[:-1], "count")
-
-    @property
-    def released(self) -> xr.DataArray:
-        """Unbiased counts with independent noise, but for the public total."""
-        return self._facts.by_cell(self._counted.parts[:, 0], "released")
-
-    @property
-    def ncomplete(self) -> float:
-        """Number of times with a state, over all persons: the sum of `counts`."""
-        return float(self._whole[:-1].sum())
-
     def proportions(self) -> xr.DataArray:
         """Return shares of the times with a state; nan where there are none."""
         own = self.counts
         total = own.sum()
         return (own / total.where(total > 0)).rename("proportion")
-
-    def noise_sd(self) -> float:
-        """Return the noise standard deviation of a released count."""
-        own = self._counted.noise
-        return float(own.sd * np.sqrt((own.weights(np.ones(1)) ** 2).sum()))
 
     @property
     def scales(self) -> pd.DataFrame:
@@ -135,10 +90,6 @@ class StatesResult(Result):
         sigma = np.array([1 / self.budget.eps, self.quilt.scale, self.steps / self.budget.eps])
         names = ["each time by itself", "quilt", "all times together"]
         return pd.DataFrame({"scale": 2 * sigma, "ratio": sigma / sigma[0]}, index=names)
-
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        return interval_frame(self._facts, count_interval(own.parts[:, 0], own.noise, level))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         own, found = self._counted, np.empty((self._facts.cells, 2))
@@ -158,22 +109,6 @@ class StatesResult(Result):
     def kept(self) -> Floats | None:
         """Shares that the class keeps in the long run, by level; None where it may keep several."""
         return None if self.chain.reducible else self.chain.stationary
-
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a state: counts, shares, noise and 95 % intervals, nan for none."""
-        try:
-            population = self.conf_int()
-        except NotAvailable:
-            population = self.noise_int() * np.nan
-        values = {
-            "count": self._whole[:-1],
-            "released": self._counted.parts[:, 0],
-            "proportion": self.proportions().to_numpy(),
-            "noise_sd": self.noise_sd(),
-            **interval_columns(self.noise_int(), population),
-        }
-        table = pd.DataFrame(values, index=self._facts.index).reset_index()
-        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the count of each state with its noise interval."""

@@ -7,30 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.independence import Independence, independence
-from dpmodels.inference.shares import count_interval, share_interval
-from dpmodels.postprocess.totals import whole
-from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result
-from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import (
-    Counted,
-    counted,
-    described_line,
-    interval_columns,
-    interval_frame,
-)
-from dpmodels.results.legend import labelled
+from dpmodels.inference.shares import share_interval
+from dpmodels.results.counted import CountedResult
+from dpmodels.results.described import described_line, interval_frame
 from dpmodels.typing import Integers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TableResult(Result):
+class TableResult(CountedResult):
     """Private counts by declared levels: released values and public facts only.
 
     Notes
@@ -42,58 +31,15 @@ class TableResult(Result):
     complete rows, by cell.
     """
 
-    call: DescribedCall
-    release: CountsRelease
-
-    @property
-    def _facts(self) -> TableCall:
-        return self.call.tables[0]
-
-    @cached_property
-    def _counted(self) -> Counted:
-        return counted(self.call, self.release)
-
-    @cached_property
-    def _whole(self) -> Integers:
-        """All counts, the incomplete rows last."""
-        own = self._counted
-        return whole(np.append(own.parts[:, 0], own.incomplete), self.release.rows)
-
-    @property
-    def counts(self) -> xr.DataArray:
-        """Consistent counts: whole, not negative, adding up; a dimension a factor."""
-        return self._facts.by_cell(self._whole[:-1], "count")
-
     @property
     def by_level(self) -> Integers:
         """Consistent counts of shape (groups, levels of the last factor)."""
         return self._whole[:-1].reshape(-1, self._facts.shape[-1])
 
     @property
-    def released(self) -> xr.DataArray:
-        """Unbiased counts with independent noise, but for the public total."""
-        return self._facts.by_cell(self._counted.parts[:, 0], "released")
-
-    @property
-    def ncomplete(self) -> float:
-        """Number of complete rows: the sum of `counts`."""
-        return float(self._whole[:-1].sum())
-
-    @property
     def nincomplete(self) -> float:
         """Number of rows with a missing or unlisted level, not negative."""
         return float(self._whole[-1])
-
-    def noise_sd(self, cells: int = 1) -> float:
-        """Return the noise standard deviation of a sum of released counts.
-
-        Parameters
-        ----------
-        cells : int
-            How many cells are added up.
-        """
-        own = self._counted.noise
-        return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
 
     def margins(self, factors: str | Iterable[str]) -> xr.DataArray:
         """Return the counts of some of the factors alone.
@@ -141,10 +87,6 @@ class TableResult(Result):
                 )
         return kept
 
-    def _noise_int(self, level: float) -> pd.DataFrame:
-        own = self._counted
-        return interval_frame(self._facts, count_interval(own.parts[:, 0], own.noise, level))
-
     def _conf_int(self, level: float) -> pd.DataFrame:
         own = self._counted
         parts, noise = own.sampled
@@ -169,18 +111,6 @@ class TableResult(Result):
         """Test independence in the table with some of its factors taken as one, by the shape."""
         parts, noise = self._counted.sampled
         return independence(parts[:, 0].reshape(shape), noise)
-
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: counts, shares, noise and 95 % intervals."""
-        values = {
-            "count": self._whole[:-1],
-            "released": self._counted.parts[:, 0],
-            "proportion": self.proportions().to_numpy().ravel(),
-            "noise_sd": self.noise_sd(),
-            **interval_columns(self.noise_int(), self.conf_int()),
-        }
-        table = pd.DataFrame(values, index=self._facts.index).reset_index()
-        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test where there is one."""
