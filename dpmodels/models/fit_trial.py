@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, BudgetError, shorten
+from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.response import TwoSided
-from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
 from dpmodels.models.crossing import Planned, Way, of_question, planned
 from dpmodels.models.invented import Shape
 from dpmodels.models.invented_fit import InventedFit, invented_fit
-from dpmodels.models.trial import SEED
+from dpmodels.models.trial import SEED, outcomes, reason
 from dpmodels.noise import simulation, source
 from dpmodels.results.fit_comparison import FitQuestion
 from dpmodels.sites import parties
@@ -103,22 +102,19 @@ def fit_contenders(names: list[str], made: FitTrial) -> list[FitContender]:
 
 def fits_tried(entered: list[FitContender], made: FitTrial) -> pd.DataFrame:
     """Release from every world; one row a mechanism, shape and repetition."""
-    able, lines = [one for one in entered if one.plan is not None], []
-    total = len(made.shapes) * made.question.repeats if able else 0
-    for world in steps(_worlds(made) if able else iter(()), total=total, label="comparing"):
-        with as_one_of_many():
-            for one in able:
-                found = _outcome(_simulated(one, world, made), world, made)
-                lines.append((one.name, world.shape, world.repeat, *found))
-    return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *FIT_MEASURES])
+    total = len(made.shapes) * made.question.repeats
+
+    def found(one: FitContender, world: FitWorld) -> tuple[float, ...]:
+        return _outcome(_simulated(one, world, made), world, made)
+
+    return outcomes(entered, _worlds(made), total, found, FIT_MEASURES)
 
 
 def _contender(name: str, made: FitTrial) -> FitContender:
     try:
         return FitContender(name, made.planned(name), "")
     except (BudgetError, ArgumentError) as error:
-        reason = str(error).partition(":")[0].partition(";")[0]
-        return FitContender(name, None, shorten(reason, 120))
+        return FitContender(name, None, reason(error))
 
 
 def _worlds(made: FitTrial) -> Iterator[FitWorld]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import BudgetError, shorten
+from dpmodels.errors import BudgetError, DPModelsError, shorten
 from dpmodels.frames.progress import as_one_of_many, steps
 from dpmodels.mechanisms import Facts, Plan, choose
 from dpmodels.mechanisms.choose import Mechanism, Table
@@ -73,15 +73,29 @@ def contenders(table: Table, made: Trial) -> list[Contender]:
 
 def tried(entered: list[Contender], made: Trial) -> pd.DataFrame:
     """Release from every world; one row a mechanism, shape and repetition."""
-    able, lines = [one for one in entered if one.plan is not None], []
     shapes = _shapes(made.question)
-    total = len(shapes) * made.question.repeats if able else 0
-    for world in steps(_worlds(shapes if able else [], made), total=total, label="comparing"):
+    total = len(shapes) * made.question.repeats
+
+    def found(one: Contender, world: World) -> tuple[float, ...]:
+        return _outcome(_simulated(one, world), world, made)
+
+    return outcomes(entered, _worlds(shapes, made), total, found, MEASURES)
+
+
+def outcomes(
+    entered: Sequence[Any],
+    worlds: Iterator[Any],
+    total: int,
+    found: Callable[[Any, Any], tuple[float, ...]],
+    measures: Iterable[str],
+) -> pd.DataFrame:
+    """Try all that have a plan on so many worlds; one row a mechanism, shape and repetition."""
+    able, lines = [one for one in entered if one.plan is not None], []
+    for world in steps(worlds if able else iter(()), total=total if able else 0, label="comparing"):
         with as_one_of_many():
             for one in able:
-                found = _outcome(_simulated(one, world), world, made)
-                lines.append((one.name, world.shape, world.repeat, *found))
-    return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *MEASURES])
+                lines.append((one.name, world.shape, world.repeat, *found(one, world)))
+    return pd.DataFrame(lines, columns=["mechanism", "shape", "repeat", *measures])
 
 
 def by_shape(runs: pd.DataFrame, measures: Mapping[str, str] = MEASURES) -> pd.DataFrame:
@@ -130,7 +144,7 @@ def _contender(name: str, table: Table, made: Trial) -> Contender:
     try:
         plan = strategy.plan(made.facts, asked.guarantee)
     except BudgetError as error:
-        return Contender(name, strategy, None, fits=False, note=_reason(error))
+        return Contender(name, strategy, None, fits=False, note=reason(error))
     most = min(most, MOST_COLUMNS)
     if asked.columns > most:
         note = f"not simulated above {most:,} columns"
@@ -190,6 +204,6 @@ def _outcome(release: Release, world: World, made: Trial) -> tuple[float, float,
     return share, error, error / norm if norm > 0 else math.nan
 
 
-def _reason(error: BudgetError) -> str:
+def reason(error: DPModelsError) -> str:
     """Return the first clause of a refusal."""
-    return shorten(str(error).partition(":")[0].partition(";")[0], 90)
+    return shorten(str(error).partition(":")[0].partition(";")[0], 120)
