@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import BudgetError
-from dpmodels.mechanisms.add_noise import GAUSSIAN as NORMAL
-from dpmodels.mechanisms.add_noise import LAPLACE as DOUBLE
-from dpmodels.mechanisms.add_noise import ROUND_DOWN, ROUND_UP, add_noise
+from dpmodels.mechanisms.add_noise import GAUSSIAN, LAPLACE, ROUND_DOWN, ROUND_UP, add_noise
 from dpmodels.mechanisms.release_terms import release_terms
 from dpmodels.noise import Entropy
 from dpmodels.noise.finite import draw_ranked
@@ -29,8 +27,8 @@ from dpmodels.privacy import (
     Guarantee,
     LaplaceEvent,
     PureDP,
-    zcdp_to_approx,
 )
+from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import Card, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import (
@@ -47,11 +45,11 @@ from dpmodels.statistics.associations import (
 # their products; and for the response, as a part of that of the products where one is chosen.
 # Choices: held against simulated columns, of 20 to 1,000.
 CHOICE_SHARE, SCATTER_PART, RESPONSE_PART = 0.35, 0.1, 0.5
-# Halvings in the search for the rho that an (eps, delta) guarantee amounts to.
-HALVINGS = 60
+# For the rounding of what noise of a rho amounts to in eps.
+ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
 WIDEST = 2.0**56
-LAWS = {"gaussian": NORMAL, "laplace": DOUBLE}
+LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 
 
 @dataclass(frozen=True)
@@ -135,12 +133,7 @@ def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> Scre
 
 def rho_of(guarantee: ApproxDP) -> float:
     """Return the largest rho, nearly, of which rho-zCDP gives the guarantee."""
-    low, high = 0.0, guarantee.eps
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        met = zcdp_to_approx(middle, guarantee.delta) <= guarantee.eps * (1 - 1e-9)
-        low, high = (middle, high) if met else (low, middle)
-    return low
+    return largest_rho(ApproxDP(guarantee.eps * ROOM, guarantee.delta))
 
 
 def _by_eps(facts: ScreenFacts, guarantee: Guarantee, eps: float, *, drawn: bool) -> ScreenPlan:
