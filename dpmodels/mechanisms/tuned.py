@@ -51,6 +51,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign, Scaling
+from dpmodels.design.sides import FACES
 from dpmodels.errors import BudgetError
 from dpmodels.mechanisms.coefficients import (
     RegressionFacts,
@@ -83,7 +84,7 @@ from dpmodels.statistics.gradient import MISS
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
-# Of 256 rows, those that candidates are tried on: a choice.
+# Of as many rows as a coin has faces, those that candidates are tried on: a choice.
 FITTED = 192
 # Of the budget, for trials and draw: a choice. With less the draw is of noise.
 TRIED = 0.4
@@ -223,7 +224,7 @@ class Tuned:
             ridges=tuple(each.scales["ridge"] for each in plan.fits),
             chosen=chosen,
             score=loss.score,
-            held_out=1 - FITTED / 256,
+            held_out=1 - FITTED / FACES,
             told_apart=TOLD / float(unit) / MISS,
             share=TRIED,
         )
