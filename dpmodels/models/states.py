@@ -25,6 +25,9 @@ from dpmodels.variables import Integer
 
 # A choice: cells of states by times that places are looked up in.
 _MOST_CELLS: Final = 32 * MOST_ROWS
+_APART: Final = (
+    'has it too: write three variables, such as "~ activity" with time="minute" and person="id"'
+)
 _ONE_STATE: Final = Adjacency("replace")
 _WRITE: Final = (
     'dp_table("~ activity", df, time="minute", person="id", '
@@ -58,6 +61,11 @@ def states_way(question: Question) -> Way[StatesResult]:
     budget, time = question.guarantee, question.words["time"]
     assert isinstance(budget, Pufferfish)
     both, over = series_of(question.formula, question.codebook, time)
+    if question.words["person"] in both.codebook:
+        raise FormulaError(
+            f"person={said(question.words['person'])} is whose states they are and in public "
+            f"number, and time={said(time)} or {shorten(both.text)!r} {_APART}"
+        )
     tally = states_of(both)
     (state,) = tally.factors
     model = budget.model.ordered(state.levels)
@@ -95,6 +103,10 @@ def states_way(question: Question) -> Way[StatesResult]:
 def series_of(formula: str, book: Codebook, time: str) -> tuple[Sides, Periods]:
     """Return the sides of a formula, time among its variables, and the times."""
     own, over = sides(formula, book), periods(time, None, book)
+    if time in own.codebook:
+        raise FormulaError(
+            f"time={said(time)} is when states are, and {shorten(own.text)!r} {_APART}"
+        )
     used = {*own.codebook, time}
     return replace(own, codebook=book.select(name for name in book if name in used)), over
 

@@ -189,6 +189,25 @@ def test_bad_words_are_refused_before_a_row_is_read(words, error, said):
     assert ledger.entries == ()
 
 
+@pytest.mark.parametrize(
+    ("formula", "words", "said"),
+    [
+        ("~ activity", {"person": "activity"}, "person='activity' is whose states .* three"),
+        ("~ activity", {"person": "minute"}, "person='minute' is whose states"),
+        ("~ zone", {"time": "zone"}, "time='zone' is when states are"),
+    ],
+)
+def test_the_number_of_persons_cannot_tell_of_states(formula, words, said):
+    """Public is how many persons there are: were they states, so would be which states occur."""
+    book = BOOK | {"zone": dp.Categorical(["a", "b"], ordered=True)}
+    chain = CHAIN if formula == "~ activity" else dp.markov_chain(["a", "b"], stay=0.8)
+    ledger, budget = dp.Ledger(budget=dp.Pufferfish(1.0, chain)), dp.Pufferfish(1.0, chain)
+    asked = {**ASKED, "codebook": book, "budget": budget, "ledger": ledger, **words}
+    with pytest.raises(FormulaError, match=said):
+        dp.dp_table(formula, Unread(), **asked)
+    assert ledger.entries == ()
+
+
 @pytest.mark.parametrize("formula", ["~ activity + zone", "activity ~ zone", "~ age", "~ 1"])
 def test_one_variable_is_counted(formula):
     with pytest.raises(FormulaError):
