@@ -142,9 +142,9 @@ def refused(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> str:
             "it assumes another class of chains than this ledger, and no law need be in both; "
             "write the ledger's model in the call, or open another ledger"
         )
-    series = {event.series for event in found} | ({totals.series} if totals.charges else set())
+    series = {event.series for event in found} | ({totals.series} if totals.pure else set())
     alone = any(event.mechanism == "wasserstein" for event in found) or "" in series
-    if alone and (totals.charges or sum(event.count for event in found) > 1):
+    if found and alone and (totals.pure or sum(event.count for event in found) > 1):
         return (
             "one Wasserstein release does not compose with any other: both may tell together what "
             "neither tells alone; use quilts, dp.dp_table(..., time=...), which add up"
@@ -163,10 +163,10 @@ def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
     found = [event for event in events if isinstance(event, PufferfishEvent)]
     eps = math.fsum(event.eps * event.count for event in found)
     more = math.inf if refused(own, totals, events) else eps
-    series = next((event.series for event in found if event.mechanism == "quilt"), "")
+    quilts = (event.series for event in found if event.mechanism == "quilt")
     return replace(
         totals,
         charges=totals.charges + 1,
         pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
-        series=series,
+        series=next(quilts, totals.series),
     )

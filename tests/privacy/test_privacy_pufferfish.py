@@ -124,6 +124,25 @@ def test_one_wasserstein_release_stands_alone():
         opened().charge([event(0.1, mechanism="wasserstein", count=2)], adjacency="replace")
 
 
+@pytest.mark.parametrize("first", [[], [event(0.1)]])
+def test_a_release_that_costs_nothing_leaves_all_others_as_they_were(first, tmp_path):
+    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN))
+    if first:
+        ledger.charge(first, adjacency="replace")
+    ledger.charge([], adjacency="replace", label="zero")
+    ledger.charge([event(0.5)], adjacency="replace")
+    with pytest.raises(LedgerError, match="of another series"):
+        ledger.charge([event(0.1, series="another")], adjacency="replace")
+    with pytest.raises(LedgerError, match="does not compose"):
+        ledger.charge([event(0.1, mechanism="wasserstein")], adjacency="replace")
+    alone = opened()
+    alone.charge([], adjacency="replace")
+    alone.charge([event(0.1, mechanism="wasserstein")], adjacency="replace")
+    alone.charge([], adjacency="replace")
+    with pytest.raises(LedgerError, match="does not compose"):
+        alone.charge([event(0.1)], adjacency="replace")
+
+
 @pytest.mark.parametrize(
     "budget", [dp.PureDP(2.0), dp.ApproxDP(2.0, 1e-6), dp.ZCDP(0.5), dp.ApproxDP(9.0, 0.1)]
 )
