@@ -15,6 +15,7 @@ from dpmodels.privacy import (
     GaussianEvent,
     Guarantee,
     Ledger,
+    Pufferfish,
     PureDP,
     Spent,
     protecting,
@@ -63,7 +64,7 @@ def reading(
     Raises
     ------
     BudgetError
-        If `budget` is nothing of the kind, or the budget makes no sense.
+        If `budget` is nothing of the kind, such as a Pufferfish one, or makes no sense.
     ArgumentError
         If `alpha` or `prior` is not between 0 and 1, or neighbours are said twice.
 
@@ -117,10 +118,21 @@ def _listed(budget: Any, eps: Any, delta: float) -> tuple[Guarantee, ...]:
     if budget is None:
         found = tuple(resolve_budget(one, delta) for one in _many(eps))
     else:
-        found = tuple(resolve_budget(eps, delta, one) for one in _many(budget))
+        found = tuple(resolve_budget(eps, delta, _differential(one)) for one in _many(budget))
     if not found:
         raise BudgetError("no guarantee is listed: write eps=[0.1, 1.0, 5.0], or eps=1.0")
     return found
+
+
+def _differential(own: Any) -> Any:
+    """Return what is asked about; a BudgetError of what is no differential privacy."""
+    if isinstance(own, Pufferfish):
+        raise BudgetError(
+            f"{own.describe()}: tests and posteriors of who is in the table are bounded by "
+            "differential privacy alone; write dp.reading(eps=1.0), or summary(reading=True) of a "
+            "result for the odds of a state"
+        )
+    return own
 
 
 def _many(given: Any) -> list[Any]:
@@ -129,7 +141,8 @@ def _many(given: Any) -> list[Any]:
 
 def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
     """Return what is guaranteed in all, and what was charged so far where that is something."""
-    labels, curves = [f"{ledger.guarantee.describe()}, in all"], [ledger.guarantee]
+    whole = _differential(ledger.guarantee)
+    labels, curves = [f"{whole.describe()}, in all"], [whole]
     spent = ledger.spent
     if spent.amount > 0:
         labels.append(f"{spent.describe()}, so far")
@@ -154,9 +167,10 @@ def _spent(spent: Spent) -> Guarantee:
 def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
-    labels, curves = [release.guarantee.describe()], [release.guarantee]
+    whole = _differential(release.guarantee)
+    labels, curves = [whole.describe()], [whole]
     own = curve_of(release.events)
-    if own is not None and not isinstance(release.guarantee, PureDP):
+    if own is not None and not isinstance(whole, PureDP):
         curves.append(own)
         labels.append(_in_words(own))
     return ReadingResult(

@@ -115,6 +115,17 @@ def test_a_simulation_is_stamped():
 LEDGER = dp.Ledger(eps=1.0)
 
 
+def test_a_pufferfish_guarantee_bounds_no_test_of_who_is_in_the_table():
+    budget = dp.Pufferfish(1.0, dp.markov_chain(["u", "v"], stay=0.8))
+    book = dp.codebook(g=["u", "v"], t=dp.Integer(0, 3))
+    rows = {**ROWS, "t": np.arange(200) % 4}
+    made = dp.dp_table("~ g", rows, codebook=book, time="t", person="id", budget=budget)
+    ledger = dp.Ledger(budget=budget)
+    for given in (budget, [dp.PureDP(1.0), budget], ledger, made):
+        with pytest.raises(BudgetError, match=r"Pufferfish .* write dp\.reading\(eps=1\.0\)"):
+            dp.reading(given)
+
+
 @pytest.mark.parametrize(
     ("given", "words", "error", "told"),
     [
