@@ -33,7 +33,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from dpmodels.arguments import real, whole
-from dpmodels.errors import ArgumentError, said, shorten
+from dpmodels.errors import ArgumentError, FrameError, said, shorten
+from dpmodels.outside import conform
 from dpmodels.privacy.count_laws import MOST_EXACT, CountLaw, count_laws
 from dpmodels.typing import Floats
 
@@ -45,6 +46,7 @@ STARTS: Final = ("any", "stationary")
 MOST_STATES: Final = 32
 # How far from 1 the sum of probabilities may be, by rounding; they are divided by it.
 _NEAR: Final = 1e-9
+_WIDE: Final = 2.0**63  # What files hold of whole numbers
 _LITERAL: Final = (
     "write the numbers, such as transition=[[0.9, 0.1], [0.2, 0.8]]. They have to be public: a "
     "matrix that is learnt from the rows it is to protect tells of them, and nothing is guaranteed"
@@ -175,7 +177,8 @@ class MarkovChain:
         -------
         dict of (time, state) to (values, probabilities)
             Secrets of positive probability; times are from 1. Counts 0 to T, and exact
-            fractions: of the matrix whose numbers are rounded to multiples of ``2**-53``.
+            fractions: of the matrix whose numbers are rounded to multiples of ``2**-53``, above
+            0 where they are.
 
         Raises
         ------
@@ -341,12 +344,16 @@ def _states(given: Any) -> tuple[State, ...]:
     listed = given.tolist() if isinstance(given, np.ndarray) else given
     held = listed if isinstance(listed, list | tuple) else ()
     own = tuple(state.item() if isinstance(state, np.generic) else state for state in held)
-    kinds = all(isinstance(state, State) for state in own)
+    kinds = all(isinstance(state, bool | str) or abs(real(state)) < _WIDE for state in own)
     if not (2 <= len(own) <= MOST_STATES and kinds and len(set(map(_key, own))) == len(own)):
         raise ArgumentError(
             f"states={said(given)}: expected a list of 2 to {MOST_STATES} different names, the "
             'levels of the variable, such as ["rest", "walk", "run"]'
         )
+    try:
+        conform(tuple[State, ...], list(own), "states")
+    except FrameError as error:
+        raise ArgumentError(f"{error}; a ledger's file could not be read back with it") from None
     return own
 
 

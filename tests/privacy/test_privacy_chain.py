@@ -46,6 +46,24 @@ def test_states_are_different_names(states):
         dp.markov_chain(states, stay=0.5)
 
 
+@pytest.mark.parametrize(
+    "state", [float("nan"), float("inf"), 2**64, "a\x00", "\x1b[31m"], ids=range(5)
+)
+def test_what_a_ledger_could_not_be_opened_with_again_is_no_state(state):
+    with pytest.raises(ArgumentError, match="states"):
+        dp.markov_chain([state, "b"], stay=0.5)
+
+
+def test_a_ledger_in_a_file_is_opened_again_with_any_chain(tmp_path):
+    for number, states in enumerate(([1, True], [0.5, 1.0], [1, "1"], ["<b>", "é"])):
+        budget = dp.Pufferfish(1.0, dp.markov_chain(states, stay=0.7))
+        place = tmp_path / f"{number}.ledger"
+        dp.Ledger.open(place, budget=budget)
+        held = dp.Ledger.open(place).guarantee
+        assert held.model.digest == budget.model.digest
+        assert list(map(type, held.model.states)) == list(map(type, states))
+
+
 def test_levels_of_other_types_are_other_states():
     chain = dp.markov_chain([True, 1], TWO)
     assert chain.ordered([1, True]).transition == ((0.7, 0.3), (0.1, 0.9))
