@@ -50,8 +50,12 @@ def count_laws(
 
 
 def integers(law: Floats) -> NDArray[Any]:
-    """Return probabilities as integers that add up to ``2**53``, the largest one making up."""
-    own = np.array([round(one * _WHOLE) for one in law.tolist()], dtype=object)
+    """Return probabilities as integers that add up to ``2**53``, the largest one making up.
+
+    What can happen still can: a distance of laws is that of their farthest values, however rare.
+    """
+    held = [max(round(one * _WHOLE), int(one > 0)) for one in law.tolist()]
+    own = np.array(held, dtype=object)
     own[int(np.argmax(law))] += _WHOLE - sum(own.tolist())
     return own
 

@@ -62,7 +62,8 @@ def wasserstein_sensitivity(
     Raises
     ------
     ArgumentError
-        If a secret has no probabilities, or they are none, or a pair has a secret without a law.
+        If a secret has no probabilities, or they are none, or a pair has a secret without a law,
+        or `pairs` has none.
 
     Examples
     --------
@@ -82,10 +83,21 @@ def wasserstein_sensitivity(
             'as {"ill": ([0, 1], [0.2, 0.8]), "well": ([0, 1], [0.5, 0.5])}'
         )
     levels = {secret: _levels(secret, law) for secret, law in laws_given_secrets.items()}
-    asked = combinations(levels, 2) if pairs is None else pairs
+    asked = combinations(levels, 2) if pairs is None else _listed(pairs)
     farthest = max((_apart(*_both(levels, pair)) for pair in asked), default=Fraction(0))
     found = float(farthest)
     return found if Fraction(found) >= farthest else math.nextafter(found, math.inf)
+
+
+def _listed(pairs: Any) -> list[object]:
+    """Return pairs, of which there are some: of none any number would be private."""
+    found = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str) else []
+    if not found:
+        raise ArgumentError(
+            f"pairs={said(pairs)} has no pair: expected secrets that must not be told apart, such "
+            'as [("ill", "well")], or leave it out for all pairs; an iterator is read once'
+        )
+    return found
 
 
 def _both(levels: Mapping[Any, list[Jump]], pair: object) -> tuple[list[Jump], list[Jump]]:

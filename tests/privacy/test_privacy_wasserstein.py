@@ -100,6 +100,23 @@ def test_secrets_without_a_law_are_refused(laws, said):
         wasserstein_sensitivity(laws)
 
 
+def test_what_is_possible_has_a_law_however_rare_it_is():
+    rare = 1e-18
+    matrix = [[0.5, 0.5], [rare, 1 - rare]]
+    chain = dp.markov_chain(["a", "b"], matrix, initial=[1 - rare, rare])
+    laws = chain.count_laws(3, "a")
+    assert set(laws) == {(time, state) for time in (1, 2, 3) for state in "ab"}
+    # Two of three are a, given b at first: b, a, a.
+    assert float(laws[1, "b"][1][2]) == 2.0**-54
+    assert all(sum(chances) == 1 for _, chances in laws.values())
+
+
+@pytest.mark.parametrize("pairs", [[], iter([]), 5, "st"])
+def test_no_noise_is_enough_for_pairs_that_are_none(pairs):
+    with pytest.raises(ArgumentError, match="has no pair: expected secrets"):
+        wasserstein_sensitivity({"s": ([0], [1]), "t": ([4], [1])}, pairs)
+
+
 def test_pairs_are_of_secrets_with_a_law():
     laws = {"s": ([0], [1]), "t": ([4], [1])}
     assert wasserstein_sensitivity(laws, [("s", "s")]) == 0
