@@ -37,6 +37,11 @@ def effects(effect: Effect, terms: Sequence[str]) -> Floats:
     if effect is None:
         return np.zeros(len(terms))
     if isinstance(effect, Mapping):
+        if not effect:
+            raise ArgumentError(
+                f"effect={{}} names no term, so that nothing is tested; write one of "
+                f"{shorten(', '.join(map(repr, terms)), 300)}, such as {{{terms[0]!r}: 0.5}}"
+            )
         for name, own in effect.items():
             if name not in terms:
                 raise ArgumentError(
