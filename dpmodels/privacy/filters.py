@@ -104,7 +104,7 @@ from scipy.optimize import brentq
 
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy import pufferfish
-from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP, finite_number
+from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
 from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, failing, unfailing
@@ -307,8 +307,15 @@ def _left(own: ApproxDP, totals: Totals) -> ApproxDP | None:
     return replace(own, delta=delta) if delta > own.delta * _ULP * (1 + totals.charges) else None
 
 
-def asked_filter(guarantee: Guarantee | Pufferfish, pure: object, rule: object) -> Filter:
+def asked_filter(
+    guarantee: Guarantee | Pufferfish, relation: Adjacency, pure: object, rule: object
+) -> Filter:
     """Return the filter that the words of a ledger ask for."""
+    if isinstance(guarantee, Pufferfish) and relation != Adjacency("replace"):
+        raise BudgetError(
+            "adjacency=, person= and rows= say whose rows differential privacy protects, and this "
+            "ledger holds a Pufferfish guarantee, of each state of each person: leave them out"
+        )
     write = "write pure=0.5, less than eps, or leave it out"
     share = finite_number("pure", pure, write)
     if rule is not None and rule not in RULES:

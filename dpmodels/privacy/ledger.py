@@ -107,8 +107,8 @@ class Ledger:
         pure: float = 0.0,
         rule: str | None = None,
     ) -> None:
-        own = asked_filter(resolve_any(eps, delta, budget), pure, rule)
         relation = protecting(adjacency, rows, person)
+        own = asked_filter(resolve_any(eps, delta, budget), relation, pure, rule)
         self._set(own, relation, Memory(opening(own, relation)))
 
     @classmethod

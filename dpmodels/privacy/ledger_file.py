@@ -314,8 +314,9 @@ def open_store(
                 f"{str(path)!r} is not there: to open a new ledger write its budget, "
                 "dp.Ledger.open(path, eps=2.0, delta=1e-6)"
             )
-        own = asked_filter(guarantee, pure or 0.0, rule)
-        _make(LedgerFile(place, timeout), own, relation or Adjacency("replace"))
+        neighbours = relation or Adjacency("replace")
+        own = asked_filter(guarantee, neighbours, pure or 0.0, rule)
+        _make(LedgerFile(place, timeout), own, neighbours)
     store = LedgerFile(place, float(timeout))
     with store.reading() as chain:
         own, neighbours = opened(next(chain.lines()), store.place)

@@ -39,10 +39,25 @@ def refusal(own: Filter, label: str, added: tuple[Event, ...], before: Totals) -
             f"open dp.Ledger(eps={whole.amount:g}, delta=1e-6)."
         )
     left, fitting = spent.left_of(whole), _fitting(own, added, before)
+    if isinstance(own.guarantee, Pufferfish):
+        remedy = _of_chains(total, fitting)
+    else:
+        remedy = f"{_remedy(whole, total, fitting, before)}{_kept(whole, added, before)}"
     return (
         f"{name} costs {price(added, own.guarantee).describe()}. Spent so far: "
         f"{spent.unit} = {spent.amount:g} of {whole.amount:g}; left: {left.amount:g}; "
-        f"{_remedy(whole, total, fitting, before)}{_kept(whole, added, before)}."
+        f"{remedy}."
+    )
+
+
+def _of_chains(total: Spent, fitting: Spent) -> str:
+    """Say what the total would be under a Pufferfish guarantee, and what to write instead."""
+    chains = "budget=dp.Pufferfish({}, model=...)"
+    fits = f"write {chains.format(_as_argument(fitting, _DOWN))} or less, or "
+    opened = chains.format(_as_argument(total, _UP))
+    return (
+        f"the total would be {total.amount:g}: {fits if fitting.amount else ''}open the ledger "
+        f"with {opened}"
     )
 
 

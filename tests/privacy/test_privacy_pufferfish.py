@@ -79,8 +79,12 @@ def test_releases_by_quilts_of_one_series_add_up():
     ledger.charge([event(0.5, count=2)], adjacency="replace")
     assert ledger.spent.amount == 1.5
     assert ledger.remaining.amount == 0.5
-    with pytest.raises(LedgerError, match=r"costs eps = 0\.6\. Spent so far: eps = 1\.5 of 2"):
+    with pytest.raises(
+        LedgerError, match=r"costs eps = 0\.6\. Spent so far: eps = 1\.5 of 2"
+    ) as no:
         ledger.charge([event(0.6)], adjacency="replace")
+    words = "write budget=dp.Pufferfish(eps=0.5, model=...) or less, or open the ledger with "
+    assert f"{words}budget=dp.Pufferfish(eps=2.101, model=...)." in str(no.value)
     ledger.charge([event(0.5)], adjacency="replace")
     assert ledger.describe() == "2.00 of 2.00 eps spent"
     assert "Pufferfish: the state at each time" in repr(ledger)
@@ -122,6 +126,16 @@ def test_one_wasserstein_release_stands_alone():
             ledger.charge([more], adjacency="replace")
     with pytest.raises(LedgerError, match="does not compose"):
         opened().charge([event(0.1, mechanism="wasserstein", count=2)], adjacency="replace")
+
+
+@pytest.mark.parametrize("words", [{"person": "id"}, {"rows": 3}, {"adjacency": "add-remove"}])
+def test_a_ledger_of_states_has_no_neighbours_that_every_release_would_miss(words, tmp_path):
+    with pytest.raises(BudgetError, match="of each state of each person: leave them out"):
+        dp.Ledger(budget=dp.Pufferfish(1.0, CHAIN), **words)
+    place = tmp_path / "own.ledger"
+    with pytest.raises(BudgetError, match="leave them out"):
+        dp.Ledger.open(place, budget=dp.Pufferfish(1.0, CHAIN), **words)
+    assert not place.exists()
 
 
 @pytest.mark.parametrize("first", [[], [event(0.1)]])
