@@ -52,8 +52,10 @@ when the largest need is one that was searched, and is then the exact maximum ov
 minimum over quilts of at most `MOST_WIDTH` steps on either side.
 
 *Numerics.* Powers are sums of products of numbers that are not negative, so that each entry has a
-small relative error: ``b (k + 1)`` units in the last place; influences are raised by more than
-that. An entry below 1e-290 that is not a structural zero may have lost more: its lag is not used.
+small relative error: ``b (k + 1)`` units in the last place; six logarithms and their sum add to an
+influence at most 30 units in the last place of the largest of them. Influences are raised by more
+than both. An entry below 1e-290 that is not a structural zero may have lost more: its lag is not
+used.
 
 .. [1] Song, S., Wang, Y. and Chaudhuri, K. (2017). "Pufferfish Privacy Mechanisms for Correlated
    Data." SIGMOD. Theorems 4.3 and 4.4.
@@ -63,6 +65,7 @@ that. An entry below 1e-290 that is not a structural zero may have lost more: it
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -154,6 +157,7 @@ class _Search:
         # Of rounding, for each lag.
         self.slack = 2.0**-50 * (k + 2)
         powers = [matrix_powers(own, self.width) for own in laws]
+        rarest = min(float(own[own >= _TINY].min()) for own in powers)
         columns = [own.transpose(0, 2, 1) for own in powers]
         # Shapes (lags, pairs), and (times, pairs).
         self.after = _pairs([rows_apart(own) for own in powers])
@@ -165,6 +169,9 @@ class _Search:
         else:
             each = zip(starts, laws, strict=True)
             self.start = _pairs([_odds(one, own, steps) for one, own in each])
+            rarest = min(rarest, float(starts[starts >= _TINY].min()) * rarest)
+        # Of the logarithms' own, whatever the lag.
+        self.logs = -(2.0**-47) * math.log(rarest)
         self.need = np.full(steps, steps / eps)
         self.quilts = np.zeros((steps, 2), dtype=np.int64)
 
@@ -208,7 +215,7 @@ class _Search:
             lag += min(self.steps, int(times.max(initial=0)))
         if after:
             found += self.after[after]
-        return np.asarray(np.maximum(found.max(axis=1), 0.0) + self.slack * lag)
+        return np.asarray(np.maximum(found.max(axis=1), 0.0) + self.slack * lag + self.logs)
 
     def offer(self, before: int, after: int) -> None:
         """Give a quilt to all times that need less with it."""
@@ -226,7 +233,7 @@ class _Search:
     def searched(self, at: int) -> tuple[int, int]:
         """Return the quilt with which one time needs least, of all that can do better."""
         most = min(at, self.width), min(self.steps - 1 - at, self.width)
-        lag = self.slack * (sum(most) + at)
+        lag = self.slack * (sum(most) + at) + self.logs
         start = self.start[at]
         first, last = (np.arange(own + 1) for own in most)
         none = np.zeros((1, self.after.shape[1]))

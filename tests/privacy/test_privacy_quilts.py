@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from chain_cases import (
 
 from dpmodels.privacy import MarkovChain, markov_chain
 from dpmodels.privacy.chain import lazy
-from dpmodels.privacy.quilts import matrix_powers, quilt_scale, rows_apart, trivial_quilt
+from dpmodels.privacy.quilts import _Search, matrix_powers, quilt_scale, rows_apart, trivial_quilt
 
 SKEWED = ((0.7, 0.3), (0.4, 0.6))
 THREE = ((0.5, 0.3, 0.2), (0.2, 0.6, 0.2), (0.25, 0.25, 0.5))
@@ -53,6 +54,28 @@ def test_independent_states_ask_for_the_noise_of_differential_privacy(initial):
     chain = markov_chain(list("abc"), [[0.2, 0.3, 0.5]] * 3, initial=initial)
     for eps in (0.1, 1.0, 7.0):
         assert quilt_scale(chain, 500, eps).scale == pytest.approx(1 / eps, rel=1e-9)
+
+
+@pytest.mark.parametrize("power", [40, 120, 250, 400])
+def test_influences_are_no_less_than_in_sixty_digits(power):
+    """Logarithms of what is rare are far from 0, and their rounding is of their size."""
+    short = []
+    for base in (2.9, 3.1, 3.3, 3.7):
+        p, q = base**-power, 7.0 ** -(power // 2)
+        chain = markov_chain([0, 1], [[1 - p, p], [1 - q, q]], initial=[0.5, 0.5])
+        own = [[Decimal(one) for one in row] for row in chain.transition]
+        middle = [(own[0][x] + own[1][x]) / 2 for x in (0, 1)]
+        with localcontext(prec=60):
+            true = max(
+                max(own[x][y] / own[u][y] for y in (0, 1)).ln()
+                + max(own[z][x] / own[z][u] for z in (0, 1)).ln()
+                + (middle[u] / middle[x]).ln()
+                for x, u in ((0, 1), (1, 0))
+            )
+            found = _Search(chain, 3, 5000.0).influence(np.array([1]), 1, 1)[0]
+            short.append(float(Decimal(float(found)) - true))
+    assert min(short) >= 0
+    assert max(short) < 1e-10
 
 
 CLASSES = [
