@@ -5,10 +5,19 @@ raised before a row is read and before a budget is charged, unless the class say
 """
 
 from numbers import Real
+from typing import Final
+
+# Whole numbers of fewer digits are quoted.
+LARGEST: Final = 2**200
 
 
 def said(given: object) -> str:
-    """Quote a word or a number; of anything else, which might hold rows, name the type."""
+    """Quote a word or a number; of anything else, which might hold rows, name the type.
+
+    Of a whole number of very many digits the size is named.
+    """
+    if isinstance(given, int) and abs(given) >= LARGEST:
+        return f"{'-' * (given < 0)}2**{given.bit_length() - 1} or beyond"
     return repr(given) if isinstance(given, str | Real | None) else type(given).__name__
 
 

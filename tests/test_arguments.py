@@ -53,6 +53,14 @@ def test_a_whole_number_without_a_limit_may_be_long():
         whole("x", -1, 0)
 
 
+@pytest.mark.parametrize("sign", [1, -1], ids=["above", "below"])
+def test_a_number_too_long_to_be_printed_is_refused_by_its_size(sign):
+    given = sign * 10**5000
+    for check in (finite, share):
+        with pytest.raises(ArgumentError, match=r"^x=-?2\*\*16609 or beyond: expected"):
+            check("x", given)
+
+
 @pytest.mark.parametrize("given", [0, 1, "True", None, np.True_])
 def test_a_truth_value_is_no_number(given):
     assert truth("x", False) is False
