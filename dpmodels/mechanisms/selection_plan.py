@@ -27,7 +27,7 @@ from dpmodels.privacy import (
     Guarantee,
     PureDP,
     PureEvent,
-    gaussian_eps,
+    gaussian_delta,
     gaussian_multiplier,
 )
 from dpmodels.privacy.filters import largest_rho
@@ -36,6 +36,8 @@ from dpmodels.statistics import Statistic
 
 # The rounding of a conversion of rho, of eps and beside it.
 CONVERSION = 1e-10
+# More than what a delta of Gaussian noise is rounded by, of itself.
+DELTA_ERROR = 1e-8
 # From a share of a budget to what that guarantees.
 Paid = Callable[[float], Guarantee]
 # From levels, a unit and a number to indices, best first.
@@ -102,9 +104,13 @@ def part(budget: PureDP | ZCDP, share: float) -> PureDP | ZCDP:
 
 
 def _gaussian_part(rest: ApproxDP, whole: float, share: float) -> ApproxDP:
-    """Return what Gaussian noise of a share is guaranteed to give, among others of the rest."""
+    """Return what Gaussian noise of a share is guaranteed to give, among others of the rest.
+
+    Of all that it gives, at a share of eps: at the whole delta a large one would leave eps at 0.
+    """
     multiplier = gaussian_multiplier(rest) / math.sqrt(share / whole) * ROUND_UP
-    return ApproxDP(gaussian_eps(rest.delta, multiplier) * ROUND_DOWN, rest.delta)
+    eps = rest.eps * share / whole
+    return ApproxDP(eps, gaussian_delta(eps, multiplier) * (1 - DELTA_ERROR))
 
 
 def drawing_plan(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from dpmodels.arguments import between, finite, whole, word
+from dpmodels.arguments import between, whole, word
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
@@ -33,17 +33,19 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.select import COUNT, SelectResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
-# Of the budget, for values of levels: a choice. A row is in one level, so that counts of all that
-# are named cost no more than that of two.
-LEVEL_SHARE = 1 / 3
-# Of columns each value costs as much as the first.
-COLUMN_SHARE = 0.4
+# Of the budget, for values, by score: choices. A row is in one level, so that counts of all that
+# are named cost no more than that of two; of columns each value costs as much as the first.
+SHARES = {COUNT: 1 / 3, "correlation": 0.4, "z": 0.4}
+# More leaves draws nothing: a choice. What scores buy of their own comes off it.
+MOST_SHARE = 0.9
 # Things to choose among.
 FEWEST = 2
 # Less leaves values, or a ranking, that tell nothing the other does not: a choice.
 LEAST_SHARE = 0.01
 # How many are named above a threshold, at most: a choice.
 MOST = 10
+# Thresholds by score; of correlations there is none beyond 1.
+LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12}
 
 
 def dp_select(
@@ -89,13 +91,13 @@ def dp_select(
         Either ranks columns by the size of their correlation with the response, and
         says in which unit threshold and values are.
     threshold : float, optional
-        Instead of `k`: name those above it. In rows, or persons; of columns a
-        size of a correlation or of z, but for noise.
+        Instead of `k`: name those above it, from 0 up. In rows, or persons; of
+        columns a size of a correlation, up to 1, or of z, but for noise.
     most : int, optional
         How many are named above a threshold, at most; 10 by default.
     values : bool or float, default True
         Share of the budget for fresh noisy values of what is named, from 0.01 to
-        0.9: a third of levels, 0.4 of columns by default. They are all that tells
+        0.9, or 0.65 of columns: a third, or 0.4, by default. They are all that tells
         how sure the order is. False for names alone.
     mechanism : {"auto", "permute_and_flip", "peeling", "noisy_counts", "sparse_vector"} or instance
         The one whose noise in the ranking goes least far, by default: of one name
@@ -163,8 +165,7 @@ def select_way(question: Question) -> Way[SelectResult]:
 def _levels_way(question: Question) -> Way[SelectResult]:
     both = sides(question.formula, question.codebook)
     tally = levels(both)
-    _score(question, COUNT)
-    facts = selection_facts(question, LevelScore(tally.cells), LEVEL_SHARE)
+    facts = selection_facts(question, LevelScore(tally.cells), _score(question, COUNT))
     call = described_call(both, (tally,), "", "")
     return Way(
         question,
@@ -179,7 +180,7 @@ def _columns_way(question: Question) -> Way[SelectResult]:
     both = columns(question.formula, question.codebook)
     kind = _score(question, "correlation", "z")
     score = AssociationScore(len(both.terms.names), kind)
-    facts = selection_facts(question, score, COLUMN_SHARE)
+    facts = selection_facts(question, score, kind)
     return Way(
         question,
         box_design(both),
@@ -238,10 +239,11 @@ def _chosen(
     return choose(mechanism, SELECTION, lambda: auto_selection(facts, guarantee))
 
 
-def selection_facts(question: Question, score: Score, share: float) -> SelectionFacts:
+def selection_facts(question: Question, score: Score, kind: str) -> SelectionFacts:
     """Return the public facts of a selection; ArgumentError for numbers that contradict it."""
     own = question.words
     k, threshold, most = own["k"], own["threshold"], own["most"]
+    values = _share(own["values"], SHARES[kind], MOST_SHARE - score.own_share)
     if threshold is None:
         if most is not None:
             raise ArgumentError(
@@ -249,24 +251,25 @@ def selection_facts(question: Question, score: Score, share: float) -> Selection
                 "for the number to be named, or threshold= too"
             )
         number = whole("k", 1 if k is None else k, 1, score.size, _candidates(score))
-        return SelectionFacts(score, number, None, _share(own["values"], share), question.adjacency)
+        return SelectionFacts(score, number, None, values, question.adjacency)
     if k is not None:
         raise ArgumentError(
             "k= and threshold= are both given: write k= for the largest k, or threshold= and most= "
             "for those above it"
         )
-    least = finite("threshold", threshold, "; write threshold=100 of rows, 0.1 of a correlation")
+    write = "; write threshold=100 of rows, 0.1 of a correlation, or 3 with score='z'"
+    least = between("threshold", threshold, 0.0, LARGEST[kind], write)
     number = whole(
         "most", min(MOST, score.size) if most is None else most, 1, score.size, _candidates(score)
     )
-    return SelectionFacts(score, number, least, _share(own["values"], share), question.adjacency)
+    return SelectionFacts(score, number, least, values, question.adjacency)
 
 
 def _candidates(score: Score) -> str:
     return f", as many as the formula has to choose among; it has {score.size:,}"
 
 
-def _share(values: object, usual: float) -> float:
+def _share(values: object, usual: float, most: float) -> float:
     """Return the share of the budget for values; 0 where none are wanted."""
     if isinstance(values, bool):
         return usual if values else 0.0
@@ -274,8 +277,9 @@ def _share(values: object, usual: float) -> float:
         "values",
         values,
         LEAST_SHARE,
-        0.9,
-        ", the share of the budget for values, or True or False; with less they would tell nothing",
+        most,
+        ", the share of the budget for values that tell something and leave some for names; or "
+        "write True or False",
     )
 
 
