@@ -184,8 +184,7 @@ class AssociationScore:
         products = np.abs(centred_products(exact, centre))
         scores: NDArray[Any] = products * weights.astype(object) // WEIGHTS
         unit = FINE * rows * response * least
-        places = own.places if own.counts_persons else 1
-        unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / places)
+        unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / own.places)
         above = None if facts.threshold is None else math.ceil(facts.threshold * unit / unlike)
         about = Spread(centre, reached / most, response, least)
         return Ranked(scores, 2 * change, False, above, unit / count, about)

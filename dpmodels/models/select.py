@@ -89,7 +89,9 @@ def dp_select(
     score : {"count", "correlation", "z"}, optional
         What levels, or columns, are ranked by; "count" or "correlation" by default.
         Either ranks columns by the size of their correlation with the response, and
-        says in which unit threshold and values are.
+        says in which unit threshold and values are: z is the correlation times the
+        root of the number of rows, which with ``rows=4`` is divided by 4, as those
+        of a person may be alike.
     threshold : float, optional
         Instead of `k`: name those above it, from 0 up. In rows, or persons; of
         columns a size of a correlation, up to 1, or of z, but for noise.

@@ -42,7 +42,8 @@ def _scale(fit: SelectResult, what: str) -> str:
     if fit.score == COUNT:
         return f"{signif(own.scale, 2)} {what}"
     rows = max(own.count or 0.0, 1.0)
-    return signif(own.scale / (rows if fit.score == "correlation" else math.sqrt(rows)), 2)
+    alike = rows * own.adjacency.design_effect
+    return signif(own.scale / (rows if fit.score == "correlation" else math.sqrt(alike)), 2)
 
 
 def _complete(fit: SelectResult, what: str) -> str:

@@ -137,8 +137,11 @@ class SelectResult(Result):
 
     @property
     def _factor(self) -> float:
-        """What a correlation is multiplied by: of z the root of the number of rows."""
-        return math.sqrt(max(self.release.count or 0.0, 0.0)) if self.score == "z" else 1.0
+        """What a correlation is multiplied by: of z the root of how many rows are no kin."""
+        if self.score != "z":
+            return 1.0
+        own = self.release
+        return math.sqrt(max(own.count or 0.0, 0.0) / own.adjacency.design_effect)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         release, own = self.release, self._valued

@@ -49,3 +49,21 @@ def test_a_large_delta_is_paid_with_and_not_exceeded(eps, delta):
     """Gaussian noise of a share has a delta alone there, and no eps above 0 at the whole delta."""
     fit = dp.dp_select("y ~ x + z", ROWS, codebook=BOOK, eps=eps, delta=delta, k=2)
     assert 0.9 * eps < total_eps(fit.release.events, delta) <= eps
+
+
+@pytest.mark.parametrize("rows", [4, "mean", None])
+def test_a_z_counts_the_rows_of_a_person_once(rows):
+    """Each row stands four times: z is that of the rows without their copies."""
+    alike = {name: [one for one in own for _ in range(4)] for name, own in ROWS.items()}
+    words = {"codebook": BOOK, "score": "z", "eps": 1e6}
+    if rows is None:
+        fit = dp.dp_select("y ~ x + z", ROWS, **words)
+    else:
+        alike["id"] = [i // 4 for i in range(400)]
+        fit = dp.dp_select("y ~ x + z", alike, person="id", rows=rows, **words)
+        none = dp.dp_select(
+            "y ~ x + z", alike, person="id", rows=rows, **{**words, "threshold": 11.0}
+        )
+        assert none.selected == ()
+    assert fit.selected == ("x",)
+    assert fit.values["x"] == pytest.approx(10, abs=0.01)
