@@ -18,15 +18,21 @@ def of_selected(case: Any, data: Any, releases: int) -> dict[str, Noise]:
 
 
 def of_columns(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to moments of what is named."""
+    """What is added to moments of what is named, where all that may be is.
+
+    Noise of the search has no part in them, so that leaving out the others changes no law.
+    """
     own = case.crossing(case.formula, data, case.book)
     (n, *sums, total), (_, *squares, square), (_, *products, _) = own.statistic.cross()[0].tolist()
     released, draws = releases_of(own, releases), []
+    most = max(len(one.places) for one in released)
     for one in released:
+        if len(one.places) < most:
+            continue
         exact = [products[place] - sums[place] * total / n for place in one.places]
         exact += [squares[place] - sums[place] ** 2 / n for place in one.places]
         exact.append(square - total**2 / n)
         told = np.concatenate([one.values, one.scatters, [one.response]])
         draws.append(told - np.array(exact) * one.step)
-    law = released[0].law
+    law, draws = released[0].law, draws[: len(draws) // 2 * 2]
     return {"moments": Noise(law, np.array(draws) / released[0].noise_sd * LAWS[law][1])}

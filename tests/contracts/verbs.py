@@ -212,7 +212,7 @@ ABOVE = Verb(
     "dp_select",
     _COLUMNS,
     COLUMNS.odd,
-    ({"threshold": -1e5, "most": 3}, {"threshold": -1e5, "most": 3, "score": "z"}),
+    ({"threshold": 0.0, "most": 3}, {"threshold": 0.0, "most": 3, "score": "z"}),
     {"": exact.correlated},
     more="-above",
 )
