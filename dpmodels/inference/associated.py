@@ -49,6 +49,6 @@ def correlations(
     told = (scatters > TOLD * noise_sd) & (response > TOLD * noise_sd)
     own, other = np.where(told, scatters, 1.0), response if told.any() else 1.0
     root = np.sqrt(own * other)
-    values = np.where(told, products / root, np.nan)
+    values = np.where(told, np.clip(products / root, -1.0, 1.0), np.nan)
     slopes = np.stack([1 / root, -values / (2 * own), -values / (2 * other)], axis=1)
     return Correlations(values, slopes)

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import poisson
 
-from dpmodels.noise.sums import half_width
+from dpmodels.inference.associated import Correlations
+from dpmodels.inference.ratios import TOLD
 from dpmodels.released import ScreenedRelease
 from dpmodels.typing import Floats
 
@@ -85,22 +86,27 @@ def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float)
     return np.where(own > 0, halves, 1 - halves)
 
 
-def correlations(release: ScreenedRelease, level: float) -> tuple[Floats, Floats, Floats]:
-    """Return correlations of the chosen columns, their noise sds and half widths of intervals.
+def correlations(release: ScreenedRelease) -> Correlations:
+    """Return correlations of the chosen columns; slopes are for noise of sd 1.
 
-    nan where a scatter is not told from its noise; the denominators are taken as released.
+    ``r = C/√(V W)`` of noisy sums: C of products and V of squares of the column, and
+    ``W = Q - 2 c T + c² n`` of the response's squares, sum and number of rows, which leave
+    ``m (T - c n)`` in C too, with the column's mean m within the bounds of `_means`. Slopes of T
+    and n are those of either sign of m at most.
     """
-    own, c = release, release.centre
-    scatter = np.where(own.scatters > 2 * own.scatter_sd, own.scatters, math.nan)
-    total = max(own.squares - 2 * c * own.total + c**2 * own.count, 0.0)
-    units = np.sqrt(scatter * (total if total > 2 * own.response_sd else math.nan))
-    mean = _means(scatter, max(own.count, 1.0)) * own.response_sd
-    sds = np.sqrt(own.product_sd**2 + mean**2 * (1 + c**2)) / units
-    widths = [
-        half_width(own.law, np.array([own.product_sd, one, one * c]), 1.0, 0.0, level)
-        for one in np.nan_to_num(mean)
-    ]
-    return np.clip(own.products / units, -1.0, 1.0), sds, np.array(widths) / units
+    own, c = release, abs(release.centre)
+    spread = own.squares - 2 * own.centre * own.total + c**2 * own.count
+    far = TOLD * own.response_sd * math.sqrt(1 + 4 * c**2 + c**4)
+    told = (own.scatters > TOLD * own.scatter_sd) & (spread > far)
+    scatter, spread = np.where(told, own.scatters, 1.0), spread if told.any() else 1.0
+    root = np.sqrt(scatter * spread)
+    values = np.where(told, np.clip(own.products / root, -1.0, 1.0), math.nan)
+    sizes, means = np.abs(values), _means(scatter, max(own.count, 1.0)) / root
+    shared = sizes / (2 * spread)
+    response = [shared, means + 2 * c * shared, c * means + c**2 * shared]
+    parts = [own.product_sd / root, own.scatter_sd * sizes / (2 * scatter)]
+    parts += [own.response_sd * part for part in response]
+    return Correlations(values, np.stack(parts, axis=1))
 
 
 def _means(scatter: Floats, rows: float) -> Floats:

@@ -117,7 +117,8 @@ def _notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
 def _untold(fit: FDRResult) -> tuple[str, ...]:
     lost = int(fit.params.isna().sum())
     return (
-        f"A dash: the variance of the column, of {count(lost)}, is not told from its noise.",
+        f"A dash, for {count(lost)}: the variance of the column, or of the response, is not told "
+        "from its noise.",
     ) * (lost > 0)
 
 

@@ -47,7 +47,9 @@ def _scale(fit: SelectResult, what: str) -> str:
 
 
 def _complete(fit: SelectResult, what: str) -> str:
-    return f"{count(max(fit.release.count or 0.0, 0.0))} {what}, noisy"
+    own = fit.release
+    most = math.inf if own.rows is None else own.rows
+    return f"{count(min(max(own.count or 0.0, 0.0), most))} {what}, noisy"
 
 
 def _section(fit: SelectResult, what: str, name: str) -> Section:
@@ -100,10 +102,11 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
             "what is not named was released, and the ranking has noise."
         )
     if fit.score != COUNT:
+        lower = "rank lower" if fit.threshold is None else "come above the threshold more seldom"
         notes.append(
             "Ranked by the size of the correlation. Columns whose standard deviation is below "
             f"{signif(fit.release.least or 0.0, 2)} of their public half-range are taken for ones "
-            "of so much, and rank lower: noise allows no less."
+            f"of so much, and {lower}: noise allows no less."
         )
     if fit.release.values is not None and fit.values.isna().any():
         notes.append(

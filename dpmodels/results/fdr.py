@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import pandas as pd
 
+from dpmodels.inference.associated import Correlations
 from dpmodels.inference.screened import correlations, mirrored_p_values, p_values
 from dpmodels.outside import Amount, one_of
 from dpmodels.postprocess.step_up import METHODS
@@ -40,7 +40,7 @@ class FDRResult(Result):
     -----
     :meth:`noise_int` is of the correlation of a chosen column with the
     response in these rows: its noise is fresh, so that having been chosen makes
-    it no larger. That the denominators have noise too is left out.
+    it no larger. The noise of the denominators is counted in, to first order.
     """
 
     call: ScreenCall
@@ -82,12 +82,12 @@ class FDRResult(Result):
     @property
     def params(self) -> pd.Series[float]:
         """Noisy correlations with the response; nan where a column's variance is lost in noise."""
-        return pd.Series(self._correlations(0.95)[0], self.pvalues.index, name="correlation")
+        return pd.Series(self._correlations.values, self.pvalues.index, name="correlation")
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise in them."""
-        return pd.Series(self._correlations(0.95)[1], self.pvalues.index, name="noise_sd")
+        return pd.Series(self._correlations.sd(1.0), self.pvalues.index, name="noise_sd")
 
     def fdr(self, q: float = 0.1, method: Literal["bh", "by"] = "bh") -> Discoveries:
         """Step up at another level, or by the other method, as the method of other results does.
@@ -134,13 +134,12 @@ class FDRResult(Result):
         return self.discoveries.plot(ax)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        middle, _, halves = self._correlations(level)
-        ends = {"lower": middle - halves, "upper": middle + halves}
-        return pd.DataFrame(ends, self.pvalues.index).clip(-1.0, 1.0)
+        low, high = self._correlations.interval(1.0, self.release.law, level)
+        return pd.DataFrame({"lower": low, "upper": high}, self.pvalues.index)
 
-    def _correlations(self, level: float) -> tuple[Any, Any, Any]:
-        with np.errstate(invalid="ignore"):
-            return correlations(self.release, level)
+    @cached_property
+    def _correlations(self) -> Correlations:
+        return correlations(self.release)
 
     def _line(self) -> dict[str, Any]:
         return {

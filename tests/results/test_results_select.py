@@ -1,5 +1,7 @@
 """What a selection holds, prints and draws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +70,22 @@ def test_columns_have_correlations_and_z():
     assert z.values["a"] == pytest.approx(30 * exact, abs=1.5)
     assert z.noise_int().lower["a"] < z.values["a"] < z.noise_int().upper["a"]
     assert "rank lower" in str(z.summary())
+
+
+def test_the_report_of_columns_knows_the_public_number_of_rows_and_the_threshold():
+    fit = dp.dp_select("y ~ a + t", ROWS, threshold=0.1, **WORDS)
+    many = replace(fit, release=replace(fit.release, count=960.0))
+    text = " ".join(str(many.summary()).split())
+    assert "Complete: 900 rows" in text
+    assert "come above the threshold more seldom" in text
+
+
+def test_a_correlation_is_at_most_one_however_small_its_noisy_variances():
+    fit = dp.dp_select("y ~ a + t", ROWS, **WORDS | {"eps": 200.0})
+    own = fit.release
+    lucky = replace(fit, release=replace(own, values=1.2 * np.sqrt(own.scatters * own.response)))
+    assert lucky.values.tolist() == [1.0]
+    assert lucky.noise_int().lower["a"] < 1
 
 
 def test_a_threshold_that_nothing_is_above_prints():
