@@ -27,6 +27,7 @@ from dpmodels.privacy import (
     Guarantee,
     LaplaceEvent,
     PureDP,
+    gaussian_multiplier,
 )
 from dpmodels.privacy.filters import largest_rho
 from dpmodels.released import Card, ScreenedRelease
@@ -119,13 +120,15 @@ def screen_plan(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> Scr
 def calibrated(facts: ScreenFacts, guarantee: Guarantee, *, drawn: bool) -> ScreenPlan:
     """Return the plan of a guarantee, however much noise it asks for.
 
-    An (eps, delta) guarantee is met by the sum of all eps or by zCDP, whichever leaves less noise.
+    An (eps, delta) guarantee is met by the sum of all eps or by zCDP, whichever leaves less noise;
+    by the exact trade-off of Gaussian noise where nothing is drawn.
     """
     found = []
     if isinstance(guarantee, PureDP | ApproxDP):
         found.append(_by_eps(facts, guarantee, guarantee.eps, drawn=drawn))
     if isinstance(guarantee, ApproxDP):
-        found.append(_by_rho(facts, guarantee, rho_of(guarantee), drawn=drawn))
+        rho = rho_of(guarantee) if drawn else 0.5 / gaussian_multiplier(guarantee) ** 2
+        found.append(_by_rho(facts, guarantee, rho, drawn=drawn))
     if isinstance(guarantee, ZCDP):
         found.append(_by_rho(facts, guarantee, guarantee.rho, drawn=drawn))
     return min(found, key=lambda own: own.products * LAWS[own.law].sd)

@@ -14,7 +14,7 @@ from dpmodels.mechanisms import SCREENING, ScreenMoments, ScreenPeeling, screeni
 from dpmodels.mechanisms.screening import peeling
 from dpmodels.mechanisms.screening_plan import ScreenFacts, rho_of, screen_plan, shares_of
 from dpmodels.noise import source
-from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, zcdp_to_approx
+from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, zcdp_to_approx
 from dpmodels.statistics.associations import (
     FINE,
     associations,
@@ -114,6 +114,14 @@ def test_the_law_with_less_noise_is_taken():
     assert laws == ["laplace", "gaussian", "laplace"]
     rho = rho_of(ApproxDP(1.0, 1e-6))
     assert zcdp_to_approx(rho, 1e-6) <= 1.0 < zcdp_to_approx(rho * (1 + 1e-6), 1e-6)
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(1.0, 1e-6), (0.1, 0.01), (8.0, 1e-9)])
+@pytest.mark.parametrize("drawn", [False, True])
+def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta, drawn):
+    facts = ScreenFacts(40, 10, "two-sided", adjacency("replace"))
+    spent = total_eps(screen_plan(facts, ApproxDP(eps, delta), drawn=drawn).events, delta)
+    assert (0.6 if drawn else 1 - 1e-6) * eps < spent <= eps
 
 
 def test_all_columns_or_so_many():
