@@ -92,7 +92,7 @@ class Question:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
         declared = Codebook(self.codebook if codebook is None else codebook).to_dict()
         own = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
-        unit = self.adjacency.unit.removeprefix("one ")
+        unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
         return About(f"dp_{self.verb}", self.formula, mechanism, own, unit)
 
 

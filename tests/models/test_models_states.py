@@ -225,6 +225,7 @@ def test_a_ledger_takes_releases_of_one_series_and_no_other(tmp_path):
     fit(ledger=ledger, budget=dp.Pufferfish(0.5, CHAIN))
     assert ledger.spent.amount == 1.5
     assert ledger.unfinished() == ()
+    assert set(ledger.register()["person"]) == {"Pufferfish: the state at each time"}
     shorter = BOOK | {"minute": dp.Integer(1, 100)}
     with pytest.raises(LedgerError, match="of another series"):
         fit(ledger=ledger, budget=dp.Pufferfish(0.1, CHAIN), codebook=dp.codebook(**shorter))
