@@ -82,7 +82,7 @@ def test_its_reading_is_of_states_and_of_those_who_believe_the_class():
     text = " ".join(str(fit().summary(reading=True)).split())
     assert "who believes a law of the class" in text
     assert "multiplies or divides by 2.72 at the most" in text
-    with pytest.raises(BudgetError, match="not a guarantee"):
+    with pytest.raises(BudgetError, match="bounded by differential privacy alone"):
         dp.reading(BUDGET)
 
 
