@@ -159,13 +159,12 @@ class _Search:
         powers = [matrix_powers(own, self.width) for own in laws]
         rarest = min(float(own[own >= _TINY].min()) for own in powers)
         columns = [own.transpose(0, 2, 1) for own in powers]
-        # Shapes (lags, pairs), and (times, pairs).
+        # Shapes (lags, pairs), and (times, pairs), of later times as of the last.
         self.after = _pairs([rows_apart(own) for own in powers])
         self.before = _pairs([rows_apart(own) for own in columns])
         starts = chain.starting(laws)
         if starts is None:
-            back = _pairs([rows_apart(own).transpose(0, 2, 1) for own in columns])
-            self.start = back[np.minimum(np.arange(steps), self.width)]
+            self.start = _pairs([rows_apart(own).transpose(0, 2, 1) for own in columns])
         else:
             each = zip(starts, laws, strict=True)
             self.start = _pairs([_odds(one, own, steps) for one, own in each])
@@ -208,14 +207,17 @@ class _Search:
         """Return the influence of one quilt at some times, from 0."""
         if not (before or after):
             return np.zeros(len(times))
-        found = np.zeros((len(times), self.after.shape[1]))
+        held = np.minimum(times, len(self.start) - 1 if before else 0)
+        own, which = np.unique(held, return_inverse=True)
+        found = np.zeros((len(own), self.after.shape[1]))
         lag = before + after
         if before:
-            found += self.before[before] + self.start[times]
+            found += self.before[before] + self.start[own]
             lag += min(self.steps, int(times.max(initial=0)))
         if after:
             found += self.after[after]
-        return np.asarray(np.maximum(found.max(axis=1), 0.0) + self.slack * lag + self.logs)
+        most = np.maximum(found.max(axis=1), 0.0)[which]
+        return np.asarray(most + self.slack * lag + self.logs)
 
     def offer(self, before: int, after: int) -> None:
         """Give a quilt to all times that need less with it."""
@@ -234,7 +236,7 @@ class _Search:
         """Return the quilt with which one time needs least, of all that can do better."""
         most = min(at, self.width), min(self.steps - 1 - at, self.width)
         lag = self.slack * (sum(most) + at) + self.logs
-        start = self.start[at]
+        start = self.start[min(at, len(self.start) - 1)]
         first, last = (np.arange(own + 1) for own in most)
         none = np.zeros((1, self.after.shape[1]))
         left = np.concatenate([none, self.before[1 : most[0] + 1] + start])

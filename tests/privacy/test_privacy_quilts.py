@@ -78,6 +78,13 @@ def test_influences_are_no_less_than_in_sixty_digits(power):
     assert max(short) < 1e-10
 
 
+def test_long_series_take_no_more_room_than_the_widest_quilts():
+    chain = markov_chain([0, 1], stay=0.9)
+    long, longer = (_Search(chain, steps, 1.0) for steps in (5_000, 60_000))
+    assert long.start.shape == longer.start.shape == (4097, 2)
+    assert long.best() == longer.best() == quilt_scale(chain, 60_000, 1.0)
+
+
 CLASSES = [
     (markov_chain([0, 1], SKEWED), 6),
     (markov_chain([0, 1], SKEWED, initial="stationary"), 6),
