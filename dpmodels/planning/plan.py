@@ -113,7 +113,7 @@ def plan(
     >>> cb = dp.codebook(age=(18, 90), wage=(0, 80), sex=["F", "M"])
     >>> made = dp.plan(
     ...     {"wages": dp.call.mean("wage ~ sex"), "model": dp.call.lm("wage ~ age + sex")},
-    ...     codebook=cb, n=10_000, eps=1.0, delta=1e-6,
+    ...     codebook=cb, n=4_000, eps=2.0, delta=1e-6,
     ... )
     >>> list(made.budgets), bool((made.table["identified"] == 1).all())
     (['wages', 'model'], True)

@@ -97,11 +97,11 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
     book = dp.codebook(wide=(0, 80), narrow=(0, 80))
     shape = {"wide": ("normal", 40, 8), "narrow": ("normal", 40, 2)}
     calls = {name: dp.call.mean(f"~ {name}", mechanism="geometric") for name in shape}
-    made = planned(calls, codebook=book, shape=shape, n=6_000, eps=0.5, best="worst")
-    assert made.table["sampling"].to_numpy() * 6_000**0.5 == pytest.approx([8, 2], rel=0.01)
+    made = planned(calls, codebook=book, shape=shape, n=1_500, eps=1.0, best="worst")
+    assert made.table["sampling"].to_numpy() * 1_500**0.5 == pytest.approx([8, 2], rel=0.01)
     assert made.table["share"].to_numpy() == pytest.approx([0.2, 0.8], rel=0.05)
     assert made.table["ratio"].max() < 0.7 * made.table["even"].max()
-    mean = planned(calls, codebook=book, shape=shape, n=6_000, eps=0.5)
+    mean = planned(calls, codebook=book, shape=shape, n=1_500, eps=1.0)
     lines = (np.log(mean.table[own]).sum() for own in ("ratio", "even"))
     assert next(lines) < next(lines) - 0.01
 
@@ -153,10 +153,10 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
 
 
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():
-    made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.2}})
-    assert 0.19 < made.table["total"].item() < 0.206
+    made = planned({"wages": PAIR["wages"]}, n=None, targets={"wages": {"se": 0.4}})
+    assert 0.38 < made.table["total"].item() < 0.412
     fewer = planned({"wages": PAIR["wages"]}, n=made.question.rows // 2)
-    assert fewer.table["total"].item() > 0.25
+    assert fewer.table["total"].item() > 0.5
 
 
 def test_what_is_not_identified_is_said_with_what_would_identify_it():
