@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import word
-from dpmodels.planning.asked import Target
+from dpmodels.planning.targets import Target
 from dpmodels.privacy import Adjacency, ApproxDP, Event, GaussianEvent, Guarantee
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import Printed

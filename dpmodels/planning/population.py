@@ -54,7 +54,7 @@ class Population:
             places.append(np.full(len(there), 1 << power))
         own, often = np.concatenate(at), np.concatenate(places)
         part = self.among(own, np.ones(len(own))).part._replace(places=often)
-        return Standing(part, self.terms)
+        return DrawnRows(part, self.terms)
 
 
 def population(rows: Rows, *, sampled: bool) -> Population:
@@ -67,7 +67,7 @@ def population(rows: Rows, *, sampled: bool) -> Population:
     return Population(part, np.full(part.rows, 1 / part.rows), rows.terms, sampled)
 
 
-class Standing(Rows):
+class DrawnRows(Rows):
     """Rows of which each stands so often, as if the table were written out."""
 
     __slots__ = ("_part",)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from dpmodels.errors import BudgetError
-from dpmodels.planning.divided import most_rows
+from dpmodels.planning.recommended import most_rows
 from dpmodels.planning.study import Study
 from dpmodels.privacy.spent import capacity
 
