@@ -198,6 +198,7 @@ REGISTRY: Final = (
     _of(dp_fdr, "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
     _of(dp_fdr, "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
     _of(dp_fdr, "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
+    _of(dp_fdr, "a + b ~ g", "dp_bh", {**PURE, "most": 1}, EXCHANGED, 200, 5_000),
     _of(dp_fdr, "a + b ~ g", "adapt", {**GAUSSIAN, **MIRRORED}, EXCHANGED, 64, 5_000),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),

@@ -11,7 +11,7 @@ from scipy.stats import poisson
 
 from dpmodels.inference.associated import Correlations
 from dpmodels.inference.ratios import TOLD
-from dpmodels.released import ScreenedRelease
+from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.typing import Floats
 
 # Most Poisson jumps of a sum: with more its law is normal, to a few hundredths of a tail of 1e-6.
@@ -84,6 +84,31 @@ def mirrored_p_values(release: ScreenedRelease, alternative: str, chance: float)
     halves = np.ceil(p_values(release, "two-sided", chance) / 2 * FINEST) / FINEST
     own = release.products * (1 if alternative == "larger" else -1)
     return np.where(own > 0, halves, 1 - halves)
+
+
+class Logarithms(NamedTuple):
+    """Noisy logarithms of p-values, shape (chosen,)."""
+
+    values: Floats
+    scale: float  # Of their noise, its standard deviation
+
+    def sd(self, noise_sd: float) -> Floats:
+        """Return the noise standard deviation of each."""
+        return np.full(len(self.values), noise_sd * self.scale)
+
+    def interval(self, noise_sd: float, law: str, level: float) -> tuple[Floats, Floats]:
+        """Return intervals below 0."""
+        width = self.sd(noise_sd) * _quantile(law, (1 - level) / 2)
+        return np.minimum(self.values - width, 0.0), np.minimum(self.values + width, 0.0)
+
+
+def noisy_p_values(release: PValuesRelease, q: float) -> Floats:
+    """Return p-values of noisy logarithms, raised so much that stepping up at q is as published.
+
+    Cut-offs are lower by ``2 λ log(6 m'/q)`` there, λ the scale of the noise, whatever the rank.
+    """
+    raised = math.sqrt(2) * release.log_sd * math.log(6 * len(release.logs) / q)
+    return np.exp(np.minimum(release.logs + raised, 0.0))
 
 
 def correlations(release: ScreenedRelease) -> Correlations:

@@ -76,6 +76,7 @@ from dpmodels.mechanisms.scalar import Refined as Refined
 from dpmodels.mechanisms.screening import SCREENING as SCREENING
 from dpmodels.mechanisms.screening import ScreenAdapt as ScreenAdapt
 from dpmodels.mechanisms.screening import ScreeningMechanism as ScreeningMechanism
+from dpmodels.mechanisms.screening import ScreenLogs as ScreenLogs
 from dpmodels.mechanisms.screening import ScreenMoments as ScreenMoments
 from dpmodels.mechanisms.screening import ScreenPeeling as ScreenPeeling
 from dpmodels.mechanisms.selection import SELECTION as SELECTION

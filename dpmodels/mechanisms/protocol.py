@@ -31,6 +31,7 @@ from dpmodels.released import (
     MarginsRelease,
     MomentNoise,
     MomentsRelease,
+    PValuesRelease,
     QuantilesRelease,
     RunsRelease,
     ScreenedRelease,
@@ -167,7 +168,7 @@ CellMechanism = Strategy[CountFacts, CountPlan, PrivateCells, CellsRelease]
 # Of levels that nobody declared; each has facts and a plan of its own.
 LevelMechanism = Strategy[Any, Any, PrivateLevels, LevelsRelease]
 # Of columns by how they go with a response; each has a plan of its own.
-ScreeningMechanism = Strategy[Any, Any, PrivateDesign, ScreenedRelease]
+ScreeningMechanism = Strategy[Any, Any, PrivateDesign, ScreenedRelease | PValuesRelease]
 # Of quantiles by group; each has a plan of its own.
 QuantileMechanism = Strategy[QuantileFacts, Any, PrivateCells, QuantilesRelease]
 # Of names of candidates, by their scores.

@@ -51,6 +51,7 @@ ROOM = 1 - 1e-9
 # The widest scale of noise: what the sampler takes, and 63 bits hold.
 WIDEST = 2.0**56
 LAWS = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
+SIGNS = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class ScreenFacts:
     most: int  # How many of them are looked at, at most
     alternative: str  # "two-sided", "larger" or "smaller"
     adjacency: Adjacency
+    level: float = 0.1  # Of the false discovery rate
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class ScreenPlan:
     draw_eps: float  # Length of the interval of losses of one draw; 0 where none is made
     # Scales of the noise, over what a row moves.
     response: float
-    products: float
-    scatters: float
+    products: float  # Of the sums, or of logarithms of their p-values
+    scatters: float  # 0 where they are not released
 
     @property
     def chosen(self) -> int:

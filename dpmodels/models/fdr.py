@@ -24,7 +24,7 @@ from dpmodels.models.crossing import Way, cross
 from dpmodels.postprocess.step_up import METHODS
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
-from dpmodels.released import ScreenedRelease
+from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.fdr import FDRResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
@@ -84,13 +84,16 @@ def dp_fdr(
     alternative : {"two-sided", "larger", "smaller"}
         Whether columns may rise or fall with the response, or in one way only,
         which leaves more of the budget to those.
-    mechanism : {"auto", "peeling", "moments", "adapt"} or instance
+    mechanism : {"auto", "peeling", "moments", "adapt", "dp_bh"} or instance
         ``"peeling"`` draws columns by their covariance with the response, then
         releases sums of the drawn ones with fresh noise; ``"moments"``
         releases those of all columns. The one with less noise by default, or
         ``"moments"`` where that has hardly any. ``"adapt"`` is peeling by size
         for one side, with a rule of its own instead of `method`: as many false
         discoveries are taken to be there as on the other side. It needs a delta.
+        ``"dp_bh"`` peels logarithms of p-values as was published [1]_, for
+        comparison: noise that covers what a row moves them by leaves hardly
+        anything to find below millions of rows.
     adjacency, person, rows, subset, ledger
         As for :func:`dp_pca`.
 
@@ -151,9 +154,9 @@ def fdr_way(question: Question) -> Way[FDRResult]:
     if words["most"] is not None:
         write = f", as there are {many:,} columns, or None"
         most = whole("most", words["most"], 1, many, write)
-    facts = ScreenFacts(many, most, alternative, question.adjacency)
+    facts = ScreenFacts(many, most, alternative, question.adjacency, level)
 
-    def made(release: ScreenedRelease, ledger: str, reason: str) -> FDRResult:
+    def made(release: ScreenedRelease | PValuesRelease, ledger: str, reason: str) -> FDRResult:
         call = ScreenCall(
             formula=" ".join(question.formula.split()),
             codebook=Codebook(own.public.codebook),

@@ -29,6 +29,7 @@ from dpmodels.released import (
     Meat,
     MomentNoise,
     MomentsRelease,
+    PValuesRelease,
     QuantilesRelease,
     RunsRelease,
     ScreenedRelease,
@@ -80,6 +81,7 @@ _SUMS: Final[Mapping[type, tuple[str, ...]]] = {
         *("products", "scatters", "count", "total", "squares"),
         *("product_sd", "scatter_sd", "response_sd"),
     ),
+    PValuesRelease: ("count", "total", "squares", "response_sd", "scale"),
     # Whole numbers, whose noise has steps of one place: its result divides them.
     LevelsRelease: (),
     # Answers, of which one place gives one: its result divides them.

@@ -18,6 +18,7 @@ from dpmodels.released.moments import Meat as Meat
 from dpmodels.released.moments import MomentNoise as MomentNoise
 from dpmodels.released.moments import MomentsRelease as MomentsRelease
 from dpmodels.released.moments import SubspaceRelease as SubspaceRelease
+from dpmodels.released.p_values import PValuesRelease as PValuesRelease
 from dpmodels.released.quantiles import QuantilesRelease as QuantilesRelease
 from dpmodels.released.runs import RunsRelease as RunsRelease
 from dpmodels.released.screened import ScreenedRelease as ScreenedRelease

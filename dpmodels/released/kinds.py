@@ -5,6 +5,7 @@ from dpmodels.released.coefficients import CoefficientsRelease
 from dpmodels.released.counts import CellsRelease, CountsRelease, LevelsRelease
 from dpmodels.released.margins import MarginsRelease
 from dpmodels.released.moments import MomentsRelease, SubspaceRelease
+from dpmodels.released.p_values import PValuesRelease
 from dpmodels.released.quantiles import QuantilesRelease
 from dpmodels.released.runs import RunsRelease
 from dpmodels.released.screened import ScreenedRelease
@@ -23,6 +24,7 @@ AnyRelease = (
     | CellsRelease
     | LevelsRelease
     | ScreenedRelease
+    | PValuesRelease
     | AnswersRelease
     | AnswersFitRelease
     | SelectionRelease

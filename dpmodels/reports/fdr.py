@@ -31,11 +31,12 @@ def fdr_report(fit: FDRResult) -> Report:
     table = fit.tidy()
     kept = table.head(min(len(fit.rejected) + OTHERS, SHOWN))
     rows = [
-        Row(str(one.hypothesis), _cells(one), about=about(call, str(one.hypothesis)))
+        Row(str(one.hypothesis), _cells(one, fit.valued), about=about(call, str(one.hypothesis)))
         for one in kept.itertuples()
     ]
     whose = "persons" if release.adjacency.counts_persons else "rows"
-    heads = ("Correlation", "Noise sd", "p-value", "Adjusted", "Rejected")
+    value = "Correlation" if fit.valued == "correlation" else "log p"
+    heads = (value, "Noise sd", "p-value", "Adjusted", "Rejected")
     return Report(
         title="Private tests at a false discovery rate",
         facts=(
@@ -56,8 +57,8 @@ def fdr_report(fit: FDRResult) -> Report:
     )
 
 
-def _cells(one: object) -> tuple[str, ...]:
-    middle, sd = (getattr(one, name) for name in ("correlation", "noise_sd"))
+def _cells(one: object, valued: str) -> tuple[str, ...]:
+    middle, sd = (getattr(one, name) for name in (valued, "noise_sd"))
     seen = [LOST if math.isnan(own) else f"{own:.4f}" for own in (middle, sd)]
     return (*seen, *_values(one), "yes" if getattr(one, "rejected", False) else "")
 
@@ -102,15 +103,37 @@ def _notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
         "adapt": "False discoveries are estimated by the columns that go the other way: the rate "
         "holds for independent columns whose sums are symmetric under the null hypothesis.",
     }
+    if fit.valued == "log_p":
+        # What noise that is lower than is allowed for adds to the rate.
+        more_false = 1 / 11
+        bounds = {
+            "by": f"The rate is at most {signif(1 + more_false, 2)} q for any dependence.",
+            "bh": "The rate is proved for independent columns up to a factor of "
+            f"{signif(1 + math.log(1 / fit.q) + more_false, 2)}; method='by' for any.",
+        }
     return (
         *more(shown, len(fit.names), "columns", "tidy()"),
         *((unseen,) if left else ()),
-        "p-values are of independence of column and response; they count in the noise, and what "
-        f"it hides of the column's variance: none is below {_small(fit.least)}. Values have fresh "
-        "noise: having been chosen makes them no larger.",
+        _of_p_values(fit),
         *_untold(fit),
         bounds[fit.discoveries.method],
         _spent(fit),
+    )
+
+
+def _of_p_values(fit: FDRResult) -> str:
+    fresh = "Values have fresh noise: having been chosen makes them no larger."
+    if fit.valued == "log_p":
+        least = fit.q / (2 * fit.hypotheses)
+        return (
+            "log p is the natural logarithm of a z-test's p-value, with noise, and cut off at "
+            f"{math.log(least):.1f}; p-values are larger by what the published cut-offs are lower, "
+            f"twice the noise's scale times log(6 x {count(len(fit.names))}/q). {fresh} The method "
+            "is here for comparison: mechanism='peeling' finds more."
+        )
+    return (
+        "p-values are of independence of column and response; they count in the noise, and what "
+        f"it hides of the column's variance: none is below {_small(fit.least)}. {fresh}"
     )
 
 

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pandas as pd
 
 from dpmodels.inference.associated import Correlations
-from dpmodels.inference.screened import correlations, mirrored_p_values, p_values
+from dpmodels.inference.screened import (
+    Logarithms,
+    correlations,
+    mirrored_p_values,
+    noisy_p_values,
+    p_values,
+)
 from dpmodels.outside import Amount, one_of
 from dpmodels.postprocess.step_up import METHODS
-from dpmodels.released import ScreenedRelease
+from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.discoveries import Discoveries, discoveries
@@ -44,7 +50,7 @@ class FDRResult(Result):
     """
 
     call: ScreenCall
-    release: ScreenedRelease
+    release: ScreenedRelease | PValuesRelease
     q: Amount
     method: Annotated[str, one_of(*METHODS)]
 
@@ -66,8 +72,11 @@ class FDRResult(Result):
     @cached_property
     def pvalues(self) -> pd.Series[float]:
         """P-values of no association, noise and sampling counted in, by column looked at."""
-        of = mirrored_p_values if self.mirrored else p_values
-        found = of(self.release, self.call.alternative, self.least)
+        if isinstance(self.release, PValuesRelease):
+            found = noisy_p_values(self.release, self.q)
+        else:
+            of = mirrored_p_values if self.mirrored else p_values
+            found = of(self.release, self.call.alternative, self.least)
         index = pd.Index(self.names, dtype=object, name="hypothesis")
         return pd.Series(found, index, name="p_value")
 
@@ -81,13 +90,17 @@ class FDRResult(Result):
 
     @property
     def params(self) -> pd.Series[float]:
-        """Noisy correlations with the response; nan where a column's variance is lost in noise."""
-        return pd.Series(self._correlations.values, self.pvalues.index, name="correlation")
+        """Noisy correlations with the response; nan where a column's variance is lost in noise.
+
+        With the mechanism ``"dp_bh"`` noisy logarithms of p-values, cut off at that of
+        ``q/(2 m)``.
+        """
+        return pd.Series(self._values.values, self.pvalues.index, name=self.valued)
 
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise in them."""
-        return pd.Series(self._correlations.sd(1.0), self.pvalues.index, name="noise_sd")
+        return pd.Series(self._values.sd(1.0), self.pvalues.index, name="noise_sd")
 
     def fdr(self, q: float = 0.1, method: Literal["bh", "by"] = "bh") -> Discoveries:
         """Step up at another level, or by the other method, as the method of other results does.
@@ -108,6 +121,11 @@ class FDRResult(Result):
         return self.release.card.name == "adapt"
 
     @property
+    def valued(self) -> str:
+        """What is released of a column: its ``correlation``, or the ``log_p`` of its test."""
+        return "log_p" if isinstance(self.release, PValuesRelease) else "correlation"
+
+    @property
     def rejected(self) -> list[str]:
         """The columns that go with the response, smallest p-value first."""
         return self.discoveries.rejected
@@ -115,11 +133,12 @@ class FDRResult(Result):
     def tidy(self) -> pd.DataFrame:
         """Return one row a column looked at, smallest p-value first.
 
-        ``hypothesis, correlation, noise_sd, p_value, p_adjusted, rejected``.
+        ``hypothesis, correlation, noise_sd, p_value, p_adjusted, rejected``; or ``log_p`` in
+        place of the correlation.
         """
         table = self.discoveries.tidy()
         names = table["hypothesis"]
-        table.insert(1, "correlation", self.params[names].to_numpy())
+        table.insert(1, self.valued, self.params[names].to_numpy())
         table.insert(2, "noise_sd", self.bse_noise[names].to_numpy())
         return labelled(table, self.call.codebook, label=names)
 
@@ -134,11 +153,14 @@ class FDRResult(Result):
         return self.discoveries.plot(ax)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        low, high = self._correlations.interval(1.0, self.release.law, level)
+        law = "laplace" if isinstance(self.release, PValuesRelease) else self.release.law
+        low, high = self._values.interval(1.0, law, level)
         return pd.DataFrame({"lower": low, "upper": high}, self.pvalues.index)
 
     @cached_property
-    def _correlations(self) -> Correlations:
+    def _values(self) -> Correlations | Logarithms:
+        if isinstance(self.release, PValuesRelease):
+            return Logarithms(self.release.logs, self.release.log_sd)
         return correlations(self.release)
 
     def _line(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import patsy
 import statsmodels.api as sm
+from scipy import stats
 from scipy.optimize import minimize
 
 import dpmodels as dp
@@ -262,3 +263,17 @@ def correlated_with(fit: Any, formula: str, data: Table, book: dp.Codebook) -> N
     y, terms = sides(f"{right} ~ {left}", complete(formula, data, book))
     expected = [np.corrcoef(terms[name], y)[0, 1] for name in fit.params.index]
     np.testing.assert_allclose(fit.params, expected, atol=NEAR)
+
+
+def tested_with(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Logarithms of p-values of z-tests, in units of declared half-ranges."""
+    left, right = formula.split("~")
+    y, terms = sides(f"{right} ~ {left}", complete(formula, data, book))
+    for name, found in fit.params.items():
+        own = book.get(name)
+        half = (own.upper - own.lower) / 2 if isinstance(own, dp.Numeric) else 0.5
+        z = np.corrcoef(terms[name], y)[0, 1] * np.sqrt(len(y)) * terms[name].std(ddof=0) / half
+        two = fit.call.alternative == "two-sided"
+        p = 2 * stats.norm.sf(abs(z)) if two else stats.norm.sf(z)
+        least = fit.q / (2 * fit.hypotheses)
+        np.testing.assert_allclose(found, np.log(max(p, least)), atol=NEAR)

@@ -7,6 +7,7 @@ from typing import Any
 
 import noises
 import noises_ordered
+import noises_screened
 import noises_selected
 import numpy as np
 import verbs
@@ -210,6 +211,15 @@ def _screened(name: str, relation: Adjacency, way: str) -> tuple[ScreenFacts, ..
     return tuple(ScreenFacts(many, most, way, relation) for many, most in sizes)
 
 
+def _screening(
+    names: tuple[str, ...], ways: tuple[str, str], verb: Verb, noise: noises.Noises
+) -> Family:
+    values = ("logs",) if names == ("dp_bh",) else ("scatters", "products")
+    table = {name: SCREENING[name] for name in names}
+    released = ("count", "total", "squares", "chosen", *values)
+    return Family(table, screening, ways, (verb,), _screened, noise, released)
+
+
 MOMENT_VALUES = ("count", "total", "second")
 FAMILIES = {
     "covariance": Family(
@@ -322,24 +332,13 @@ FAMILIES = {
         ("values",),
         20_000,
     ),
-    "screening": Family(
-        {name: own for name, own in SCREENING.items() if name != "adapt"},
-        screening,
-        ("two-sided", "larger"),
-        (verbs.FDR,),
-        _screened,
-        noises.of_screened,
-        ("count", "total", "squares", "scatters", "chosen", "products"),
+    "screening": _screening(
+        ("peeling", "moments"), ("two-sided", "larger"), verbs.FDR, noises_screened.of_screened
     ),
-    "mirrored": Family(
-        {"adapt": SCREENING["adapt"]},
-        screening,
-        ("larger", "smaller"),
-        (verbs.ADAPT,),
-        _screened,
-        noises.of_screened,
-        ("count", "total", "squares", "scatters", "chosen", "products"),
+    "mirrored": _screening(
+        ("adapt",), ("larger", "smaller"), verbs.ADAPT, noises_screened.of_screened
     ),
+    "logs": _screening(("dp_bh",), ("two-sided", "larger"), verbs.LOGS, noises_screened.of_logs),
     "margins": Family(
         MARGINS,
         margins,

@@ -171,6 +171,7 @@ MECHANISMS = (
     Mechanism("peeling", PURE, "screening", tried="screening"),
     Mechanism("moments", PURE, "screening", tried="screening"),
     Mechanism("adapt", GAUSSIAN, "mirrored", tried="screening"),
+    Mechanism("dp_bh", PURE, "logs"),
     Mechanism("paired", PURE, "means", between=("replace",)),
     Mechanism("refined", (PureDP, ApproxDP), "quantiles", norm="L1"),
     Mechanism("refined", (ZCDP,), "quantiles", norm="L2"),

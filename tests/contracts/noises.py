@@ -28,7 +28,6 @@ from dpmodels.noise.lattice import choose_lattice
 from dpmodels.noise.truncated import below
 from dpmodels.postprocess import residuals
 from dpmodels.statistics import Statistic, moments
-from dpmodels.statistics.associations import FINE, centred_products, reach, scatters
 
 SEED = 20240229
 # What a law of scale 1 is called elsewhere, and its standard deviation.
@@ -252,26 +251,6 @@ def of_levels(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     draws = np.array([one.values for one in releases_of(own, releases)]) - rows
     under, upto = (below(draws - less, plan.scale, plan.most) for less in (1, 0))
     return {"counts": Noise("gaussian", _normal(under, upto - under))}
-
-
-def of_screened(case: Any, data: Any, releases: int) -> dict[str, Noise]:
-    """What is added to sums of the response, and to products and scatters of what is chosen."""
-    own = case.crossing(case.formula, data, case.book)
-    exact, _ = own.statistic.cross()
-    most = reach(own.plan.lattice)
-    sums = np.array([exact[0, 0], exact[0, -1] / most, exact[1, -1] / most**2], dtype=float)
-    draws: dict[str, list[Any]] = {"response": [], "products": [], "scatters": []}
-    for one in releases_of(own, releases):
-        chosen = one.chosen.astype(int)
-        products = centred_products(exact, round(one.centre * FINE * most))[chosen]
-        values = np.array([one.count, one.total, one.squares])
-        draws["response"].append((values - sums) / one.response_sd)
-        products = (one.products - products.astype(float) / (FINE * most**2)) / one.product_sd
-        draws["products"].append(products)
-        scatter = scatters(exact)[chosen].astype(float) / most**2
-        draws["scatters"].append((one.scatters - scatter) / one.scatter_sd)
-        law = one.law
-    return {part: Noise(law, np.array(own) * LAWS[law][1]) for part, own in draws.items()}
 
 
 @contextmanager

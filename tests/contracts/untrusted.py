@@ -67,6 +67,7 @@ def results():
     yield dp.dp_select("~ g:k", ROWS, **PURE, k=4)
     yield dp.dp_select("h ~ a + b + g", ROWS, **PURE, k=2, score="z")
     yield dp.dp_fdr("a + b + g ~ h", ROWS, **APPROX, most=2)
+    yield dp.dp_fdr("a + b ~ h", ROWS, **APPROX, most=2, mechanism="dp_bh")
     yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
 
 

@@ -223,6 +223,7 @@ FDR = Verb(
     ({"most": 3}, {"most": 2, "alternative": "larger"}),
     {"": exact.correlated_with},
 )
+LOGS = Verb(FDR.name, FDR.formulas, FDR.odd, FDR.words, {"": exact.tested_with}, more="-logs")
 ADAPT = Verb(
     FDR.name,
     FDR.formulas,

@@ -14,6 +14,7 @@ from dpmodels.inference.screened import (
     bounds,
     correlations,
     mirrored_p_values,
+    noisy_p_values,
     p_values,
 )
 from dpmodels.mechanisms import SCREENING
@@ -21,6 +22,7 @@ from dpmodels.mechanisms.screening import ScreenMoments
 from dpmodels.mechanisms.screening_plan import ScreenFacts
 from dpmodels.noise import source
 from dpmodels.noise.sums import upper_tail
+from dpmodels.postprocess.step_up import adjusted
 from dpmodels.privacy import ZCDP, PureDP, adjacency
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import box_lattice, reach
@@ -139,3 +141,24 @@ def test_mirrored_p_values_add_up_to_one_exactly(release):
     assert (1 - (1 - found) == found).all()
     other = mirrored_p_values(release, "smaller", 1e-6)
     assert (other == turned).all()
+
+
+@pytest.mark.parametrize("q", [0.05, 0.3])
+def test_stepping_up_over_raised_p_values_is_by_the_published_cut_offs(q):
+    rng = np.random.default_rng(2)
+    facts = ScreenFacts(60, 20, "larger", adjacency("replace"), q)
+    y = rng.choice([-1.0, 1.0], 5_000)
+    x = (
+        np.where(rng.uniform(size=(5_000, 60)) < np.repeat([0.55, 0.5], [8, 52]), 1, -1)
+        * y[:, None]
+    )
+    strategy = SCREENING["dp_bh"]()
+    made = Statistic("associations", exact_sums(x, y), len(y))
+    with dp.simulation(seed=2):
+        release = strategy.release(made, strategy.plan(facts, PureDP(300.0)), source())
+    ranks, scale = np.arange(1, 21), release.log_sd / math.sqrt(2)
+    cuts = np.log(q * ranks / 60) - 2 * scale * math.log(6 * 20 / q)
+    below = np.flatnonzero(np.sort(release.logs) <= cuts)
+    expected = below[-1] + 1
+    found = (adjusted(noisy_p_values(release, q), 60, "bh") <= q).sum()
+    assert 0 < found == expected < 20

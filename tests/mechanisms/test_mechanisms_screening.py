@@ -11,7 +11,6 @@ from dpmodels.design.regression import box_design
 from dpmodels.errors import BudgetError
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import SCREENING, ScreenMoments, ScreenPeeling, screening_plan
-from dpmodels.mechanisms.screening import peeling
 from dpmodels.mechanisms.screening_plan import ScreenFacts, rho_of, screen_plan, shares_of
 from dpmodels.noise import source
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, zcdp_to_approx
@@ -57,7 +56,7 @@ def test_no_neighbours_differ_in_the_law_of_the_draws_by_more_than_it_costs(rela
     others = [(1, 1, 1, -1), (-1, 1, -1, 1), (1, -1, 1, 1)]
     rows = [[*others, row] for row in corners]
     rows.append([*others, (np.nan,) * 4] if own.n_public else others)
-    sign = peeling._SIGNS[alternative]
+    sign = screening_plan.SIGNS[alternative]
     laws = []
     for table in rows:
         exact, _ = statistic(table, plan).cross()
@@ -127,7 +126,7 @@ def test_no_eps_is_exceeded_and_of_gaussian_noise_alone_none_is_left(eps, delta,
 def test_all_columns_or_so_many():
     facts = ScreenFacts(50, 5, "larger", adjacency("add-remove"))
     chosen = {name: kind().plan(facts, ZCDP(0.1)).chosen for name, kind in SCREENING.items()}
-    assert chosen == {"peeling": 5, "moments": 50, "adapt": 5}
+    assert chosen == {"peeling": 5, "moments": 50, "adapt": 5, "dp_bh": 5}
 
 
 def test_noise_beyond_meaning_is_refused():

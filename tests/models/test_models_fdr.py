@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import dpmodels as dp
 from dpmodels.errors import NotAvailable
@@ -171,3 +172,37 @@ def test_the_rate_of_false_discoveries_is_kept(effects, alike):
     assert false.mean() <= 0.45
     # Of 2,000 effects .87 on average: with .8 ten standard errors away.
     assert effects < 50 or power.mean() >= 0.8
+
+
+def test_the_published_procedure_takes_noise_for_what_a_row_moves(rows):
+    words = {"most": 6, "mechanism": "dp_bh"}
+    assert asked(FORMULA, rows, **words).rejected == []
+    fit = asked(FORMULA, rows, eps=30.0, **words)
+    assert sorted(fit.rejected) == ["g0", "g1", "g2"]
+    table = fit.tidy().set_index("hypothesis")
+    assert table.columns.tolist()[:2] == ["log_p", "noise_sd"]
+    # No p-value is told apart below q/(2 m).
+    least = np.log(0.1 / 60)
+    # A Laplace law's 5e-7 each, of three.
+    away = (table.loc[["g0", "g1", "g2"], "log_p"] - least) / table["noise_sd"].iloc[0]
+    assert away.abs().max() < 10
+    ends = fit.noise_int(0.99)
+    assert (ends["upper"] <= 0).all()
+    text = " ".join(str(fit.summary()).split())
+    assert "cut off at -6.4" in text
+    assert "mechanism='peeling' finds more" in text
+
+
+def test_persons_widen_the_tests_of_the_published_procedure(rows):
+    person = {**rows, "id": np.arange(20_000) // 2}
+    words = {"eps": 1e5, "delta": 0.0, "mechanism": "dp_bh"}
+    one = asked("g0 + g5 ~ case", rows, **words)
+    two = asked("g0 + g5 ~ case", person, person="id", rows=2, **words)
+    mean = asked("g0 + g5 ~ case", person, person="id", rows="mean", **words)
+    assert two.release.scale == pytest.approx(one.release.scale * 2**0.5, rel=1e-3)
+    # Of 10,000 persons.
+    assert mean.release.scale == pytest.approx(one.release.scale / 2**0.5, rel=0.01)
+    g, y = rows["g5"] - 1.0, (rows["case"] == "yes") * 2.0 - 1
+    # A sum over persons of their mean products, as variable as persons are at most.
+    z = abs(g @ (y - y.mean())) / 2 / np.sqrt(10_000)
+    assert mean.params["g5"] == pytest.approx(np.log(2 * norm.sf(z)), abs=0.01)

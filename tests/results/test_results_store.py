@@ -79,6 +79,7 @@ ASKED = {
     "survey": lambda: surveyed("~ g + h", weights="w", strata={"h": {0: 1, 1: 2}}),
     "survey fit": lambda: surveyed("h ~ a", strata="g"),
     "fdr": lambda: dp.dp_fdr("a + b + g ~ h", ROWS, **APPROX, most=2, method="by"),
+    "fdr of logs": lambda: dp.dp_fdr("a + b ~ h", ROWS, **APPROX, most=2, mechanism="dp_bh"),
     "margins": lambda: dp.dp_margins("~ g*h", ROWS, **PURE, adjacency="add-remove"),
     "residual": lambda: dp.dp_margins("~ g*h", ROWS, **APPROX, mechanism="residual"),
     "select": lambda: dp.dp_select("~ g:h", ROWS, **PURE, k=3),

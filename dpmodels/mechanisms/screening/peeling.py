@@ -43,17 +43,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from dpmodels.design import PrivateDesign
-from dpmodels.mechanisms.screening_plan import ScreenFacts, ScreenPlan, peeled, screen_plan
+from dpmodels.mechanisms.screening_plan import (
+    SIGNS,
+    ScreenFacts,
+    ScreenPlan,
+    peeled,
+    screen_plan,
+)
 from dpmodels.noise import Entropy
 from dpmodels.privacy import Guarantee
 from dpmodels.released import Card, ScreenedRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.associations import associations
-
-_SIGNS = {"two-sided": np.abs, "larger": np.positive, "smaller": np.negative}
 
 
 @dataclass(frozen=True)
@@ -88,4 +90,4 @@ class ScreenPeeling:
 
     def release(self, statistic: Statistic, plan: ScreenPlan, entropy: Entropy) -> ScreenedRelease:
         """Release the response, draw the columns, and release their values."""
-        return peeled(self.card, statistic, plan, _SIGNS[plan.facts.alternative], entropy)
+        return peeled(self.card, statistic, plan, SIGNS[plan.facts.alternative], entropy)
