@@ -75,6 +75,21 @@ EXCHANGED: Final = Pair(
     },
     name="a row at the other ends of both columns",
 )
+# As large as is told apart: the size of one product falls, and that of the other rises.
+_AGAINST = [-1.0, 1.0] * 18
+SWAPPED: Final = Pair(
+    {
+        "a": [1.0, -1.0] * 18 + [-1.0, -1.0, -1.0, -1.0],
+        "b": [*_AGAINST, 1.0, 1.0, 1.0, -1.0],
+        "g": ["y", "x"] * 20,
+    },
+    {
+        "a": [1.0, -1.0] * 18 + [-1.0, -1.0, -1.0, 1.0],
+        "b": [*_AGAINST, 1.0, 1.0, 1.0, 1.0],
+        "g": ["y", "x"] * 20,
+    },
+    name="a row at the other ends of two columns that nearly agree",
+)
 
 # A row's answer tells most where no other row answers.
 CHANGED_ANSWER: Final = Pair({"g": ["x"]}, {"g": ["y"]}, name="a row of another level, alone")
@@ -198,7 +213,7 @@ REGISTRY: Final = (
     _of(dp_fdr, "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
     _of(dp_fdr, "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
     _of(dp_fdr, "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
-    _of(dp_fdr, "a + b ~ g", "dp_bh", {**PURE, "most": 1}, EXCHANGED, 200, 5_000),
+    _of(dp_fdr, "a + b ~ g", "dp_bh", {**PURE, "most": 1}, SWAPPED, 64, 5_000),
     _of(dp_fdr, "a + b ~ g", "adapt", {**GAUSSIAN, **MIRRORED}, EXCHANGED, 64, 5_000),
     _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),

@@ -161,7 +161,7 @@ def _named(fit: SelectResult) -> pd.DataFrame:
 
 
 def _associations(fit: FDRResult) -> pd.DataFrame:
-    """Return correlations of the columns that were looked at; others are not identified."""
+    """Return what was released of columns looked at; others are not identified."""
     return pd.DataFrame({"value": fit.params, "noise": fit.bse_noise})
 
 

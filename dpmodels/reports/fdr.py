@@ -107,8 +107,8 @@ def _notes(fit: FDRResult, shown: int) -> tuple[str, ...]:
         # What noise that is lower than is allowed for adds to the rate.
         more_false = 1 / 11
         bounds = {
-            "by": f"The rate is at most {signif(1 + more_false, 2)} q for any dependence.",
-            "bh": "The rate is proved for independent columns up to a factor of "
+            "by": f"The rate is at most {signif(1 + more_false, 2)} q for any normal sums.",
+            "bh": "The rate is proved for independent normal sums up to a factor of "
             f"{signif(1 + math.log(1 / fit.q) + more_false, 2)}; method='by' for any.",
         }
     return (
@@ -127,9 +127,11 @@ def _of_p_values(fit: FDRResult) -> str:
         least = fit.q / (2 * fit.hypotheses)
         return (
             "log p is the natural logarithm of a z-test's p-value, with noise, and cut off at "
-            f"{math.log(least):.1f}; p-values are larger by what the published cut-offs are lower, "
-            f"twice the noise's scale times log(6 x {count(len(fit.names))}/q). {fresh} The method "
-            "is here for comparison: mechanism='peeling' finds more."
+            f"{math.log(least):.1f}. The test takes a column for one that fills its bounds, and "
+            "its sum with the response for normal. p-values are larger by what the published "
+            "cut-offs are lower, twice the noise's scale times "
+            f"log(6 x {count(len(fit.names))}/q). {fresh} The method is here for comparison: "
+            "mechanism='peeling' finds more."
         )
     return (
         "p-values are of independence of column and response; they count in the noise, and what "

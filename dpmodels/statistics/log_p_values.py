@@ -36,9 +36,9 @@ def log_change(change: int, scale: float, least: float, sides: int) -> int:
     ``h(t) = -log Φ̄(t)`` is convex, as Φ̄ is log-concave, and rises. So of all t and t + d that of
     the largest ``min(h(t + d), h(z)) - min(h(t), h(z))`` has ``t + d = z``, with z where p is ν:
     before, both ends are less steep, and beyond, only the lower one still moves. For two sides
-    both are from 0 on, so there t is 0 where z is less than d. Rounding to whole steps adds less
-    than one, and what floats err another part of one: both are counted by the one step more than
-    the whole number above.
+    both are from 0 on, so there t is 0 where z is less than d. Rounded, levels differ by at most
+    one step more, so by no more than the whole number above but where floats err: one more step
+    covers that.
     """
     with mpmath.workprec(_BITS):
         root, floor = mpmath.sqrt(2), mpmath.mpf(least)

@@ -19,7 +19,9 @@ Theorem
     ``log(q R/m) - 2 λ log(6 m'/q)``, with λ the scale of the noise. But for a probability of q/11
     no noise of m' values is below ``-λ log(6 m'/q)``; else every rejected column has a p-value of
     at most q R/m, and as for peeling the rate is at most ``q (1 + log(1/q)) + q/11`` for
-    independent columns.
+    independent columns. That sums of true hypotheses are normal is taken for granted, as in a
+    z-test; w is no less than their standard deviation, but where the response's noise exceeds five
+    of its own.
 
     It is of little use: noise of p-values is so large that nothing is found at 10,000 rows, nor at
     a million where 1,000 columns have effects of four standard errors.
