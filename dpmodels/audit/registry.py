@@ -147,6 +147,7 @@ FIRST: Final = {**ABOUT_ZERO, "ncomp": 1}
 # Names of two levels, of which a row moves one up and one down.
 NAMED: Final = {**PURE, "values": False}
 
+ADDED: Final = {**GAUSSIAN, "score": "gain", "k": 2}
 ABOVE: Final = {**PURE, "values": False, "threshold": 0.2, "most": 1}
 # Few, as each is fitted in every run.
 TRIED: Final = tune([10, 100])
@@ -221,6 +222,7 @@ REGISTRY: Final = (
     _of(dp_select, "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
     _of(dp_select, "g ~ a + b", "peeling", GAUSSIAN, TURNED, 100, 6_000),
     _of(dp_select, "g ~ a + b", "sparse_vector", ABOVE, TURNED, 200, 10_000),
+    _of(dp_select, "g ~ a + b", "peeling", ADDED, TURNED, 100, 6_000),
     _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
     _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),

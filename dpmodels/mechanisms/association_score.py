@@ -29,6 +29,7 @@ from dpmodels.privacy import (
     Adjacency,
     Event,
     GaussianEvent,
+    Guarantee,
     LaplaceEvent,
     PureDP,
     gaussian_multiplier,
@@ -46,6 +47,7 @@ from dpmodels.statistics.associations import (
     reach,
     scatters,
 )
+from dpmodels.typing import Floats
 
 # Of the budget: the mean of the response, its spread, and those of all columns. Choices.
 OWN_SHARES = (0.1, 0.05, 0.1)
@@ -89,6 +91,17 @@ class Spread:
     count: float  # Number of complete rows
     response: float  # Standard deviation of the response
     least: float  # What columns are spread by at least, or are taken for
+    columns: Floats  # Standard deviations of all columns, or `least`
+
+    @property
+    def rows(self) -> float:
+        """The number of complete rows, taken for one at least."""
+        return max(self.count, 1.0)
+
+    @property
+    def weights(self) -> NDArray[Any]:
+        """What products are multiplied by for the spread of their column, in `WEIGHTS`."""
+        return np.rint(WEIGHTS * self.least / self.columns).astype(np.int64).astype(object)
 
 
 @dataclass(frozen=True)
@@ -132,30 +145,7 @@ class AssociationScore:
 
     def bought(self, facts: SelectionFacts, paid: Paid, eps: float) -> BoughtMoments:
         """Plan mean and spread of the response, spreads, and moments of what is named."""
-        gaussian = not isinstance(paid(OWN_SHARES[0]), PureDP)
-        mean = mean_change(facts.adjacency, self.most, 2 if gaussian else 1)
-        numbers = (1, self.size, 2 * facts.most + 1)
-        changes = [mean, *(4.0 * self.most**2 * _norm(own, gaussian) for own in numbers)]
-        scales, events = [0.0] * len(changes), list[LaplaceEvent | GaussianEvent]()
-        for place, share in enumerate((*OWN_SHARES, facts.share)):
-            if not share:
-                continue
-            own = paid(share)
-            if isinstance(own, PureDP):
-                events.append(LaplaceEvent(ROUND_UP / own.eps))
-            else:
-                events.append(GaussianEvent(gaussian_multiplier(own)))
-            scale = events[-1].multiplier * changes[place] * ROUND_UP
-            scales[place] = max(scale, LEAST_SCALE)
-        if max(scales) > LARGEST_SCALE:
-            raise BudgetError(
-                f"the budget asks for noise of {max(scales) / self.most**2:.2g} rows in a product, "
-                "beyond what is meaningful; give a larger eps, delta or rho"
-            )
-        answers = 1 if facts.threshold is None else facts.most
-        centre, response, spreads, moments = scales
-        reach = 2 * answers / eps * math.log(self.size)
-        return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
+        return bought_moments(self.size, self.most, facts, paid, eps, OWN_SHARES)
 
     def measure(self, private: PrivateDesign, facts: SelectionFacts) -> Statistic:
         """Sum the columns, their squares and their products with the response."""
@@ -165,28 +155,14 @@ class AssociationScore:
         self, exact: NDArray[Any], facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
     ) -> Ranked:
         """Release a mean of the response and spreads; return the weighted products by size."""
-        most, own, law = self.most, facts.adjacency, bought.law
-        sums: NDArray[Any] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
-        total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
-        count = max(reached / most, 1.0)
-        centre = round(FINE * max(-most, min(most, total / count)))
-        rows = most**2 * count
-        around = scatters(np.concatenate([exact, exact[:, -1:]], axis=1))
-        (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
-        squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
-        change = product_change(own, most, centre)
-        known = TOLD * law.sd * bought.response / rows
-        response = math.sqrt(min(max(float(square), known), 1.0))
-        faint = bought.reach * change / (FINE * rows * response * FAINT)
-        spreads, told = np.sqrt(np.maximum(squares, 0.0)), TOLD * law.sd * bought.spreads / rows
-        least = min(max(math.sqrt(told), faint, float(spreads.min())), 1.0)
-        weights = np.rint(WEIGHTS * least / np.maximum(spreads, least)).astype(np.int64)
-        products = np.abs(centred_products(exact, centre))
-        scores: NDArray[Any] = products * weights.astype(object) // WEIGHTS
-        unit = FINE * rows * response * least
+        own, most = facts.adjacency, self.most
+        about = released_spreads(exact, most, facts, bought, entropy)
+        products = np.abs(centred_products(exact, about.centre))
+        scores: NDArray[Any] = products * about.weights // WEIGHTS
+        change = product_change(own, most, about.centre)
+        unit, count = FINE * most**2 * about.rows * about.response * about.least, about.rows
         unlike = 1.0 if self.kind == "correlation" else math.sqrt(count / own.places)
         above = None if facts.threshold is None else math.ceil(facts.threshold * unit / unlike)
-        about = Spread(centre, reached / most, response, least)
         return Ranked(scores, 2 * change, False, above, unit / count, about)
 
     def valued(
@@ -198,13 +174,7 @@ class AssociationScore:
         entropy: Entropy,
     ) -> dict[str, Any]:
         """Release moments of what was named, with noise of their own."""
-        unit, about = self.most**2, ranked.about
-        found = {
-            "count": about.count,
-            "centre": about.centre / (FINE * self.most),
-            "least": about.least,
-            "law": "gaussian" if bought.law is GAUSSIAN else "laplace",
-        }
+        unit, found = self.most**2, told_of(ranked.about, self.most, bought)
         if not bought.moments:
             return found
         columns = np.concatenate([[0], places + 1, [-1, -1]])
@@ -223,6 +193,84 @@ class AssociationScore:
         }
 
 
-def _norm(numbers: int, gaussian: bool) -> float:
+def bought_moments(
+    size: int,
+    most: int,
+    facts: SelectionFacts,
+    paid: Paid,
+    eps: float,
+    shares: tuple[float, float, float],
+) -> BoughtMoments:
+    """Plan mean and spread of the response, spreads, and moments of what is named.
+
+    `shares` of the budget are for the first three; integers are up to `most`, draws have `eps`.
+    """
+    gaussian = not isinstance(paid(shares[0]), PureDP)
+    mean = mean_change(facts.adjacency, most, 2 if gaussian else 1)
+    numbers = (1, size, 2 * facts.most + 1)
+    changes = [mean, *(4.0 * most**2 * norm_of_ones(own, gaussian=gaussian) for own in numbers)]
+    scales, events = [0.0] * len(changes), list[LaplaceEvent | GaussianEvent]()
+    for place, share in enumerate((*shares, facts.share)):
+        if not share:
+            continue
+        events.append(bought_noise(paid(share), 1))
+        scale = events[-1].multiplier * changes[place] * ROUND_UP
+        scales[place] = max(scale, LEAST_SCALE)
+    require_meaningful(max(scales), most)
+    answers = 1 if facts.threshold is None else facts.most
+    centre, response, spreads, moments = scales
+    reach = 2 * answers / eps * math.log(size)
+    return BoughtMoments(centre, response, spreads, moments, tuple(events), reach)
+
+
+def bought_noise(own: Guarantee, releases: int) -> LaplaceEvent | GaussianEvent:
+    """Return the noise of each of so many releases that have a guarantee together."""
+    if isinstance(own, PureDP):
+        return LaplaceEvent(releases * ROUND_UP / own.eps, releases)
+    return GaussianEvent(gaussian_multiplier(own) * math.sqrt(releases) * ROUND_UP, releases)
+
+
+def require_meaningful(scale: float, most: int) -> None:
+    """Refuse noise of a scale that does not fit 64 bits."""
+    if scale > LARGEST_SCALE:
+        raise BudgetError(
+            f"the budget asks for noise of {scale / most**2:.2g} rows in a product, "
+            "beyond what is meaningful; give a larger eps, delta or rho"
+        )
+
+
+def released_spreads(
+    exact: NDArray[Any], most: int, facts: SelectionFacts, bought: BoughtMoments, entropy: Entropy
+) -> Spread:
+    """Release the mean and the spread of the response, and the spreads of all columns."""
+    law = bought.law
+    sums: NDArray[Any] = np.array([exact[SUMS, -1], most * exact[SUMS, 0]], dtype=object)
+    total, reached = add_noise(sums, bought.centre, entropy, law).tolist()
+    count = max(reached / most, 1.0)
+    centre = round(FINE * max(-most, min(most, total / count)))
+    rows = most**2 * count
+    around = scatters(np.concatenate([exact, exact[:, -1:]], axis=1))
+    (square,) = add_noise(around[-1:], bought.response, entropy, law) / rows
+    squares = add_noise(around[:-1], bought.spreads, entropy, law) / rows
+    change = product_change(facts.adjacency, most, centre)
+    known = TOLD * law.sd * bought.response / rows
+    response = math.sqrt(min(max(float(square), known), 1.0))
+    faint = bought.reach * change / (FINE * rows * response * FAINT)
+    spreads, told = np.sqrt(np.maximum(squares, 0.0)), TOLD * law.sd * bought.spreads / rows
+    least = min(max(math.sqrt(told), faint, float(spreads.min())), 1.0)
+    return Spread(centre, reached / most, response, least, np.maximum(spreads, least))
+
+
+def told_of(about: Spread, most: int, bought: BoughtMoments) -> dict[str, Any]:
+    """Return what was released on the way to the names, as fields of a release."""
+    return {
+        "count": about.count,
+        "centre": about.centre / (FINE * most),
+        "least": about.least,
+        "law": "gaussian" if bought.law is GAUSSIAN else "laplace",
+    }
+
+
+def norm_of_ones(numbers: int, *, gaussian: bool) -> float:
     """Return the norm of so many ones by which noise is calibrated, L2 or L1."""
     return math.sqrt(numbers) if gaussian else float(numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
@@ -107,6 +107,8 @@ class Ranked(NamedTuple):
     least: int | None = None
     unit: float = 1.0
     about: Any = None  # What was released on the way to the scores
+    # Where names change the scores of what is left: the next, once a candidate is named.
+    after: Callable[[int], Ranked] | None = None
 
 
 class Score(Protocol):

@@ -145,10 +145,29 @@ def drawn(
     exact, rows = statistic.cross()
     facts = plan.facts
     ranked = facts.score.ranked(exact, facts, plan.bought, entropy)
-    unit = Fraction(plan.eps) / ranked.width
-    places = draw(-ranked.scores, unit, facts.most, entropy)
-    scale = float(1 / unit) / ranked.unit
+    if ranked.after is None:
+        unit = Fraction(plan.eps) / ranked.width
+        places = draw(-ranked.scores, unit, facts.most, entropy)
+        scale = float(1 / unit) / ranked.unit
+    else:
+        ranked, places, scale = _drawn_in_turn(ranked, plan, draw, entropy)
     return selected(card, plan, exact, rows, ranked, places, scale, entropy)
+
+
+def _drawn_in_turn(
+    ranked: Ranked, plan: SelectionPlan, draw: Draw, entropy: Entropy
+) -> tuple[Ranked, NDArray[np.int64], float]:
+    """Draw one candidate, rank those that are left anew, and so on; the scale is the largest."""
+    left, scale = np.arange(len(ranked.scores)), 0.0
+    places = np.empty(plan.facts.most, dtype=np.int64)
+    for turn in range(plan.facts.most):
+        assert ranked.after is not None
+        unit = Fraction(plan.eps) / ranked.width
+        (own,) = draw(-ranked.scores[left], unit, 1, entropy)
+        places[turn] = left[own]
+        left, scale = np.delete(left, own), max(scale, float(1 / unit) / ranked.unit)
+        ranked = ranked.after(int(places[turn]))
+    return ranked, places, scale
 
 
 def selected(

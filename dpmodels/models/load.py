@@ -57,7 +57,7 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.results.select import COUNT, SelectResult
+from dpmodels.results.select import COUNT, GAIN, SelectResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.states import StatesResult
 from dpmodels.results.store import FORMAT, read_result
@@ -282,6 +282,8 @@ def _selected(result: SelectResult) -> SelectResult:
         bought = {own is None for own in (release.values, release.scatters, release.response)}
         if release.count is None or release.least is None or len(bought) > 1:
             raise FrameError("release: the number of rows or moments of columns are missing")
+        if (result.score == GAIN) != (release.slopes is not None):
+            raise FrameError("release.slopes: expected coefficients where columns are of most gain")
     if not 1 <= asked <= result.ncandidates or len(release.places) > asked:
         raise FrameError("asked: expected the number that was to be named, of the candidates")
     if result.threshold is None and len(release.places) != asked:

@@ -21,6 +21,7 @@ from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
 from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.choose_selection import auto_selection
+from dpmodels.mechanisms.gain_score import GainScore
 from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import SelectionFacts
@@ -30,14 +31,17 @@ from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.released import SelectionRelease
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.select import COUNT, SelectResult
+from dpmodels.results.select import COUNT, GAIN, SelectResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 # Of the budget, for values, by score: choices. A row is in one level, so that counts of all that
-# are named cost no more than that of two; of columns each value costs as much as the first.
-SHARES = {COUNT: 1 / 3, "correlation": 0.4, "z": 0.4}
+# are named cost no more than that of two; of columns each value costs as much as the first, and
+# those of most gain have coefficients besides.
+SHARES = {COUNT: 1 / 3, "correlation": 0.4, "z": 0.4, GAIN: 0.25}
 # More leaves draws nothing: a choice. What scores buy of their own comes off it.
 MOST_SHARE = 0.9
+# Candidates that products of all pairs are made of, a choice: time and memory go by its square.
+MOST_PAIRED = 300
 # Things to choose among.
 FEWEST = 2
 # Less leaves values, or a ranking, that tell nothing the other does not: a choice.
@@ -45,7 +49,7 @@ LEAST_SHARE = 0.01
 # How many are named above a threshold, at most: a choice.
 MOST = 10
 # Thresholds by score; of correlations there is none beyond 1.
-LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12}
+LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12, GAIN: 1.0}
 
 
 def dp_select(
@@ -86,12 +90,14 @@ def dp_select(
         As for :func:`dp_pca`.
     k : int, optional
         How many to name, from 1 to the number of candidates; 1 by default.
-    score : {"count", "correlation", "z"}, optional
+    score : {"count", "correlation", "z", "gain"}, optional
         What levels, or columns, are ranked by; "count" or "correlation" by default.
-        Either ranks columns by the size of their correlation with the response, and
-        says in which unit threshold and values are: z is the correlation times the
+        The next two rank columns by the size of their correlation with the response,
+        and say in which unit threshold and values are: z is the correlation times the
         root of the number of rows, which with ``rows=4`` is divided by 4, as those
-        of a person may be alike.
+        of a person may be alike. "gain" is forward selection, of 300 candidates at
+        most: each column is named for what it adds to a fit of those named before,
+        so that of two that say the same one is named.
     threshold : float, optional
         Instead of `k`: name those above it, from 0 up. In rows, or persons; of
         columns a size of a correlation, up to 1, or of z, but for noise.
@@ -180,9 +186,8 @@ def _levels_way(question: Question) -> Way[SelectResult]:
 
 def _columns_way(question: Question) -> Way[SelectResult]:
     both = columns(question.formula, question.codebook)
-    kind = _score(question, "correlation", "z")
-    score = AssociationScore(len(both.terms.names), kind)
-    facts = selection_facts(question, score, kind)
+    kind = _score(question, "correlation", "z", GAIN)
+    facts = selection_facts(question, _ranked_by(kind, len(both.terms.names)), kind)
     return Way(
         question,
         box_design(both),
@@ -195,8 +200,20 @@ def _columns_way(question: Question) -> Way[SelectResult]:
 def _score(question: Question, *known: str) -> Any:
     """Return the score that was asked for, the first that is known by default."""
     given = question.words["score"]
-    more = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation or z"
+    more = "; '~ town' ranks levels by count, 'y ~ .' columns by correlation, z or gain"
     return known[0] if given is None else word("score", given, known, more)
+
+
+def _ranked_by(kind: Any, size: int) -> Score:
+    """Return what columns are ranked by."""
+    if kind != GAIN:
+        return AssociationScore(size, kind)
+    if size > MOST_PAIRED:
+        raise ArgumentError(
+            f"score='gain' ranks {MOST_PAIRED} columns at most, and the formula has {size:,}: "
+            "write fewer of them, or score='correlation'"
+        )
+    return GainScore(size)
 
 
 def _result(

@@ -37,6 +37,10 @@ class SelectionRelease(Released):
         Noisy number of complete rows, and mean of the response, about which columns were ranked.
     least : float or None
         The spread, as a share of their half-range, that columns of less were taken for.
+    slopes : ndarray, shape (selected,), or None
+        Of columns ranked by gain, the coefficients of the fit, all in half-ranges, that residuals
+        were made with. Values are then scatters with the residuals before each, divided by
+        `stretch`.
     """
 
     later = Released.later | {"shared"}
@@ -51,3 +55,4 @@ class SelectionRelease(Released):
     count: Quantity | None = None
     centre: Quantity | None = None
     least: Quantity | None = None
+    slopes: Annotated[Bounded, "selected"] | None = None

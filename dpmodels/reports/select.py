@@ -9,7 +9,7 @@ from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, SHOWN_GROUPS, closing, more, opening, shared_facts
 from dpmodels.results.base import report_of
 from dpmodels.results.call import joined
-from dpmodels.results.select import COUNT, SelectResult
+from dpmodels.results.select import COUNT, GAIN, SelectResult
 
 
 @report_of.register
@@ -43,7 +43,7 @@ def _scale(fit: SelectResult, what: str) -> str:
         return f"{signif(own.scale, 2)} {what}"
     rows = max(own.count or 0.0, 1.0)
     alike = rows * own.adjacency.design_effect
-    return signif(own.scale / (rows if fit.score == "correlation" else math.sqrt(alike)), 2)
+    return signif(own.scale / (math.sqrt(alike) if fit.score == "z" else rows), 2)
 
 
 def _complete(fit: SelectResult, what: str) -> str:
@@ -61,12 +61,23 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
     columns = fit.tidy()[["value", "noise_sd", "noise_low", "noise_high", "above_next"]]
-    rows = []
-    for label, own in zip(labels, columns.itertuples(index=False), strict=False):
+    rows, sums = [], _cumulative(fit)
+    for label, own, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
         value, sd, low, high, above = own
-        rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above))))
+        rows.append(Row(label, (*_printed(fit, value, sd, low, high), _chance(above), *total)))
     first = what.capitalize() if fit.score == COUNT else fit.score.capitalize()
-    return Section(name, (first, "Noise sd", "95% noise int.", "Pr(above next)"), tuple(rows))
+    head = (first, "Noise sd", "95% noise int.", "Pr(above next)")
+    return Section(name, (*head, "R2 so far") if fit.score == GAIN else head, tuple(rows))
+
+
+def _cumulative(fit: SelectResult) -> list[tuple[str, ...]]:
+    """Print R² of the fit so far to the digits that its noise leaves; nothing for other scores."""
+    if fit.score != GAIN:
+        return [()] * len(fit.index)
+    return [
+        (LOST,) if math.isnan(value) else (signif_uncertain(value, sd),)
+        for value, sd in fit.cumulative().itertuples(index=False)
+    ]
 
 
 def _printed(
@@ -101,10 +112,18 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
             f"The {_ordinal(places)} and the {_ordinal(places + 1)} are not told apart: nothing of "
             "what is not named was released, and the ranking has noise."
         )
+    if fit.score == GAIN:
+        notes.append(
+            "Ranked by the size of the correlation with what the columns named before leave, as a "
+            "share of the spread of the response: its square is the gain of the best coefficient. "
+            "Gain is that of the coefficient that was released, which has noise."
+        )
+    elif fit.score != COUNT:
+        notes.append("Ranked by the size of the correlation.")
     if fit.score != COUNT:
         lower = "rank lower" if fit.threshold is None else "come above the threshold more seldom"
         notes.append(
-            "Ranked by the size of the correlation. Columns whose standard deviation is below "
+            "Columns whose standard deviation is below "
             f"{signif(fit.release.least or 0.0, 2)} of their public half-range are taken for ones "
             f"of so much, and {lower}: noise allows no less."
         )

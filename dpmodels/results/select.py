@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.errors import NotAvailable
-from dpmodels.inference.associated import Correlations, correlations
+from dpmodels.inference.associated import Correlations, correlations, gains
 from dpmodels.inference.ranked import above_next
 from dpmodels.inference.ratios import Noise
 from dpmodels.inference.shares import count_interval
@@ -31,7 +31,7 @@ NO_VALUES = (
 )
 
 
-COUNT = "count"
+COUNT, GAIN = "count", "gain"
 
 
 class Valued(NamedTuple):
@@ -48,7 +48,7 @@ class SelectResult(Result):
 
     Parameters
     ----------
-    score : {"count", "correlation", "z"}
+    score : {"count", "correlation", "z", "gain"}
         What they were ranked by.
     asked : int
         How many were asked for; at most, where there is a threshold.
@@ -67,7 +67,7 @@ class SelectResult(Result):
 
     call: DescribedCall
     release: SelectionRelease
-    score: Annotated[str, one_of(COUNT, "correlation", "z")]
+    score: Annotated[str, one_of(COUNT, "correlation", "z", GAIN)]
     asked: int
     threshold: float | None
     share: float
@@ -93,9 +93,11 @@ class SelectResult(Result):
 
     @property
     def values(self) -> pd.Series[float]:
-        """Counts, correlations or z of what was named, with fresh noise of sd `noise_sd`.
+        """Counts, correlations, z or gains of what was named, with fresh noise of sd `noise_sd`.
 
-        nan for a correlation with a column whose spread is not told from none.
+        A gain is the share of the response's sum of squares about its mean that the released
+        coefficient of a column takes off, after those named before it. nan for a correlation with a
+        column whose spread is not told from none, and where that of the response is not.
         """
         return pd.Series(self._valued.values, self.index, name=self.score)
 
@@ -112,7 +114,7 @@ class SelectResult(Result):
         """
         own = self._valued
         law = self.release.law if self.score == COUNT else "gaussian"
-        sizes = own.values if self.score == COUNT else np.abs(own.values)
+        sizes = own.values if self.score in (COUNT, GAIN) else np.abs(own.values)
         return pd.Series(above_next(sizes, own.variances, law), self.index, name="above_next")
 
     @cached_property
@@ -133,7 +135,24 @@ class SelectResult(Result):
         assert own.values is not None
         assert own.scatters is not None
         assert own.response is not None
+        if own.slopes is not None:
+            return gains(own.values, own.scatters, own.response, own.slopes, own.noise_sd)
         return correlations(own.values, own.scatters, own.response, own.noise_sd)
+
+    def cumulative(self) -> pd.DataFrame:
+        """Return R² of the released fit, column by column, and the sd of the noise in it.
+
+        The sum of the gains so far, shape (selected, 2). NotAvailable for what was not ranked by
+        gain, or where no values were bought.
+        """
+        if self.score != GAIN:
+            raise NotAvailable(
+                f"cumulative() is of columns ranked by gain, and these are by {self.score}: write "
+                "score='gain'"
+            )
+        values = self.values.cumsum()
+        sds = self._correlations.summed_sd(self.release.noise_sd)
+        return pd.DataFrame({"r_squared": values, "noise_sd": sds}, index=self.index)
 
     @property
     def _factor(self) -> float:
@@ -172,6 +191,8 @@ class SelectResult(Result):
                 noise_high=ends["upper"],
                 above_next=self.above_next(),
             )
+            if self.score == GAIN:
+                table = table.assign(r_squared=self.cumulative()["r_squared"])
         own = table.reset_index()
         own.insert(0, "place", own.pop("place"))
         about = [self._facts.variable] * len(own) if self.score == COUNT else own["term"]

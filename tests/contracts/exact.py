@@ -245,6 +245,18 @@ def largest(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     assert rows.loc[list(fit.selected)].tolist() == expected.tolist()
 
 
+def gained(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Each column that takes most off what those before it leave, and how much."""
+    y, terms = sides(formula, complete(formula, data, book))
+    x = terms.drop(columns="Intercept", errors="ignore").apply(lambda own: own - own.mean())
+    left = whole = y - np.mean(y)
+    for name, value in fit.values.items():
+        taken = (x.T @ left) ** 2 / (x**2).sum() / (whole @ whole)
+        assert name == taken.drop(list(fit.selected[: fit.selected.index(name)])).idxmax()
+        assert abs(value - taken[name]) <= NEAR
+        left = left - x[name] * (x[name] @ left) / (x[name] @ x[name])
+
+
 def correlated(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """The columns of largest correlation, or all above, and their correlations."""
     y, terms = sides(formula, complete(formula, data, book))

@@ -45,6 +45,7 @@ from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
+from dpmodels.mechanisms.gain_score import GainScore
 from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.quantile_grid import Grid
@@ -201,7 +202,10 @@ def _columns(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, 
     least = 0.1 if name == "sparse_vector" else None
     sizes = ((2, 1, 0.5), (1_000, 10, 0.01), (9, 9, 0.0))
     return tuple(
-        SelectionFacts(AssociationScore(size, kind), most, least, share, relation)
+        SelectionFacts(
+            GainScore(size) if way == "gain" else AssociationScore(size, kind),
+            *(most, least, share, relation),
+        )
         for size, most, share in sizes
     )
 
@@ -365,6 +369,15 @@ FAMILIES = {
         _columns,
         noises_selected.of_columns,
         ("places", "count", "centre", "values"),
+    ),
+    "gains": Family(
+        {"peeling": SELECTION["peeling"]},
+        selection,
+        ("gain",),
+        (verbs.GAINS,),
+        _columns,
+        noises_selected.of_gains,
+        ("places", "count", "centre", "slopes", "values"),
     ),
     "above": Family(
         {"sparse_vector": SELECTION["sparse_vector"]},

@@ -267,7 +267,7 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("two at least", {"formula": "age ~ wage"}, FormulaError),
         ("must be a number", {"formula": "region ~ age + wage"}, FormulaError),
         ("score", {"formula": "sex ~ age + wage", "score": "count"}, ArgumentError),
-        ("score", {"formula": "sex ~ age + wage", "score": "gain"}, ArgumentError),
+        ("score", {"formula": "~ sex", "score": "gain"}, ArgumentError),
         ("noisy_counts", {"formula": "sex ~ .", "mechanism": "noisy_counts"}, ArgumentError),
         (
             "threshold=",

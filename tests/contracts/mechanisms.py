@@ -167,6 +167,7 @@ MECHANISMS = (
     Mechanism("noisy_counts", PURE, "selection", tried="selection"),
     Mechanism("permute_and_flip", PURE, "columns", tried="columns"),
     Mechanism("peeling", PURE, "columns", tried="columns"),
+    Mechanism("peeling", PURE, "gains", tried="gain"),
     Mechanism("sparse_vector", PURE, "above", tried="columns"),
     Mechanism("peeling", PURE, "screening", tried="screening"),
     Mechanism("moments", PURE, "screening", tried="screening"),

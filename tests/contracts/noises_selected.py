@@ -36,3 +36,21 @@ def of_columns(case: Any, data: Any, releases: int) -> dict[str, Noise]:
         draws.append(told - np.array(exact) * one.step)
     law, draws = released[0].law, draws[: len(draws) // 2 * 2]
     return {"moments": Noise(law, np.array(draws) / released[0].noise_sd * LAWS[law][1])}
+
+
+def of_gains(case: Any, data: Any, releases: int) -> dict[str, Noise]:
+    """What is added to moments of what is named, of residuals by the coefficients released."""
+    own = case.crossing(case.formula, data, case.book)
+    z = own.statistic.cross()[0].astype(float)
+    scatter = (z - np.outer(z[0], z[0]) / z[0, 0])[1:, 1:]
+    released, draws = releases_of(own, releases), []
+    for one in released:
+        left, stretch, exact = scatter[-1], 1.0, []
+        for place, slope in zip(one.places, one.slopes, strict=True):
+            exact.append(left[place] / stretch)
+            left, stretch = left - slope * scatter[place], stretch + abs(slope)
+        exact += [*np.diag(scatter)[[*one.places, -1]]]
+        told = np.concatenate([one.values, one.scatters, [one.response]])
+        draws.append(told - np.array(exact) * one.step)
+    law = released[0].law
+    return {"moments": Noise(law, np.array(draws) / released[0].noise_sd * LAWS[law][1])}

@@ -208,6 +208,14 @@ COLUMNS = Verb(
     {"": exact.correlated},
     more="-columns",
 )
+GAINS = Verb(
+    "dp_select",
+    _COLUMNS[:1],
+    COLUMNS.odd,
+    ({"k": 2, "score": "gain"},),
+    {"": exact.gained},
+    more="-gains",
+)
 ABOVE = Verb(
     "dp_select",
     _COLUMNS,
