@@ -111,7 +111,14 @@ class Audited(NamedTuple):
         spent = "eps, delta" if "delta" in words else "eps"
         whose = f"of persons, {words['rows']}" if "person" in words else ""
         tuned = "tuned" if isinstance(words.get("ridge"), Tune) else ""
-        bought = (self.verb.func.__name__, self.mechanism, words.get("vcov", ""), tuned, whose)
+        bought = (
+            self.verb.func.__name__,
+            self.mechanism,
+            words.get("vcov", ""),
+            words.get("score", ""),
+            tuned,
+            whose,
+        )
         return f"{' '.join(filter(None, bought))} ({spent})"
 
     @property

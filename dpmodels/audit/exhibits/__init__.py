@@ -17,6 +17,7 @@ from dpmodels.audit.exhibits import (
     p_values,
     persons,
     ranks,
+    residuals,
     response,
     running,
     second_count,
@@ -49,6 +50,7 @@ EXHIBITS: dict[str, Exhibit] = {
     **second_count.EXHIBITS,
     **chains.EXHIBITS,
     **winners.EXHIBITS,
+    **residuals.EXHIBITS,
     **tuning.EXHIBITS,
     **p_values.EXHIBITS,
 }
@@ -71,6 +73,7 @@ CORRECT: dict[str, Exhibit] = {
     **second_count.CORRECT,
     **chains.CORRECT,
     **winners.CORRECT,
+    **residuals.CORRECT,
     **tuning.CORRECT,
     **p_values.CORRECT,
 }
