@@ -1,6 +1,6 @@
 """The commonest levels by every mechanism, and by what they are compared with: rows that are lost.
 
-    python benchmarks/selection.py [levels] [columns] [speed] [--runs 200] [--quick]
+    python benchmarks/selection.py [levels] [columns] [gain] [speed] [--runs 200] [--quick]
 
 - levels: rows of the true first k less those of the k that were named, on average, at eps = 1 with
   a row replaced, as a multiple of the exponential mechanism's (peeling), nan where that lost none;
@@ -11,6 +11,9 @@
   on its worst place (Gillenwater, Joseph, Munoz and Ribero 2022).
 - columns: the share of the k largest correlations that are named, of columns that fill their
   bounds and of columns that do not.
+- gain: how often a copy of a named column is named too, how many of the columns the response is
+  made of are named, and the share that the released fit takes off of what least squares on as
+  many true columns does; by correlation and by gain, of columns of several shapes.
 - speed: seconds for 10**6 declared cells, and for 1,000 columns of 10**5 rows.
 
 Numbers after +- are Monte-Carlo standard errors.
@@ -141,6 +144,51 @@ def columns(runs):
             print(f"{what:28}{n:8,}{eps:6}   {np.mean(hits):.2f} +- {np.std(hits) / runs**0.5:.2f}")
 
 
+COLUMNS = {
+    "normal": lambda rng, n: rng.normal(size=n).clip(-4, 4),
+    "skewed": lambda rng, n: rng.lognormal(size=n).clip(-20, 20),
+    "whole, mostly 0": lambda rng, n: rng.poisson(0.4, n).clip(0, 10).astype(float),
+    "dummies": lambda rng, n: (rng.random(n) < 0.3).astype(float),
+    "heavy tails": lambda rng, n: rng.standard_t(3, n).clip(-15, 15),
+    "bounds too wide": lambda rng, n: rng.normal(size=n).clip(-20, 20),
+}
+ENDS = {"skewed": (0, 20), "whole, mostly 0": (0, 10), "dummies": (0, 1), "heavy tails": (-15, 15)}
+ENDS["bounds too wide"] = (-20, 20)
+
+
+def gain(runs):
+    """Print what is named where columns have copies."""
+    print(f"\n{'copies':18}{'n':>8}{'score':>13}   both     true of 3   R2 of the best")
+    for (shape, law), n in ((own, n) for own in COLUMNS.items() for n in (20_000, 200_000)):
+        rng, m = default_rng(5), 12
+        x = np.column_stack([law(rng, n) for _ in range(m)])
+        low, high = ENDS.get(shape, (-4, 4))
+        # The second column is the first but for one row in twenty.
+        x[:, 1] = np.where(rng.random(n) < 0.05, x[:, 1], x[:, 0])
+        signal = (x[:, [0, 2, 3]] - x[:, [0, 2, 3]].mean(axis=0)) / x[:, 0].std() @ [1.0, 0.6, -0.5]
+        y = (signal + rng.normal(size=n)).clip(-6, 6)
+        best = np.corrcoef(signal, y)[0, 1] ** 2
+        names = [f"x{i}" for i in range(m)]
+        book = dp.codebook.uniform(names, (low, high)) | dp.codebook(y=(-6, 6))
+        rows = {"y": y, **dict(zip(names, x.T, strict=True))}
+        for score in ("correlation", "gain"):
+            words = {"codebook": book, "k": 3, "eps": 1.0, "delta": 1e-6, "score": score}
+            with dp.simulation(seed=6):
+                fits = [dp.dp_select("y ~ .", rows, **words) for _ in range(runs)]
+            both = np.mean([{"x0", "x1"} <= set(fit.selected) for fit in fits])
+            true = np.mean(
+                [
+                    ("x0" in f.selected or "x1" in f.selected) + len({"x2", "x3"} & set(f.selected))
+                    for f in fits
+                ]
+            )
+            print(f"{shape:18}{n:8,}{score:>13}{both:7.2f}{true:14.2f}", end="")
+            if score == "gain":
+                told = [fit.cumulative()["r_squared"].iloc[-1] / best for fit in fits]
+                print(f"{np.mean(told):12.2f} +- {np.std(told) / runs**0.5:.2f}", end="")
+            print()
+
+
 def speed():
     """Print seconds of large selections."""
     known = [str(level) for level in range(1_000)]
@@ -161,7 +209,7 @@ def speed():
 def main():
     """Run what is asked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", default=["levels", "columns", "speed"])
+    parser.add_argument("what", nargs="*", default=["levels", "columns", "gain", "speed"])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
@@ -170,6 +218,8 @@ def main():
         levels(runs)
     if "columns" in asked.what:
         columns(max(runs // 10, 5))
+    if "gain" in asked.what:
+        gain(max(runs // 10, 5))
     if "speed" in asked.what:
         speed()
 

@@ -20,6 +20,7 @@ from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.add_noise import GAUSSIAN, add_noise
 from dpmodels.mechanisms.association_score import (
+    TOLD,
     WEIGHTS,
     BoughtMoments,
     Spread,
@@ -74,11 +75,12 @@ class GainScore:
     """Products of columns with residuals of the columns named before, by size and spread.
 
     What a row moves a product by is shown with `residual_change`; it is multiplied by a weight of
-    at most 1 and rounded down. Once a column is named ``⌊Σ x r⌋`` and ``h Σ x`` are released, h the
-    largest residual in steps, rounded up: each moves by ``R h`` where a row is added or removed,
-    twice that where it is replaced. Coefficient and mean of the column follow, then the residuals.
+    at most 1 and rounded down. Once a column is named ``⌊Σ x r⌋``, ``h Σ x`` and ``⌊h Σ x²/R⌋`` are
+    released, h the largest residual in steps, rounded up: each moves by ``R h`` where a row is
+    added or removed, twice that where it is replaced. The column's mean, spread and coefficient
+    follow, then the residuals. The spread is bought anew, with the noise of one column's.
 
-    *The rounds compose*: what a draw and a pair of sums are calibrated by is a function of what was
+    *The rounds compose*: what a draw and three sums are calibrated by is a function of what was
     released before them. So whatever that was, the draw has its eps, and the noise its multiplier
     of what one row moves the sums by; a fixed list of prices holds for such a sequence.
 
@@ -161,26 +163,29 @@ class GainScore:
         place: int,
     ) -> Ranked:
         """Release the coefficient of what was named; rank the others by what is left."""
-        spread, fit = about.spread, about.fits[-1]
-        longest = -(-fit.longest(self.most) // PARTS)
+        fit, most, rows = about.fits[-1], self.most, about.spread.rows
+        longest = -(-fit.longest(most) // PARTS)
         product = int(residual_products(exact, fit)[place]) // PARTS
-        sums: NDArray[Any] = np.array([product, longest * exact[0, place + 1]], dtype=object)
+        total, square = exact[0, place + 1], exact[place + 1, place + 1]
+        sums: NDArray[Any] = np.array(
+            [product, longest * total, longest * square // most], dtype=object
+        )
         scale = max(bought.multiplier * self._moved(facts, bought, longest), LEAST_SCALE)
-        noisy, total = add_noise(sums, scale, entropy, bought.law).tolist()
-        mean = max(-self.most, min(self.most, total / longest / spread.rows))
-        own = float(spread.columns[place])
+        noisy, total, square = (add_noise(sums, scale, entropy, bought.law) / rows).tolist()
+        mean = max(-most, min(most, total / longest))
+        told = TOLD * bought.law.sd * scale / rows
+        spread = max(square - longest * mean**2 / most, told) / (longest * most)
         left = STEEPEST - sum(map(abs, fit.slopes)) / PARTS
-        steepest = min(spread.response / own, left)
-        found = noisy / (self.most**2 * spread.rows * own**2)
-        slope = round(PARTS * max(-steepest, min(steepest, found)))
+        steepest = min(about.spread.response / math.sqrt(spread), left)
+        slope = round(PARTS * max(-steepest, min(steepest, noisy / (most**2 * spread))))
         centre = fit.centre - round(slope * mean)
         following = ReleasedFit(centre, (*fit.places, place), (*fit.slopes, slope))
-        further = FittedSoFar(spread, (*about.fits, following))
+        further = FittedSoFar(about.spread, (*about.fits, following))
         return self._ranked(exact, facts, bought, entropy, further)
 
     def _moved(self, facts: SelectionFacts, bought: BoughtMoments, longest: int) -> float:
-        """Return how far a row moves both sums of a coefficient, for a residual so long."""
-        alone = self.most * longest * norm_of_ones(2, gaussian=bought.law is GAUSSIAN)
+        """Return how far a row moves the sums of a coefficient, for a residual so long."""
+        alone = self.most * longest * norm_of_ones(3, gaussian=bought.law is GAUSSIAN)
         return alone * (2 if facts.adjacency.n_public else 1)
 
     def valued(

@@ -116,7 +116,8 @@ def _notes(fit: SelectResult) -> tuple[str, ...]:
         notes.append(
             "Ranked by the size of the correlation with what the columns named before leave, as a "
             "share of the spread of the response: its square is the gain of the best coefficient. "
-            "Gain is that of the coefficient that was released, which has noise."
+            "Gain is that of the coefficient that was released, which has noise, and R2 so far is "
+            "of the fit of all of them."
         )
     elif fit.score != COUNT:
         notes.append("Ranked by the size of the correlation.")

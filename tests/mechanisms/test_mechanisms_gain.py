@@ -10,6 +10,8 @@ import dpmodels as dp
 from dpmodels.design.regression import box_design
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
 from dpmodels.formula.response import two_sided
+from dpmodels.mechanisms import gain_score
+from dpmodels.mechanisms.add_noise import add_noise
 from dpmodels.mechanisms.gain_score import GainScore
 from dpmodels.mechanisms.selection import Peeling, PermuteAndFlip
 from dpmodels.mechanisms.selection_plan import SelectionFacts
@@ -64,7 +66,7 @@ def _some(rows, number):
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_no_row_moves_a_round_further_than_declared_and_one_does(relation):
-    """Brute force, given what was released: products, both sums of a coefficient, moments."""
+    """Brute force, given what was released: products, the sums of a coefficient, moments."""
     own, most = adjacency(relation), SCORE.most
     farthest, moment = dict.fromkeys(range(3), 0.0), 0.0
     for one, other in neighbours(relation):
@@ -76,6 +78,8 @@ def test_no_row_moves_a_round_further_than_declared_and_one_does(relation):
             places = 2 if own.n_public else 1
             assert np.abs(sums[0] - sums[1]).max() <= places * most * longest
             assert np.abs(one[0, 1:-1] - other[0, 1:-1]).max() <= places * most
+            squares = [longest * exact.diagonal()[1:-1] // most for exact in (one, other)]
+            assert np.abs(squares[0] - squares[1]).max() <= most * longest
             shared = [
                 [residual_scatter(exact, fit, at) for at in range(2)] for exact in (one, other)
             ]
@@ -104,26 +108,36 @@ def test_the_scores_of_each_round_have_the_width_of_its_residuals(relation):
     assert ranked.about.fits[-1].places == (1, 0)
 
 
-def test_noise_of_a_coefficient_is_of_the_longest_residual():
-    """Of 200 sums on the same rows: within 5.5 sds of their sd, which fails once in 2e7."""
-    exact, facts = measured([(1, 1, 1), (-1, 1, 0)] * 500, "replace"), facts_of("replace")
-    plan = PermuteAndFlip().plan(facts, PureDP(2.0))
-    declared = plan.bought.multiplier * SCORE._moved(facts, plan.bought, 2 * SCORE.most)
-    assert declared == pytest.approx(plan.bought.multiplier * 2 * 2 * 2 * SCORE.most**2)
-    slopes = []
-    with dp.simulation(seed=2):
-        for _ in range(200):
-            ranked = SCORE.ranked(exact, facts, plan.bought, source())
-            fit = ranked.about.fits[-1]
-            longest = fit.longest(SCORE.most) / PARTS
-            own = ranked.after(0).about.fits[-1].slopes[0] / PARTS
-            spread = ranked.about.spread
-            found = own * SCORE.most**2 * spread.rows * spread.columns[0] ** 2
-            expected = residual_products(exact, fit)[0] / PARTS
-            noise = SCORE._moved(facts, plan.bought, longest) * plan.bought.multiplier
-            slopes.append((found - expected) / noise)
-    # The fourth moment of a Laplace variable is six times its squared variance.
-    assert np.var(slopes) == pytest.approx(2, abs=5.5 * 2 * math.sqrt(5 / 200))
+@pytest.mark.parametrize(("guarantee", "ones"), [(PureDP(2.0), 3), (ZCDP(0.5), math.sqrt(3))])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_coefficient_has_the_noise_of_the_longest_residual(
+    relation, guarantee, ones, monkeypatch
+):
+    """What noise is added to, and of which scale, in the second round too."""
+    seen = []
+
+    def recorded(exact, scale, entropy, law):
+        seen.append((exact.tolist(), scale))
+        return add_noise(exact, scale, entropy, law)
+
+    monkeypatch.setattr(gain_score, "add_noise", recorded)
+    rows = [(1, 1, 1), (-1, 1, 0), (1, 0.5, -1), (0.2, -1, 1)] * 50
+    exact, facts = measured(rows, relation), facts_of(relation)
+    plan = Peeling().plan(facts, guarantee)
+    multiplier = plan.events[-1].multiplier
+    with dp.simulation(seed=1):
+        ranked = SCORE.ranked(exact, facts, plan.bought, source())
+        for place in (1, 0):
+            fit, most = ranked.about.fits[-1], SCORE.most
+            longest = -(-fit.longest(most) // PARTS)
+            ranked = ranked.after(place)
+            sums, scale = seen.pop()
+            x, square = exact[0, place + 1], exact[place + 1, place + 1]
+            product = residual_products(exact, fit)[place] // PARTS
+            assert sums == [product, longest * x, longest * square // most]
+            moved = (2 if relation == "replace" else 1) * most * longest
+            assert scale == pytest.approx(multiplier * ones * moved, rel=1e-9)
+    assert not seen
 
 
 @pytest.mark.parametrize("guarantee", [PureDP(1.0), ZCDP(0.1), ApproxDP(1.0, 1e-6)])

@@ -29,7 +29,8 @@ def _named(rows: Floats, generator: np.random.Generator, runs: int, *, longest: 
     residuals = y - SLOPE * z
     ahead = abs(first @ residuals) - abs(second @ residuals)
     width = 2 * 2 * longest
-    return (generator.random((runs, 1)) > expit(EPS / width * ahead)).astype(float)
+    first_drawn = generator.random((runs, 1)) < expit(EPS / width * ahead)
+    return np.where(first_drawn, 0.0, 1.0)
 
 
 # Columns z, two to choose from, and y.
