@@ -138,12 +138,20 @@ def dp_select(
     than its correlation would: the report says from what part on. Declare bounds
     that rows fill.
 
+    With ``score="gain"`` [3]_ a fifth of the budget is for coefficients, by which
+    what the named columns say is taken off the response before the next is named.
+    Steep coefficients make residuals long, and noise with them. The values are
+    shares of the response's sum of squares; :meth:`SelectResult.cumulative` adds
+    them up.
+
     References
     ----------
     .. [1] McKenna, R. and Sheldon, D. (2020). "Permute-and-flip: a new
        mechanism for differentially private selection." NeurIPS.
     .. [2] Durfee, D. and Rogers, R. (2019). "Practical differentially private
        top-k selection with pay-what-you-get composition." NeurIPS.
+    .. [3] Mallat, S. G. and Zhang, Z. (1993). "Matching pursuits with
+       time-frequency dictionaries." IEEE Trans. Signal Process. 41(12).
 
     Examples
     --------

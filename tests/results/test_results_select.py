@@ -127,12 +127,26 @@ def test_what_does_not_go_together_is_not_loaded(tmp_path):
     assert result_bytes(fit)
 
 
+def test_gains_are_saved_with_the_coefficients_they_are_of(tmp_path):
+    fit = dp.dp_select("y ~ a + t", ROWS, k=2, score="gain", **WORDS)
+    loaded = again(fit, tmp_path / "fit.nc")
+    assert str(loaded.summary()) == str(fit.summary())
+    assert loaded.cumulative().equals(fit.cumulative())
+    assert fit.plot().get_xlabel() == "gain of terms with y, noisy"
+    object.__setattr__(fit, "release", replace(fit.release, slopes=None))
+    with pytest.raises(FrameError, match="coefficients"):
+        again(fit, tmp_path / "fit.nc")
+    alone = dp.dp_select("y ~ a + t", ROWS, k=2, score="gain", values=False, **WORDS)
+    assert again(alone, tmp_path / "alone.nc").selected == alone.selected
+
+
 def test_a_session_and_persons_select():
     rows = pd.DataFrame(ROWS).assign(id=np.arange(900) // 3)
     session = dp.session(rows, BOOK, eps=30.0, person="id", rows=3)
     fit = session.select("~ t", k=1, eps=10.0)
     assert fit.selected == ("Rust",)
     assert sum(event.eps for event in fit.release.events if hasattr(event, "eps")) > 5
+    assert session.select("y ~ a + t", score="gain", eps=10.0).ncandidates == 3
 
 
 def test_sites_that_add_noise_are_refused():
