@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import facts_selected
 import noises
 import noises_ordered
 import noises_screened
@@ -41,17 +42,12 @@ from dpmodels.mechanisms import (
     selection,
     subspace,
 )
-from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.coefficients import RegressionFacts
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts.partition import LevelFacts
-from dpmodels.mechanisms.gain_score import GainScore
-from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import QuantileFacts
-from dpmodels.mechanisms.screening_plan import ScreenFacts
-from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
 from dpmodels.statistics.losses import Huber, Logistic
@@ -190,38 +186,13 @@ def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, .
     return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
 
-def _ranked(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, ...]:
-    sizes = ((2, 1, 0.0), (40, 40, 0.5)) if way == "one" else ((9, 2, 1 / 3), (10**6, 10, 0.01))
-    return tuple(
-        SelectionFacts(LevelScore(size), most, None, share, relation) for size, most, share in sizes
-    )
-
-
-def _columns(name: str, relation: Adjacency, way: str) -> tuple[SelectionFacts, ...]:
-    kind = "correlation" if way == "correlation" else "z"
-    least = 0.1 if name == "sparse_vector" else None
-    sizes = ((2, 1, 0.5), (1_000, 10, 0.01), (9, 9, 0.0))
-    return tuple(
-        SelectionFacts(
-            GainScore(size) if way == "gain" else AssociationScore(size, kind),
-            *(most, least, share, relation),
-        )
-        for size, most, share in sizes
-    )
-
-
-def _screened(name: str, relation: Adjacency, way: str) -> tuple[ScreenFacts, ...]:
-    sizes = (1, 1), (20, 5), (1_000, 100)
-    return tuple(ScreenFacts(many, most, way, relation) for many, most in sizes)
-
-
 def _screening(
     names: tuple[str, ...], ways: tuple[str, str], verb: Verb, noise: noises.Noises
 ) -> Family:
     values = ("logs",) if names == ("dp_bh",) else ("scatters", "products")
     table = {name: SCREENING[name] for name in names}
     released = ("count", "total", "squares", "chosen", *values)
-    return Family(table, screening, ways, (verb,), _screened, noise, released)
+    return Family(table, screening, ways, (verb,), facts_selected.screened, noise, released)
 
 
 MOMENT_VALUES = ("count", "total", "second")
@@ -357,7 +328,7 @@ FAMILIES = {
         selection,
         ("one", "crossed"),
         (verbs.SELECT,),
-        _ranked,
+        facts_selected.ranked,
         noises_selected.of_selected,
         ("places", "values"),
     ),
@@ -366,7 +337,7 @@ FAMILIES = {
         selection,
         ("correlation", "z"),
         (verbs.COLUMNS,),
-        _columns,
+        facts_selected.columns,
         noises_selected.of_columns,
         ("places", "count", "centre", "values"),
     ),
@@ -375,7 +346,7 @@ FAMILIES = {
         selection,
         ("gain",),
         (verbs.GAINS,),
-        _columns,
+        facts_selected.columns,
         noises_selected.of_gains,
         ("places", "count", "centre", "slopes", "values"),
     ),
@@ -384,7 +355,7 @@ FAMILIES = {
         selection,
         ("correlation", "z"),
         (verbs.ABOVE,),
-        _columns,
+        facts_selected.columns,
         noises_selected.of_columns,
         ("places", "count", "centre", "values"),
     ),

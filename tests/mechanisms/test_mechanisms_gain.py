@@ -65,7 +65,7 @@ def _some(rows, number):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_no_row_moves_a_round_further_than_declared_and_one_does(relation):
+def test_neighbours_move_a_round_no_further_than_declared_and_one_does(relation):
     """Brute force, given what was released: products, the sums of a coefficient, moments."""
     own, most = adjacency(relation), SCORE.most
     farthest, moment = dict.fromkeys(range(3), 0.0), 0.0
