@@ -61,6 +61,11 @@ class Whole:
         return capacity(self.guarantee).amount
 
     @property
+    def said(self) -> Floats:
+        """Amounts of calls that say their own, 0 of all others."""
+        return np.array([own or 0.0 for own in self.fixed])
+
+    @property
     def normal(self) -> tuple[bool, ...]:
         """Of each call whether its noise is counted by ``1/m**2``."""
         curved = isinstance(self.guarantee, ApproxDP)

@@ -169,10 +169,14 @@ def most_rows(study: Study) -> int:
 def _require_met(study: Study) -> None:
     """Refuse what cannot be met, and say what would meet it."""
     whole, asked = study.losses.whole, study.question
-    said = np.array([0.0 if own is None else own for own in whole.fixed])
-    if any(own is not None for own in whole.fixed) and whole.cost(said) > whole.amount * (1 + 1e-9):
+    stated = np.array([study.budgeting.own(own.name) is not None for own in study.courses])
+    said = np.where(stated, whole.said, 0.0)
+    least = np.where(stated, said, [own.amounts[0] for own in study.courses])
+    if stated.any() and whole.cost(least) > whole.amount * (1 + 1e-9):
+        over = whole.cost(said) > whole.amount * (1 + 1e-9)
         raise BudgetError(
-            f"the calls that say a budget come to {whole.cost(said):.3g}, more than "
+            f"the calls that say a budget come to {whole.cost(said):.3g}, "
+            f"{'more than' if over else 'which leaves too little for the others of'} "
             f"{asked.guarantee.describe()}: write smaller ones, or leave them out"
         )
     if study.needed <= whole.amount * _TOLERANCE:

@@ -82,9 +82,12 @@ class Study:
         """What can be divided, and what has to be kept."""
         gaussian = tuple(own.gaussian for own in self.courses)
         open_ = Whole(self.budgeting.left, gaussian, (None,) * len(self.courses))
-        equal = open_.filled(np.full(len(self.courses), open_.amount / len(self.courses)))
-        floors = np.array([_floor(own, self._targets(own.name)) for own in self.courses])
         whole = replace(open_, fixed=tuple(map(self._said, self.courses)))
+        # Of what calls leave that say their own; of all where they leave nothing.
+        shared = whole if whole.cost(whole.said) < whole.amount else open_
+        part = open_.amount / len(self.courses)
+        equal = shared.filled(np.array([part if own is None else own for own in shared.fixed]))
+        floors = np.array([_floor(own, self._targets(own.name)) for own in self.courses])
         made = Losses(whole, self.courses, self.question.weights, floors)
         return self._identifying(made, equal)
 

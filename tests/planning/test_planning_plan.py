@@ -130,6 +130,16 @@ def test_concentrated_parts_are_written_as_they_are_said():
     assert made.words["wages"] == f"mean('~ wage', budget=dp.{made.budgets['wages']})"
 
 
+def test_what_no_release_identifies_has_what_the_other_calls_leave():
+    said, free = dp.call.mean("wage ~ sex", eps=0.9), dp.call.lm("wage ~ age")
+    made = dp.plan([said, free], codebook=BOOK, n=60, eps=1.0)
+    assert made.budgets["mean"] == dp.PureDP(0.9)
+    assert made.budgets["lm"].eps == pytest.approx(0.1, rel=1e-3)
+    whole = dp.call.mean("wage ~ sex", eps=1.0)
+    with pytest.raises(BudgetError, match="come to 1, which leaves too little for the others"):
+        dp.plan([whole, free], codebook=BOOK, n=60, eps=1.0)
+
+
 def test_a_call_that_says_its_budget_keeps_it():
     made = planned({"wages": PAIR["wages"], "own": dp.call.mean("~ age", eps=0.3)})
     assert made.budgets["own"] == dp.PureDP(0.3)
