@@ -281,17 +281,17 @@ OF_VERBS: dict[str, list[tuple[str, dict[str, Any], type[DPModelsError]]]] = {
         ("k= and threshold= are both", {"k": 2, "threshold": 5.0}, ArgumentError),
         ("goes with threshold=", {"most": 2, "threshold": None}, ArgumentError),
         *(
-            ("most", {"k": None, "threshold": 5.0, "most": most}, ArgumentError)
+            ("most", {"k": None, "threshold": 0.5, "most": most}, ArgumentError)
             for most in (0, 10**7, 2.0)
         ),
         *(
             ("threshold", {"k": None, "threshold": least}, ArgumentError)
-            for least in (NAN, np.inf, "9", True)
+            for least in (NAN, np.inf, "9", True, -1, 1e300)
         ),
         *_bad("score", ArgumentError, "counts", 3),
         *_bad("values", ArgumentError, 0.0, 0.001, 0.95, 2, "yes", None),
         *_bad("mechanism", ArgumentError, "exponential", "geometric"),
-        ("whatever their", {"k": None, "threshold": 5.0, "mechanism": "peeling"}, ArgumentError),
+        ("whatever their", {"k": None, "threshold": 0.5, "mechanism": "peeling"}, ArgumentError),
     ],
     "dp_series": [
         *_bad("time", ArgumentError, 3, None, ["region"]),
