@@ -52,9 +52,10 @@ def difference(question: Question, guessed: Population, effect: Effect) -> Posed
         moved = values - mean[cells] + float(share @ mean) + apart[cells]
         values = np.clip(moved, number.lower, number.upper)
         if number.step:
-            steps = np.rint((values - number.lower) / number.step)
-            values = number.lower + number.step * steps
-        own = own.having(number.variable, values)
+            own, places, values = own.on_steps(number.variable, values, number.lower, number.step)
+            cells = cells[places]
+        else:
+            own = own.having(number.variable, values)
     mean, sd, share = _moments(own, cells, values, 2)
     truth = np.array([mean[0] - mean[1]])
     sampling = np.sqrt(np.array([(sd**2 / share).sum()]))

@@ -35,9 +35,12 @@ def least_squares(question: Question, guessed: Population, effect: Effect) -> Po
         made = _with_slopes(rows, response, stated, both)
         step = cast("Real", declared.blocks[0].factors[0]).step
         low, high = float(declared.lower[0]), float(declared.upper[0])
-        made = np.clip(made, low, high)
-        response = low + step * np.rint((made - low) / step) if step else made
-        own = own.having(name, response)
+        response = np.clip(made, low, high)
+        if step:
+            own, places, response = own.on_steps(name, response, low, step)
+            rows = rows[:, places]
+        else:
+            own = own.having(name, response)
     weight = own.part.columns[weights] if weights is not None else np.ones(len(response))
     mass = own.shares * weight
     gram = (rows * mass) @ rows.T

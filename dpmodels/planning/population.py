@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,17 @@ class Population:
         own = self.part._replace(columns={**self.part.columns, name: column})
         return replace(self, part=own)
 
+    def on_steps(self, name: str, values: Floats, lower: float, step: float) -> Stepped:
+        """Return each row twice, at the steps below and above its value, with the value as mean.
+
+        Rounding would swallow an effect that is small against the step.
+        """
+        above, below = np.modf((values - lower) / step)
+        response = lower + step * np.concatenate([below, below + (above > 0)])
+        rows = np.tile(np.arange(self.part.rows), 2)
+        shares = np.concatenate([self.shares * (1 - above), self.shares * above])
+        return Stepped(self.among(rows, shares).having(name, response), rows, response)
+
     def drawn(self, count: int, rng: np.random.Generator) -> Rows:
         """Draw a table: rows that stand equally often, in powers of two, stand together."""
         times, at, places = rng.multinomial(count, self.shares), [], []
@@ -55,6 +66,14 @@ class Population:
         own, often = np.concatenate(at), np.concatenate(places)
         part = self.among(own, np.ones(len(own))).part._replace(places=often)
         return DrawnRows(part, self.terms)
+
+
+class Stepped(NamedTuple):
+    """A population of rows that are named twice, which they are, and their new values."""
+
+    population: Population
+    rows: NDArray[np.int64]
+    values: Floats
 
 
 def population(rows: Rows, *, sampled: bool) -> Population:

@@ -116,3 +116,11 @@ def test_effects_of_a_sample_are_its_own():
     sample["wage"] = 10 + 0.5 * sample["age"] + rng.normal(0, 3, 3_000)
     own = posed("lm", "sample", pd.DataFrame(sample))
     assert own.truth[1] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("verb", ["lm", "ttest"])
+def test_an_effect_far_smaller_than_a_step_of_the_response_is_kept(verb):
+    book = dp.codebook(visits=dp.Integer(0, 100), group=["a", "b"])
+    words = {"codebook": book, "shape": {"visits": ("skewed", 30, 5)}}
+    table = dp.power("visits ~ group", verb=verb, n=1_000, eps=3.0, effect=0.2, **words).table
+    assert table["effect"].item() == pytest.approx(0.2, rel=0.01)
