@@ -30,7 +30,9 @@ def test_there_are_vignettes():
         "15-asking-sensitive-questions",
         "16-which-mechanism",
         "17-what-epsilon-means",
+        "18-screening-and-fdr",
         "19-dependent-data",
+        "20-planning",
     ]
 
 
