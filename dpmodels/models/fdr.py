@@ -191,8 +191,8 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
         compile_factor(factor, book)
     if len(response) != 1 or len(response[0]) != 1:
         raise FormulaError(
-            f"formula {text!r}: what columns are held against is one variable; write "
-            "'a + b + c ~ y', and for another response another call"
+            f"formula {text!r}: what columns are held against is one variable, and stands "
+            "on the right; write 'a + b + c ~ y' or '. ~ y', and for another response another call"
         )
     (code,) = response[0]
     others = [name for name in book if name not in variables_in(code)]

@@ -78,7 +78,7 @@ def tune(values: Iterable[float | None]) -> Tune:
     >>> fit.release.tuning.ridges
     (20.0, 200.0)
     """
-    write = "write ridge=dp.tune([1, 10, 100])"
+    write = "write ridge=dp.tune([None, 100, 1000])"
     given: object = values
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ArgumentError(f"tune({said(given)}): expected several numbers; {write}")
@@ -97,7 +97,7 @@ def asked_ridge(given: object) -> object:
     if isinstance(given, Sequence | set | np.ndarray):
         raise ArgumentError(
             f"ridge= is of type {type(given).__name__}: expected one number, or "
-            "ridge=dp.tune([1, 10, 100]), which chooses one privately"
+            "ridge=dp.tune([None, 100, 1000]), which chooses one privately"
         )
     return given
 

@@ -101,7 +101,7 @@ class FitComparison(Compared):
         }
         panels = (
             Panel(
-                f"{title}; mark: worst shape",
+                f"{title}\n(mark: worst shape)",
                 shown[name],
                 shown[f"{name}_se"],
                 log=True,
