@@ -58,7 +58,7 @@ class PlanLine(NamedTuple):
     identified: float  # Mean chance that a figure is
     share: float = 0.0  # Of the whole
     even: float = 0.0  # The ratio if all had equal parts
-    needs: float = 0.0  # About the least budget that identifies its figures
+    needs: float = 0.0  # A budget that identifies its figures: the one it has, where that does
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -95,8 +95,8 @@ class AnalysisPlan(Printed):
         total's square; ``rows_factor``, how many times the rows would make up
         for the noise, if it were sampling; ``even``, the ratio if all had
         equal parts; ``identified``, the mean chance that a figure is, and
-        ``needs``, a budget of the call at which that is very likely, nan where
-        none that was tried is enough.
+        ``needs``, a budget of the call at which that is very likely: the one it
+        has, where that is enough; nan where none that was tried is.
         """
         return pd.DataFrame([self._row(one) for one in self.lines])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -26,6 +27,7 @@ def least_budget(study: Study) -> Study:
         raise BudgetError(
             f"no budget up to eps = {_SEARCHED[1]:g} a call meets the targets with "
             f"{study.question.rows:,} rows: give more rows, or targets that are nearer"
+            + "".join(_without_noise(study))
         )
     found = study.with_budget(_rounded_up(needed, 3))
     for _ in range(_STEPS):
@@ -57,6 +59,15 @@ def least_rows(study: Study) -> Study:
             f"{study.question.guarantee.describe()}: give more budget, or targets that are nearer"
         )
     return study.with_rows(min(int(_rounded_up(high, 2)), most))
+
+
+def _without_noise(study: Study) -> Iterator[str]:
+    """Say of which calls sampling alone is beyond a target."""
+    for own in study.courses:
+        sampling = own.of_all(own.imagined.sampling)
+        for target in study.question.targets.get(own.name, ()):
+            if target.kind == "se" and sampling >= target.level:
+                yield f"; without noise the standard error of {own.name} is {sampling:.3g}"
 
 
 def _rounded_up(number: float, digits: int) -> float:

@@ -201,7 +201,8 @@ def _found(release: AnyRelease) -> tuple[str, ...]:
 
 def more(shown: int, there: int, what: str, where: str) -> tuple[str, ...]:
     """Say how many of something are left out, and where they are."""
-    return (f"{there - shown} more {what}: see {where}.",) * (there > shown)
+    left = there - shown
+    return (f"{left} more {'of the ' * (left == 1)}{what}: see {where}.",) * (left > 0)
 
 
 def end(of: TableCall, value: float) -> str:

@@ -213,11 +213,14 @@ class SelectResult(Result):
         Raises
         ------
         NotAvailable
-            If no values were bought, or nothing was above the threshold.
+            If no values were bought, none is told from its noise, or nothing was
+            above the threshold.
         """
         from dpmodels.plots.ranked import ranked
 
         values, ends, facts = self._valued.values, self.noise_int(), self._facts
+        if len(values) and np.isnan(values).all():
+            raise NotAvailable("plot() is not available: no value is told from its noise")
         what = " x ".join(facts.factors) if self.score == COUNT else f"terms with {facts.measured}"
         return ranked(
             [f"{place}. {name}" for place, name in enumerate(joined(self.index), start=1)],

@@ -160,6 +160,8 @@ def test_a_budget_that_is_left_out_is_the_least_that_meets_the_targets():
     assert made.table["noise_share"].max() > 0.4
     with pytest.raises(BudgetError, match="they need about eps = "):
         planned(calls, eps=0.7 * eps, targets={"noise": 0.5})
+    with pytest.raises(BudgetError, match=r"without noise the standard error of wages is 0\.3"):
+        planned(calls, eps=None, targets={"se": 0.01})
 
 
 def test_a_number_of_rows_that_is_left_out_meets_the_targets():

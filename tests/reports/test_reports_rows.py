@@ -7,13 +7,19 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.report import signif
-from dpmodels.reports.header import complete_rows, complete_text
+from dpmodels.reports.header import complete_rows, complete_text, more
 
 BOOK = dp.codebook(sex=["F", "M"], g=["a", "b", "c", "d"], x=(0, 1))
 
 
 def flat(fit):
     return re.sub(r"\s+", " ", str(fit.summary()))
+
+
+def test_what_is_left_out_is_counted_in_its_number():
+    assert more(8, 9, "columns", "tidy()") == ("1 more of the columns: see tidy().",)
+    assert more(8, 10, "columns", "tidy()") == ("2 more columns: see tidy().",)
+    assert more(8, 8, "columns", "tidy()") == ()
 
 
 def test_no_more_rows_are_complete_than_there_are():

@@ -105,6 +105,14 @@ def test_bars_stand_in_the_order_of_the_names():
     assert ax.yaxis_inverted()
 
 
+def test_values_that_are_all_lost_in_noise_have_no_picture():
+    fit = dp.dp_select("y ~ a + t", ROWS, **WORDS)
+    lost = replace(fit, release=replace(fit.release, scatters=0 * fit.release.scatters))
+    assert lost.values.isna().all()
+    with pytest.raises(NotAvailable, match="no value is told from its noise"):
+        lost.plot()
+
+
 def again(fit, path):
     fit.save(path, overwrite=True)
     return dp.load(path)
