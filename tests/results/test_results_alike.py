@@ -101,7 +101,7 @@ def text(fit):
 
 
 def test_tables_of_persons_count_persons():
-    words = {"codebook": BOOK, "eps": 10.0, "person": "id"}
+    words = {"codebook": BOOK, "eps": 100.0, "person": "id"}
     shown = text(dp.dp_table("~ h", panel(), **words))
     assert "Observations: 300 persons (public)" in shown
     assert "Persons" in shown
