@@ -203,8 +203,7 @@ def noised_response(exact: NDArray[Any], plan: ScreenPlan, entropy: Entropy) -> 
     sums: NDArray[Any] = np.array(
         [most**2 * exact[0, 0], most * exact[0, -1], exact[1, -1]], dtype=object
     )
-    change = spread_change(plan.facts.adjacency, most, _norm(plan))
-    noisy = add_noise(sums, _wide(plan.response * change, law.smallest), entropy, law)
+    noisy = add_noise(sums, _response_scale(plan), entropy, law)
     count, total, squares = (noisy / most**2).tolist()
     mean = total / count if count > 0 else 0.0
     whole = FINE * most
@@ -248,7 +247,6 @@ def valued(
         for own, scale in zip(each, (products, scatter), strict=True)
     ]
     unit = most**2
-    spread = _wide(plan.response * spread_change(facts.adjacency, most, _norm(plan)), law.smallest)
     return ScreenedRelease(
         chosen=chosen.astype(np.float64),
         products=noisy[0] / (FINE * unit),
@@ -260,14 +258,17 @@ def valued(
         law=plan.law,
         product_sd=law.sd * products / (FINE * unit),
         scatter_sd=law.sd * scatter / unit,
-        response_sd=law.sd * spread / unit,
+        response_sd=law.sd * _response_scale(plan) / unit,
         choice=plan.draw_eps,
         **release_terms(card, plan, rows),
     )
 
 
-def _norm(plan: ScreenPlan) -> int:
-    return 2 if plan.law == "gaussian" else 1
+def _response_scale(plan: ScreenPlan) -> float:
+    """Return the scale of the noise in what is released of the response."""
+    norm = 2 if plan.law == "gaussian" else 1
+    change = spread_change(plan.facts.adjacency, reach(plan.lattice), norm)
+    return _wide(plan.response * change, LAWS[plan.law].smallest)
 
 
 def _wide(scale: float, smallest: float) -> float:

@@ -7,6 +7,7 @@ that no column pays for their number.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,21 +51,40 @@ def associations(design: PrivateDesign, lattice: Lattice, *, count_public: bool)
     An incomplete row adds zero. No product of two x is made. Sums over a block are integers below
     2**53; they are the same for any chunking, order or number of threads.
     """
+
+    def lines(z: Floats) -> Floats:
+        return np.stack([z.sum(axis=1), np.einsum("ij,ij->i", z, z), z @ z[-1]])
+
+    return box_sums("associations", 3, lines, design, lattice, count_public=count_public)
+
+
+def box_sums(
+    name: str,
+    lines: int,
+    summed: Callable[[Floats], Floats],
+    design: PrivateDesign,
+    lattice: Lattice,
+    *,
+    count_public: bool,
+) -> Statistic:
+    """Sum so many lines of numbers over blocks of rows ``z = (1, x, y)``, held in the box.
+
+    An incomplete row has zeros. What is summed of a block are integers below 2**53.
+    """
     most = reach(lattice)
 
-    def summed(block: Floats) -> Integers:
+    def of_block(block: Floats) -> Integers:
         z = np.clip(block, -most, most)
         z[0] = block[0] > 0
-        lines = z.sum(axis=1), np.einsum("ij,ij->i", z, z), z @ z[-1]
-        return np.stack(lines).astype(np.int64)
+        return summed(z).astype(np.int64)
 
-    total: NDArray[Any] = np.zeros((3, lattice.columns + 1), dtype=object)
+    total: NDArray[Any] = np.zeros((lines, lattice.columns + 1), dtype=object)
     rows = 0
-    for block, count in design.blocks(summed, lattice, count_public=count_public):
+    for block, count in design.blocks(of_block, lattice, count_public=count_public):
         total = total + block
         rows += count
     facts = {**design.facts, "lattice": repr(lattice)}
-    return Statistic("associations", total, rows, fingerprint(facts, count_public=count_public))
+    return Statistic(name, total, rows, fingerprint(facts, count_public=count_public))
 
 
 def centred_products(exact: NDArray[Any], centre: int) -> NDArray[Any]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.design import PrivateDesign
 from dpmodels.noise.lattice import Lattice
 from dpmodels.privacy import Adjacency
-from dpmodels.statistics.associations import reach
-from dpmodels.statistics.statistic import Statistic, additive, fingerprint
-from dpmodels.typing import Floats, Integers
+from dpmodels.statistics.associations import box_sums
+from dpmodels.statistics.statistic import Statistic, additive
 
 # Parts that coefficients are multiples of: rounded, they are off by less than noise is.
 PARTS = 2**20
@@ -28,20 +26,8 @@ def products(design: PrivateDesign, lattice: Lattice, *, count_public: bool) -> 
 
     The design and the blocks are as for :func:`dpmodels.statistics.associations.associations`.
     """
-    most = reach(lattice)
-
-    def summed(block: Floats) -> Integers:
-        z = np.clip(block, -most, most)
-        z[0] = block[0] > 0
-        return (z @ z.T).astype(np.int64)
-
-    total: NDArray[Any] = np.zeros((lattice.columns + 1,) * 2, dtype=object)
-    rows = 0
-    for block, count in design.blocks(summed, lattice, count_public=count_public):
-        total = total + block
-        rows += count
-    facts = {**design.facts, "lattice": repr(lattice)}
-    return Statistic("products", total, rows, fingerprint(facts, count_public=count_public))
+    size = lattice.columns + 1
+    return box_sums("products", size, lambda z: z @ z.T, design, lattice, count_public=count_public)
 
 
 @dataclass(frozen=True)
