@@ -2,6 +2,7 @@ from . import errors as errors
 from . import mechanisms as mechanisms
 from . import sites as sites
 from .audit.door import audit as audit
+from .citation import citation as citation
 from .codebook import Codebook as Codebook
 from .dates import Date as Date
 from .devices.randomized_response import randomized_response as randomized_response
@@ -57,3 +58,4 @@ from .variables import Boolean as Boolean
 from .variables import Categorical as Categorical
 from .variables import Integer as Integer
 from .variables import Numeric as Numeric
+from .version import __version__ as __version__

@@ -14,7 +14,6 @@ from functools import reduce
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.interpolate import BSpline
 
 from dpmodels.dates import text_of_day
 from dpmodels.errors import FormulaError
@@ -187,6 +186,8 @@ def _spline(code: str, args: Sequence[Value], options: Mapping[str, Value]) -> V
                 "boundary is the declared range. Write knots=, for example bs(x, knots=[30, 50])"
             )
     given = _bind(code, args, options, ("x", "knots", "degree"), 2)
+    from scipy.interpolate import BSpline  # Dear to import
+
     x = as_real(given["x"])
     inner = increasing(given["knots"], f"{code!r}: knots", 1)
     degree = whole(given.get("degree", Constant("3", 3.0)), f"{code!r}: degree", 0, 10)

@@ -6,8 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from scipy.stats import poisson
+from scipy.special import gammaln, ndtr, ndtri, xlogy
 
 from dpmodels.inference.associated import Correlations
 from dpmodels.inference.ratios import TOLD
@@ -152,7 +151,7 @@ def _tail(
     numbers = np.arange(max(math.floor(mean - reach), 0), math.ceil(mean + reach) + 1)
     jumps = np.asarray(size * (numbers - mean), dtype=np.float64)
     tails = _noise_tail(release.law, parts, away - jumps)
-    return float(poisson.pmf(numbers, mean) @ tails)
+    return float(np.exp(xlogy(numbers, mean) - mean - gammaln(numbers + 1)) @ tails)
 
 
 def _noise_tail(law: str, sds: Floats, away: Floats) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 from dpmodels.typing import Floats
 
@@ -19,6 +18,8 @@ def adjusted(p_values: Floats, hypotheses: int, method: str) -> Floats:
     `hypotheses` is how many there are, of which those without a p-value have 1; where one is nan,
     so is its adjusted one, and it counts as 1. `method` is "bh" or "by".
     """
+    from statsmodels.stats.multitest import multipletests  # Dear to import
+
     whole = np.ones(hypotheses)
     whole[: len(p_values)] = np.where(np.isnan(p_values), 1.0, p_values)
     found = multipletests(whole, method=METHODS[method])[1][: len(p_values)]

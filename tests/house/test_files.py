@@ -25,7 +25,11 @@ LITERALS = (
     ast.expr_context,
 )
 LAZY = "__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)"
-EXPORTS = sorted(name for name in dpmodels.__all__ if not inspect.ismodule(getattr(dpmodels, name)))
+EXPORTS = sorted(
+    name
+    for name in dpmodels.__all__
+    if not inspect.ismodule(getattr(dpmodels, name)) and name != "__version__"
+)
 
 
 @cache

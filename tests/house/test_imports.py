@@ -24,6 +24,14 @@ def test_import_takes_nothing_heavy_along():
     assert HEAVY & set(loaded) == set()
 
 
+def test_the_first_verb_takes_no_fits_of_others_along():
+    code = "import sys, dpmodels; dpmodels.dp_mean; print(*sys.modules)"
+    loaded = set(python("-c", code).stdout.split())
+    assert "dpmodels.models.mean" in loaded
+    dear = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
+    assert dear & loaded == set()
+
+
 def test_import_is_quick():
     clock = "import time; start = time.perf_counter(); import dpmodels"
     best = SECONDS
