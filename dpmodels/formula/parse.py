@@ -13,8 +13,8 @@ import json
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from patsy import PatsyError
@@ -151,8 +151,9 @@ MAX_ORDER = 8
 class ParsedFormula:
     """A formula's terms, response and predictors apart.
 
-    The text's white space is tidied; terms stand in order of first mention, without the intercept;
-    `removed` are the factors of terms that were taken off again.
+    The text's white space is tidied, and it names no variable that no term has: it reads
+    the same where no others are declared. Terms stand in order of first mention, without the
+    intercept; `removed` are the factors of terms that were taken off again.
     """
 
     text: str
@@ -180,16 +181,33 @@ def parse(text: str, names: Iterable[str]) -> ParsedFormula:
             f"the left side of the formula, {shorten(written)!r}, names no variable; write "
             "response ~ predictors, or ~ predictors"
         )
-    used = {name for term in response.values() for code in term for name in variables_in(code)}
+    used = _variables(response.values())
     others = tuple(name for name in known if name not in used)
     right = Reading(others, others)
     predictors = _sum(sides[-1], right, 0, _terms(()))
     intercept = predictors.pop(INTERCEPT, None) is not None
-    tidy = " ".join(text.split())
     removed = tuple(dict.fromkeys(left.removed + right.removed))
-    return ParsedFormula(
-        tidy, tuple(response.values()), tuple(predictors.values()), intercept, removed
-    )
+    both, tidy = (tuple(response.values()), tuple(predictors.values())), " ".join(text.split())
+    parsed = ParsedFormula(tidy, *both, intercept, removed)
+    left_over = _variables(parsed.response + parsed.predictors)
+    if not _variables((removed,)) - left_over:
+        return parsed
+    return replace(parsed, text=_written(parsed, [name for name in others if name in left_over]))
+
+
+def _variables(terms: Iterable[Term]) -> set[str]:
+    return {name for term in terms for code in term for name in variables_in(code)}
+
+
+def _written(parsed: ParsedFormula, others: Sequence[str]) -> str:
+    """Write a formula by its terms; ``.`` for all `others`, that come first, of very many."""
+    terms = [":".join(term) for term in parsed.predictors]
+    left = " + ".join(":".join(term) for term in parsed.response)
+    if sum(map(len, terms)) + 3 * len(terms) + len(left) > MAX_LENGTH - 9:
+        every = [quote(name) for name in others]
+        terms = [".", *(term for term in terms if term not in every)]
+    right = " + ".join(terms) or "1"
+    return f"{left} ~ {right}{'' if parsed.intercept else ' - 1'}".strip()
 
 
 def _tree(text: str) -> ParseNode:

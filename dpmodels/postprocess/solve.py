@@ -212,7 +212,7 @@ class NormalEquations:
         # In entries of a row: what no other parameter sees.
         rows = np.linalg.pinv(self.regressors.T)[:, int(self.intercept) :] @ slopes
         weights = lacking[lacking > 0]
-        hidden = sum(self.score_noise(row) for row in rows.T)
+        hidden = self.noise_of(rows @ rows.T)
         pull = LARGEST**2 * (rows * weights**2 @ rows.T + hidden)
         own = rows * weights @ rows.T
         if self.more is not None:

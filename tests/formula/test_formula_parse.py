@@ -179,3 +179,21 @@ def test_interactions_of_eight_factors_and_no_more():
     assert predictors("~ " + ":".join(names[:8]), names) == [":".join(names[:8])]
     with pytest.raises(FormulaError, match="interaction of 9 factors"):
         parse("~ " + ":".join(names), names)
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        ("y ~ . - b", "y ~ a + c"),
+        ("~ . - b", "~ a + c + y"),
+        ("y ~ a*b - b - a:b - 1", "y ~ a - 1"),
+        ("y ~ b - b", "y ~ 1"),
+        ("y ~ .**2 - b", "y ~ .**2 - b"),
+    ],
+)
+def test_a_text_names_nothing_that_its_terms_lack(formula, text):
+    """So that it reads the same where nothing else is declared, as in a result."""
+    parsed = parse(formula, ["a", "b", "c", "y"])
+    assert parsed.text == text
+    again = parse(text, [name for name in "abcy" if name in text or "." in text])
+    assert (again.predictors, again.intercept) == (parsed.predictors, parsed.intercept)
