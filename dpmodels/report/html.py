@@ -27,6 +27,7 @@ _STYLE = """<style>
   font-variant-numeric: tabular-nums}
 .dpmodels-report thead th, .dpmodels-report thead td {font-weight: 600;
   border-bottom: 1px solid currentColor; vertical-align: bottom}
+.dpmodels-report .spanner {text-align: center}
 .dpmodels-report th[scope=row], .dpmodels-report .words {text-align: left}
 .dpmodels-report th[scope=row], .dpmodels-report .facts td {white-space: normal;
   overflow-wrap: anywhere; max-width: 28em; min-width: 6em}
@@ -125,7 +126,8 @@ def _table(section: Section) -> list[str]:
     # A box that scrolls must take the keyboard's focus to be readable without a mouse.
     lines = [f'<div class="scroll" role="region" aria-label="{title}" tabindex="0">', "<table>"]
     lines += [f"<caption>{title}</caption>"]
-    lines += [f"<thead><tr><td></td>{''.join(heads)}</tr></thead>"] if heads else []
+    above = _above(section, range(len(heads)))
+    lines += [f"<thead>{above}<tr><td></td>{''.join(heads)}</tr></thead>"] if heads else []
     lines += ["<tbody>"]
     for row in section.rows:
         blank = row.blank(range(len(kinds)))
@@ -135,6 +137,17 @@ def _table(section: Section) -> list[str]:
         ]
         lines.append(f"<tr>{_label(row, blank)}{''.join(cells)}</tr>")
     return [*lines, "</tbody>", "</table>", "</div>"]
+
+
+def _above(section: Section, panel: range) -> str:
+    """Set what stands above several columns in a row of its own."""
+    cells = [
+        f'<th scope="colgroup" class="spanner" colspan="{columns}">{_text(text)}</th>'
+        if text
+        else f'<td colspan="{columns}"></td>'
+        for text, columns in section.spans(panel)
+    ]
+    return f"<tr><td></td>{''.join(cells)}</tr>" if cells else ""
 
 
 def _label(row: Row, blank: int) -> str:

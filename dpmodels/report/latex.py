@@ -119,6 +119,7 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     if heads and width(plain(section.title)) > LABEL:
         above, title = [rf"\multicolumn{{{len(heads) + 1}}}{{@{{}}l@{{}}}}{{{title}}} \\"], ""
     lines = [rf"\begin{{longtable}}{{@{{}}{spec}@{{}}}}", r"\toprule", *above]
+    lines += _above(section, panel)
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
     for row in section.rows:
         if row.heading:
@@ -129,6 +130,17 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
         cells = (_stack(cell_lines(row.cells[j], layout.stacked), aligns[j], "t") for j in panel)
         lines.append(_line(label, *cells))
     return [*lines, r"\bottomrule", r"\end{longtable}"]
+
+
+def _above(section: Section, panel: range) -> list[str]:
+    """Set what stands above several columns, with a rule below."""
+    spans, start = section.spans(panel), 2
+    cells, rules = [""], ""
+    for text, columns in spans:
+        cells.append(rf"\multicolumn{{{columns}}}{{c}}{{{_text(text)}}}")
+        rules += rf"\cmidrule(lr){{{start}-{start + columns - 1}}}" * bool(text)
+        start += columns
+    return [_line(*cells), rules] if spans else []
 
 
 def _label(row: Row) -> str:

@@ -34,7 +34,12 @@ def _spoken(report: Report) -> str:
     """Return all that a report names variables in."""
     texts = [value for label, value in report.facts if label != "Formula"]
     for section in report.sections:
-        texts += [section.title, *section.columns, *(row.label for row in section.rows)]
+        texts += [
+            section.title,
+            *section.columns,
+            *section.spanners,
+            *(row.label for row in section.rows),
+        ]
     return "\n".join(texts)
 
 

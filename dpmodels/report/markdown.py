@@ -38,7 +38,10 @@ def _table(section: Section) -> str:
     columns = range(len(section.columns))
     rules = [":---", *(":---" if is_words(section, j) else "---:" for j in columns)]
     rows = [_line(_label(row), *map(_text, row.cells)) for row in section.rows]
-    return "\n".join([_line(*map(_text, (section.title, *section.columns))), _line(*rules), *rows])
+    # A table has one row of heads.
+    above = section.spanners or ("",) * len(columns)
+    heads = [" ".join(own).strip() for own in zip(above, section.columns, strict=True)]
+    return "\n".join([_line(*map(_text, (section.title, *heads))), _line(*rules), *rows])
 
 
 def _label(row: Row) -> str:

@@ -85,10 +85,25 @@ def _table(section: Section, layout: Layout) -> list[str]:
         lines += [""] if number else []
         if section.columns:
             first = ("",) * (height - 1) + ("" if number else title,)
+            lines += _spanned(section.spans(panel), panel, layout)
             lines += _lines(first, raised, panel, layout, aligns)
         for row in section.rows if not number else wordless(section).rows:
             lines += _row(row, panel, layout, aligns)
     return lines
+
+
+def _spanned(spans: Sequence[tuple[str, int]], panel: range, layout: Layout) -> tuple[str, ...]:
+    """Set what stands above several columns in their middle, with a rule below."""
+    start, blocks = panel.start, []
+    for text, columns in spans:
+        across = layout.width(range(start, start + columns)) - layout.label - GAP
+        told = wrap(text, across)
+        blocks.append([pad(line, across, "^") for line in (*told, "-" * across * bool(text))])
+        start += columns
+    height = max(map(len, blocks), default=0)
+    raised = [[" " * len(block[0])] * (height - len(block)) + block for block in blocks]
+    gap = " " * GAP
+    return tuple(" " * layout.label + gap + gap.join(own) for own in zip(*raised, strict=True))
 
 
 def _row(row: Row, panel: range, layout: Layout, aligns: list[str]) -> list[str]:

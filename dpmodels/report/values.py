@@ -1,6 +1,7 @@
 """What a report is: cells that are already strings, and where they stand."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from dpmodels.errors import ArgumentError
 
@@ -34,20 +35,32 @@ class Row:
 class Section:
     """One table of a report.
 
-    Sections of one report with equal heads are printed with equal widths.
+    Sections of one report with equal heads are printed with equal widths. `spanners` are one a
+    column, blank where it has none: what stands once above neighbours that share it.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    spanners: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.spanners and len(self.spanners) != len(self.columns):
+            raise ArgumentError(
+                f"{len(self.spanners)} spanners for {len(self.columns)} columns: write one a "
+                'column, "" where there is none'
+            )
         for number, row in enumerate(self.rows, start=1):
             if len(row.cells) != len(self.columns):
                 raise ArgumentError(
                     f"row {number} of a section has {len(row.cells)} cells for "
                     f'{len(self.columns)} columns: write one cell a column, "" for a blank one'
                 )
+
+    def spans(self, panel: range) -> tuple[tuple[str, int], ...]:
+        """Return the spanners above some columns, each with how many it is above; none of none."""
+        own = [self.spanners[j] for j in panel] if self.spanners else []
+        return tuple((text, len(list(same))) for text, same in groupby(own)) if any(own) else ()
 
 
 @dataclass(frozen=True, slots=True)
