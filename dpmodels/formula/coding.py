@@ -36,12 +36,14 @@ class Block:
     """The columns of one term, coded together.
 
     Names are in patsy's style; the first factor varies fastest over the columns; a contrast matrix
-    of shape (levels, columns) belongs to each categorical factor.
+    of shape (levels, columns) belongs to each categorical factor. `term` are the factors of the
+    term as they are written, some of which a part of its coding may lack.
     """
 
     names: tuple[str, ...]
     factors: tuple[Factor, ...]
     contrasts: tuple[Floats | None, ...]
+    term: tuple[str, ...]
 
     @cached_property
     def points(self) -> Floats:
@@ -195,11 +197,12 @@ def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     _check_columns(len(info.column_names) - parsed.intercept)
     names = iter(info.column_names)
     blocks = []
-    for subterms in info.term_codings.values():
+    for term, subterms in info.term_codings.items():
+        written = tuple(factor.name() for factor in term.factors)
         for subterm in subterms:
             own = tuple(next(names) for _ in range(subterm.num_columns))
             if subterm.factors:
-                blocks.append(_block(own, subterm))
+                blocks.append(_block(own, subterm, written))
     return tuple(blocks)
 
 
@@ -239,14 +242,14 @@ def _check_columns(count: int) -> None:
         )
 
 
-def _block(names: tuple[str, ...], subterm: Any) -> Block:
+def _block(names: tuple[str, ...], subterm: Any, term: tuple[str, ...]) -> Block:
     contrasts = tuple(
         np.asarray(subterm.contrast_matrices[factor].matrix, dtype=np.float64)
         if factor in subterm.contrast_matrices
         else None
         for factor in subterm.factors
     )
-    return Block(names, tuple(factor.value for factor in subterm.factors), contrasts)
+    return Block(names, tuple(factor.value for factor in subterm.factors), contrasts, term)
 
 
 class _Prototype:

@@ -98,14 +98,26 @@ class Sandwich:
         more = float(ndtri((1 + level) / 2)) * SIZE * along
         return middle + lower - more, middle + upper + more
 
-    def statistic(self, direction: Floats) -> float:
-        """Return how many standard errors ``direction · coefficients`` is from 0."""
-        value = float(direction @ self.estimate)
-        if self.noise_law.clear:
-            roots = np.hstack([self.noise_root, self.sampling_root])
-            return value / float(np.linalg.norm(direction @ roots))
-        own, off = (direction @ self.axes)[None, :], -np.array([direction @ self.point])
-        return math.copysign(math.sqrt(max(self.full_law.distance_to(own, off), 0.0)), value)
+    def statistic(self, direction: Floats, value: float = 0.0) -> float:
+        """Return how many standard errors ``direction · coefficients`` is from a value."""
+        off = float(direction @ self.estimate) - value
+        least = self.distance(direction[None, :], np.array([value]))
+        return math.copysign(math.sqrt(max(least, 0.0)), off)
+
+    def distance(self, conditions: Floats, values: Floats) -> float:
+        """Return how far ``conditions · coefficients = values`` is, to hold against χ².
+
+        nan where the conditions are not independent along ways that are known.
+        """
+        if not self.noise_law.clear:
+            own = conditions @ self.axes
+            if np.linalg.matrix_rank(own) < len(own):
+                return math.nan
+            return self.full_law.distance_to(own, values - conditions @ self.point)
+        roots = conditions @ np.hstack([self.noise_root, self.sampling_root])
+        sds = np.linalg.norm(roots, axis=1)
+        away = np.linalg.pinv(roots / sds[:, None]) @ ((conditions @ self.estimate - values) / sds)
+        return float(away @ away)
 
 
 def sandwich(release: CoefficientsRelease) -> Sandwich | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,13 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from dpmodels.errors import ArgumentError, NotAvailable, shorten
-from dpmodels.inference.sandwich import FAR, Sandwich, least_noise, sandwich
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference.sandwich import Sandwich, least_noise
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.described import interval_columns
-from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimated import Estimated
+from dpmodels.results.glm_fit import CoefficientsFit
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Mechanisms that buy what intervals are made from.
-BUYERS = ("objective", "gradients")
-
-
 @dataclass(frozen=True, repr=False)
-class GLMResult(Tested):
+class GLMResult(Estimated):
     """A private logistic or Poisson regression: released values and public facts only.
 
     Notes
@@ -51,70 +47,36 @@ class GLMResult(Tested):
     coder: Coder | None = field(default=None, repr=False)
 
     @cached_property
-    def held(self) -> CoefficientsCall:
-        """The call in the units of the ball that the rows were read in."""
-        return self.call.held_in(self.release.ball)
+    def linear(self) -> CoefficientsFit:
+        """The coefficients, and the laws of their combinations."""
+        return CoefficientsFit(self.call, self.release)
 
-    @cached_property
+    @property
     def sandwich(self) -> Sandwich | None:
         """Estimate and covariances in units of the ball, None where there are none."""
-        return sandwich(self.release)
+        return self.linear.sandwich
 
-    @cached_property
-    def _found(self) -> dict[tuple[float, bool], Floats]:
-        """Ends of intervals, which are searched for once."""
-        return {}
-
-    @cached_property
-    def _open(self) -> list[str]:
-        """Numbers whose curvature may be noise alone.
-
-        Those of levels are of ordinary size where no row shows them. That of a number is as
-        large, in units of its range, as the range is wide, and moves all others by what is not
-        known of it.
-        """
-        names = self.call.names
-        swamped = [] if self.sandwich is None else np.flatnonzero(self.sandwich.swamped).tolist()
-        return [names[i] for i in swamped if names[i] != "Intercept" and _is_number(names[i])]
-
-    def _ends(self, level: float, *, full: bool = True) -> Floats:
-        """Return ends for the population or for the rows' own, shape (coefficients, 2).
-
-        nan where the population's are open, which hold the others.
-        """
-        own, key = self.sandwich, (level, full)
-        if key in self._found:
-            return self._found[key]
-        ends = np.full((len(self.call.names), 2), np.nan)
-        if own is not None and own.far <= FAR and not self._open:
-            for at, way in enumerate(self.held.matrix):
-                if full or math.isfinite(self._ends(level)[at, 0]):
-                    low, high = own.interval(way, level, full=full)
-                    ends[at] = (low, high) if math.isfinite(high - low) else np.nan
-        if not full:
-            wide = self._ends(level)
-            ends = np.clip(np.where(np.isnan(ends), wide, ends), wide[:, :1], wide[:, 1:])
-        self._found[key] = ends
-        return ends
+    @property
+    def why_not(self) -> str:
+        """The reason why there are no standard errors; empty where there are."""
+        return self.linear.why_not
 
     @property
     def identified(self) -> pd.Series[bool]:
         """Of which coefficients noise leaves the size open on no side."""
-        known = np.isfinite(self._ends(0.95)).all(axis=1)
-        return pd.Series(known, index=pd.Index(self.call.names, name="term"), name="identified")
+        index = pd.Index(self.call.names, name="term")
+        return pd.Series(self.linear.identified, index=index, name="identified")
 
     @property
     def params(self) -> pd.Series[float]:
         """Coefficients of the coded columns in their own units."""
-        own = self.sandwich
-        known = own is not None and self.identified.any()
-        ball = own.estimate if own is not None and known else self.release.coefficients
-        return self._series(self.held.matrix @ ball, "params")
+        return self._series(self.linear.params, "params")
 
     @property
     def params_released(self) -> pd.Series[float]:
         """Coefficients as released, pulled by the ridge towards a constant alone."""
-        return self._series(self.held.matrix @ self.release.coefficients, "params_released")
+        matrix = self.linear.held.matrix
+        return self._series(matrix @ self.release.coefficients, "params_released")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -124,24 +86,18 @@ class GLMResult(Tested):
     @property
     def bse_noise(self) -> pd.Series[float]:
         """Standard deviations of the privacy noise alone."""
-        own = self._clear("bse_noise")
-        return self._series(self._sds(own.noise_root), "bse_noise")
+        return self._sds(self._law("bse_noise").known.noise_root, "bse_noise")
 
     @property
     def bse_sampling(self) -> pd.Series[float]:
         """Standard errors that there would be without privacy noise."""
-        own = self._clear("bse_sampling")
-        return self._series(self._sds(own.sampling_root), "bse_sampling")
+        return self._sds(self._law("bse_sampling").known.sampling_root, "bse_sampling")
 
     @property
     def tvalues(self) -> pd.Series[float]:
         """Distances from 0 in standard errors, of normal law about the truth."""
-        own, known = self._clear("tvalues"), self.identified.to_numpy()
-        each = [
-            own.statistic(way) if there else math.nan
-            for way, there in zip(self.held.matrix, known, strict=True)
-        ]
-        return self._series(np.array(each), "tvalues")
+        law, ones = self._law("tvalues"), np.eye(len(self.call.names))
+        return self._series(law.roots(ones, 0 * ones[0]), "tvalues")
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -160,7 +116,7 @@ class GLMResult(Tested):
         root = least_noise(self.release, most)
         if root is None:
             return self._series(np.full(len(self.call.names), np.nan), "noise_least")
-        return self._series(np.linalg.norm(self.held.matrix @ root, axis=1), "noise_least")
+        return self._series(np.linalg.norm(self.linear.held.matrix @ root, axis=1), "noise_least")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -169,18 +125,14 @@ class GLMResult(Tested):
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
-        own = self._clear("cov_params()")
-        root = self.held.matrix @ np.hstack([own.noise_root, own.sampling_root])
         known = np.where(self.identified, 1.0, np.nan)
-        return self._frame((root @ root.T) * np.outer(known, known))
+        return self._frame(self._law("cov_params()").covariance() * np.outer(known, known))
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        self._clear("conf_int()")
-        return self._interval(self._ends(level))
+        return self._interval("conf_int()", level, full=True)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        self._clear("noise_int()")
-        return self._interval(self._ends(level, full=False))
+        return self._interval("noise_int()", level, full=False)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions.
@@ -213,7 +165,7 @@ class GLMResult(Tested):
         """Draw coefficients and both intervals, as :meth:`LMResult.plot`, where there are any."""
         from dpmodels.plots.points import coefficients
 
-        self._clear("plot()")
+        self._law("plot()")
         own = int(self.call.intercept)
         shown = list(self.call.names[own:])
         if not shown:
@@ -270,43 +222,14 @@ class GLMResult(Tested):
         "their response"
     )
 
-    @property
-    def why_not(self) -> str:
-        """The reason why there are no standard errors; empty where there are."""
-        if self.identified.any():
-            return ""
-        if self.sandwich is not None and self.sandwich.far > FAR:
-            return (
-                "not identified at this budget: the noise in the linear predictor is so large that "
-                "its errors do not add up; a larger budget, more rows or fewer terms are needed"
-            )
-        if self._open:
-            return (
-                "not identified at this budget: noise swamps the curvature of "
-                f"{shorten(', '.join(self._open))}, whose part in the other coefficients is not "
-                "known; narrower bounds, a larger budget, more rows or fewer terms are needed"
-            )
-        if self.release.curvature is not None:
-            return (
-                "not identified at this budget: the curvature bought for it does not stand clear "
-                "of its noise; a larger budget, more rows, fewer terms, or levels that the terms "
-                "do not separate are needed"
-            )
-        if self.release.card.name in BUYERS:
-            return "no share of the budget was spent on it: fit with inference=True"
-        return (
-            f'mechanism="{self.release.card.name}" has no intervals that are known to cover: fit '
-            'with mechanism="objective" or "gradients"'
-        )
+    def _law(self, asked: str) -> CoefficientsFit:
+        if not self.identified.any():
+            raise NotAvailable(f"{asked} is not available: {self.linear.why_not}")
+        return self.linear
 
-    def _clear(self, name: str) -> Sandwich:
-        if self.sandwich is None or not self.identified.any():
-            raise NotAvailable(f"{name} is not available: {self.why_not}")
-        return self.sandwich
-
-    def _sds(self, root: Floats) -> Floats:
-        sds = np.linalg.norm(self.held.matrix @ root, axis=1)
-        return np.where(self.identified, sds, np.nan)
+    def _sds(self, root: Floats, name: str) -> pd.Series[float]:
+        sds = np.linalg.norm(self.linear.held.matrix @ root, axis=1)
+        return self._series(np.where(self.identified, sds, np.nan), name)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)
@@ -315,11 +238,7 @@ class GLMResult(Tested):
         names = list(self.call.names)
         return pd.DataFrame(values, index=pd.Index(names, name="term"), columns=names)
 
-    def _interval(self, ends: Floats) -> pd.DataFrame:
+    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
         names = pd.Index(self.call.names, name="term")
+        ends = self._law(asked).ends(np.eye(len(names)), level, full=full)
         return pd.DataFrame(ends, index=names, columns=["lower", "upper"])
-
-
-def _is_number(name: str) -> bool:
-    """Whether a coefficient is of a number, or of one within levels, by its name."""
-    return any("[" not in part for part in name.split(":"))

@@ -19,9 +19,9 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.base import checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
-from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimated import Estimated
 from dpmodels.results.legend import labelled
-from dpmodels.results.lm_fit import LinearFit, LinearModel, t_test, wald_test
+from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ROWS = 4096  # of a prediction, at a time
 
 
 @dataclass(frozen=True, repr=False)
-class LMResult(Tested):
+class LMResult(Estimated):
     """A private linear regression: released values and public facts only.
 
     Parameters
@@ -147,32 +147,12 @@ class LMResult(Tested):
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._ends(self.linear.noise_ends(level))
 
-    def t_test(self, constraints: object, level: float = 0.95) -> pd.DataFrame:
-        """Test linear combinations of the coefficients one by one.
+    @property
+    def _apart(self) -> tuple[str, ...]:
+        return () if self.model.weights is None else (self.model.weights,)
 
-        Parameters
-        ----------
-        constraints : str, array_like or (array_like, array_like)
-            Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; a matrix of
-            shape (constraints, parameters) for combinations that are 0; or
-            that matrix and the values they are held against.
-        level : float
-            Coverage of the intervals, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ``estimate, value, std_error, statistic, p_value, lower, upper``; `value` is what
-            the combination is held against.
-        """
-        return t_test(self.linear, constraints, checked_level(level))
-
-    def wald_test(self, constraints: object) -> pd.Series[float]:
-        """Test linearly independent constraints, as for :meth:`t_test`, together.
-
-        ``statistic, df, p_value``, against the χ² with `df` degrees of freedom.
-        """
-        return wald_test(self.linear, constraints)
+    def _law(self, asked: str) -> Population:
+        return Population(self.linear)
 
     @property
     def rsquared(self) -> float:

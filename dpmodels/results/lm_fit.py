@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from patsy import DesignInfo, PatsyError
-from scipy.special import chdtrc, ndtr, ndtri
+from scipy.special import chdtrc, ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable, said, shorten
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
@@ -292,89 +289,42 @@ class LinearFit:
         return (value, sd) if TOLD * sd < 1 else (math.nan, math.nan)
 
 
-def t_test(fit: LinearFit, constraints: object, level: float) -> pd.DataFrame:
-    """Return one row a combination."""
-    matrix, values, labels = read_constraints(fit, constraints)
-    ends = fit.intervals(fit.full_law, matrix, level)
-    z = fit.roots(fit.full_law, matrix, values)
-    table = {
-        "estimate": matrix @ fit.params,
-        "value": values,
-        "std_error": fit.errors(fit.full_law, matrix),
-        "statistic": z,
-        "p_value": 2 * ndtr(-np.abs(z)),
-        "lower": ends[:, 0],
-        "upper": ends[:, 1],
-    }
-    return pd.DataFrame(table, index=pd.Index(labels))
+@dataclass(frozen=True)
+class Population:
+    """The law of a fit's coefficients about the population's."""
 
+    fit: LinearFit
 
-def wald_test(fit: LinearFit, constraints: object) -> pd.Series[float]:
-    """Return statistic, degrees of freedom and p-value; nan where one is not identified."""
-    matrix, values, _ = read_constraints(fit, constraints)
-    if np.linalg.matrix_rank(matrix) < len(matrix):
-        raise ArgumentError(
-            f"constraints: {len(matrix)} of them are linearly dependent; leave out those that "
-            "follow from others"
-        )
-    freedom, statistic = float(len(matrix)), math.nan
-    if fit.told(matrix).all():
-        statistic = max(fit.distance(fit.full_law, matrix, values), 0.0)
-    numbers = [statistic, freedom, float(chdtrc(freedom, statistic))]
-    return pd.Series(numbers, index=["statistic", "df", "p_value"], name="wald_test")
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coefficients."""
+        return self.fit.names
 
+    @property
+    def params(self) -> Floats:
+        """The estimate in own units."""
+        return self.fit.params
 
-def read_constraints(fit: LinearFit, constraints: object) -> tuple[Floats, Floats, list[str]]:
-    """Return matrix, right-hand sides and labels of linear constraints."""
-    names = list(fit.names)
-    matrix, values = (
-        _spelt(names, constraints) if isinstance(constraints, str) else _numbers(constraints)
-    )
-    shaped = matrix.ndim == 2 and matrix.shape[1] == len(names) and len(matrix) == len(values)
-    if not shaped or not len(matrix) or not np.isfinite(matrix).all():
-        raise ArgumentError(
-            f"constraints= of shape {matrix.shape}: expected rows of {len(names)} finite numbers, "
-            f"one a coefficient of {shorten(str(names), 120)}"
-        )
-    if not matrix.any(axis=1).all():
-        raise ArgumentError("constraints=: one of them names no coefficient; leave it out")
-    labels = [_label(names, row) for row in matrix]
-    return matrix, values, labels
+    def covariance(self) -> Floats:
+        """Return the covariance in the delta form."""
+        return self.fit.covariance(self.fit.full_law)
 
+    def told(self, directions: Floats) -> NDArray[np.bool_]:
+        """Return which combinations are identified."""
+        return self.fit.told(directions)
 
-def _label(names: list[str], row: Floats) -> str:
-    """Write a combination as it would be typed."""
-    parts = [
-        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):g}*'}{name}"
-        for c, name in zip(row.tolist(), names, strict=True)
-        if c
-    ]
-    text = " ".join(parts)
-    return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
+    def errors(self, directions: Floats) -> Floats:
+        """Return standard errors of combinations."""
+        return self.fit.errors(self.fit.full_law, directions)
 
+    def intervals(self, directions: Floats, level: float) -> Floats:
+        """Return intervals of combinations."""
+        return self.fit.intervals(self.fit.full_law, directions, level)
 
-def _spelt(names: list[str], constraints: str) -> tuple[Floats, Floats]:
-    try:
-        read = DesignInfo(names).linear_constraint(constraints)
-    except (PatsyError, ValueError) as error:
-        raise ArgumentError(
-            f"constraints={shorten(repr(constraints))} cannot be read ({type(error).__name__}); "
-            f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}"
-        ) from None
-    return np.asarray(read.coefs, float), np.asarray(read.constants, float)[:, 0]
+    def roots(self, directions: Floats, values: Floats) -> Floats:
+        """Return signed roots of the statistics of combinations that are `values`."""
+        return self.fit.roots(self.fit.full_law, directions, values)
 
-
-def _numbers(constraints: object) -> tuple[Floats, Floats]:
-    left: Any = constraints
-    right: Any = 0.0
-    if isinstance(constraints, tuple) and len(constraints) == 2:
-        left, right = constraints
-    try:
-        matrix = np.atleast_2d(np.asarray(left, dtype=np.float64))
-        values = np.broadcast_to(np.asarray(right, dtype=np.float64).ravel(), len(matrix))
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            f"constraints={said(constraints)}: expected text such as 'a = 0', a matrix of numbers "
-            "with one column a coefficient, or that matrix and the values it is held against"
-        ) from None
-    return matrix, values
+    def distance(self, conditions: Floats, values: Floats) -> float:
+        """Return how far conditions are, to hold against χ²."""
+        return self.fit.distance(self.fit.full_law, conditions, values)

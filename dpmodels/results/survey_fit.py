@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.inference.normal import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
-from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimated import Estimated
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Coder, Floats
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class SurveyFitResult(Tested):
+class SurveyFitResult(Estimated):
     """A logistic regression of the truth behind randomised answers.
 
     Notes
@@ -184,6 +185,12 @@ class SurveyFitResult(Tested):
         return np.asarray(expit(linear))
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
+
+    def _law(self, asked: str) -> NormalLaw:
+        if not self.identified:
+            raise NotAvailable(f"{asked} is not available: the answers do not tell of all terms")
+        own = self.release
+        return NormalLaw(self.call.names, own.coefficients, own.covariance)
 
     def _series(self, values: NDArray[np.floating], name: str) -> pd.Series[float]:
         return pd.Series(values, index=pd.Index(self.call.names, name="term"), name=name)

@@ -1,0 +1,75 @@
+"""The printed table of what follows from a fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
+from dpmodels.reports.header import more, pvalue
+from dpmodels.results.base import release_facts, report_of
+from dpmodels.results.estimates import Estimates
+
+# Rows of a page: a choice.
+SHOWN = 80
+UNKNOWN = "not identified"
+NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
+
+
+@report_of.register
+def estimates_report(own: Estimates) -> Report:
+    """Lay out a table of estimates or tests."""
+    table, heads = own.table, _heads(own)
+    first = "estimate" if "estimate" in table else "statistic"
+    named = [str(name) for name in table if name not in (*NUMBERS, "identified")]
+    rows = []
+    for line in table.head(SHOWN).to_dict("records"):
+        shown = (UNKNOWN,) + ("",) * (len(heads) - 1)
+        if math.isfinite(line[first]):
+            shown = tuple(_cell(own, line, name) for name in heads)
+        rows.append(Row(", ".join(str(line[name]) for name in named), shown))
+    title = ", ".join(named).replace("term", "Terms")
+    lost = () if table[first].notna().all() else (LOST,)
+    return Report(
+        title=own.title,
+        facts=(("Formula", own.fit.call.formula), *release_facts(own.fit.release).items()),
+        sections=(Section(title, tuple(heads.values()), tuple(rows)),),
+        notes=(*more(SHOWN, len(table), "rows", "tidy()"), *own.notes, *lost, FREE),
+        stamp=own.stamp,
+    )
+
+
+LOST = "not identified: noise leaves a coefficient that it needs open on a side."
+FREE = "Made of the released fit alone: no row is read, and nothing is spent."
+
+
+def _heads(own: Estimates) -> dict[str, str]:
+    """Return the head of each column that is shown."""
+    test = "chi2" if "estimate" not in own.table else "z"
+    words = {
+        "estimate": "ratio" if own.ratio else "estimate",
+        "std_error": "std err (log)" if own.ratio else "std err",
+        "statistic": test,
+        "df": "df",
+        "p_value": f"P>{test}" if test == "chi2" else f"P>|{test}|",
+        "conf_low": f"{own.level:.0%} conf. interval",
+    }
+    return {name: head for name, head in words.items() if name in own.table}
+
+
+def _cell(own: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
+    value = line[name]
+    match name:
+        case "estimate":
+            sd = line["std_error"]
+            return signif_uncertain(value, sd * abs(value) if own.ratio else sd)
+        case "std_error":
+            return signif(value, 2)
+        case "df":
+            return signif(value, 4) if value % 1 else f"{value:.0f}"
+        case "p_value":
+            return pvalue(value)
+        case "conf_low":
+            return interval(value, line["conf_high"])
+    return f"{value:.2f}"

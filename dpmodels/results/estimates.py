@@ -1,0 +1,64 @@
+"""A table of what follows from a fit: effects, means, tests; nothing is read and nothing spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpmodels.results.base import Printed, Result
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimates(Printed):
+    """Numbers made of a fit's released ones alone: post-processing, which costs nothing.
+
+    Parameters
+    ----------
+    fit : Result
+        What they follow from; its guarantee is theirs.
+    title : str
+        What they are, as it is printed.
+    table : DataFrame
+        One row an estimate or a test: columns that name it, then of ``estimate, std_error,
+        statistic, df, p_value, conf_low, conf_high`` those that there are.
+    notes : tuple of str
+        What has to be known to read them.
+    level : float
+        Coverage of the intervals, in (0, 1).
+    ratio : bool
+        Whether estimates and intervals are of ratios; standard errors are of their logarithms.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.models.lm import dp_lm
+    >>> cb = dp.codebook(wage=(0, 100), educ=(0, 20), sex=["F", "M"])
+    >>> rows = {"wage": [31, 64] * 500, "educ": [9, 16] * 500, "sex": ["F", "M", "M", "F"] * 250}
+    >>> fit = dp_lm("wage ~ educ + sex", rows, codebook=cb, eps=10.0)
+    >>> table = fit.anova()
+    >>> table.tidy()["term"].tolist(), table.summary().as_markdown().count("Terms")
+    (['sex', 'educ'], 1)
+    """
+
+    fit: Result
+    title: str
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+    level: float = 0.95
+    ratio: bool = False
+
+    @property
+    def stamp(self) -> str | None:
+        """What tables of a simulation are stamped with; None where it is none."""
+        return self.fit.stamp
+
+    def tidy(self) -> pd.DataFrame:
+        """Return the table, with the column names of R's broom."""
+        return self.table.copy()
+
+    def _reading(self) -> str:
+        return self.fit._reading()
+
+    def __repr__(self) -> str:
+        return f"<Estimates {self.title!r} of {self.fit.call.formula!r}: {len(self.table)} rows>"
