@@ -5,6 +5,7 @@ functions of ``numbers``, puts the strings into a ``Report`` and prints it in
 any of the four formats, which show the same cells.
 """
 
+from dpmodels.report.bar import Bar as Bar
 from dpmodels.report.html import as_html as as_html
 from dpmodels.report.html import as_page as as_page
 from dpmodels.report.latex import as_latex as as_latex

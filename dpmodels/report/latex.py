@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from dpmodels.labels import plain
+from dpmodels.report.bar import Bar
 from dpmodels.report.layout import (
     LABEL,
     Layout,
@@ -49,6 +50,7 @@ _SPECIAL = {
 _MINUS = re.compile(r"(?<![\w.)])-(?=\.?\d|Inf)")
 _LIGATURE = re.compile(r"-(?=-)")
 _LINE = 72  # characters of \small text on a page of the article class
+_BAR = 9  # widths of an M of the longest bar
 _PARAGRAPH = r">{\raggedright\arraybackslash}p{%s}"
 
 
@@ -127,7 +129,7 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
             continue
         broken = long and not row.about
         label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if broken else _label(row)
-        cells = (_stack(cell_lines(row.cells[j], layout.stacked), aligns[j], "t") for j in panel)
+        cells = (_cell(row.cells[j], layout, aligns[j]) for j in panel)
         lines.append(_line(label, *cells))
     return [*lines, r"\bottomrule", r"\end{longtable}"]
 
@@ -141,6 +143,12 @@ def _above(section: Section, panel: range) -> list[str]:
         rules += rf"\cmidrule(lr){{{start}-{start + columns - 1}}}" * bool(text)
         start += columns
     return [_line(*cells), rules] if spans else []
+
+
+def _cell(cell: str, layout: Layout, align: str) -> str:
+    if isinstance(cell, Bar):
+        return rf"\rule{{{_BAR * cell.share:.2f}em}}{{1.2ex}}"
+    return _stack(cell_lines(cell, layout.stacked), align, "t")
 
 
 def _label(row: Row) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dpmodels.labels import plain
+from dpmodels.report.bar import Bar
 from dpmodels.report.values import Row, Section
 
 _PIECE = re.compile(r"[^\s_.:*,;/|)\]+&-]*[_.:*,;/|)\]+&-]*")
@@ -66,6 +67,7 @@ def _pieces(word: str, columns: int) -> list[str]:
 
 WIDTH = 78  # of a report that needs no more
 LIMIT = 100  # of any line
+WIDEST = 120  # of a table of which a page shows more than a terminal
 GAP = 2  # spaces before a column
 INDENT = "  "  # of a row below a heading
 LABEL = 26  # a label longer than this wraps when room is short
@@ -162,11 +164,34 @@ def head_lines(head: str, columns: int) -> tuple[str, ...]:
 
 
 def is_words(section: Section, column: int) -> bool:
-    """Whether a column holds words only, which stand at the left."""
+    """Whether a column holds words or bars only, which stand at the left."""
+    if any(isinstance(row.cells[column], Bar) for row in section.rows):
+        return True
     cells = [plain(row.cells[column]) for row in section.rows]
     told = [cell for cell in cells if cell not in ("", "-")]
     spelt = [any(c.isalpha() for c in _NUMBER_LETTERS.sub("", cell)) for cell in told]
     return bool(told) and all(spelt)
+
+
+def words_width(section: Section, panel: range) -> int:
+    """Characters of a table whose cells break at spaces, as narrow as it gets."""
+    return LABEL + sum(_longest_word(section, j) + GAP for j in panel)
+
+
+def panels(section: Section, limit: int) -> tuple[range, ...]:
+    """Cut the columns of a table whose cells break at spaces into panels within a limit."""
+    widths = tuple(_longest_word(section, j) for j in range(len(section.columns)))
+    layout = Layout(LABEL, widths, stacked=True, panels=(range(len(widths)),))
+    return (
+        layout.panels
+        if layout.width(layout.panels[0]) <= limit
+        else _in_panels(layout, limit).panels
+    )
+
+
+def _longest_word(section: Section, column: int) -> int:
+    texts = (section.columns[column], *(row.cells[column] for row in section.rows))
+    return max((width(word) for text in texts for word in plain(text).split()), default=0)
 
 
 def _measure(sections: Sequence[Section], most: int, stacked: bool, comfort: int) -> Layout:

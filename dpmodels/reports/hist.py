@@ -7,7 +7,7 @@ import pandas as pd
 
 from dpmodels.postprocess.ordered import within
 from dpmodels.postprocess.protocol import NO_WEIGHT
-from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.report import Bar, Report, Row, Section, count, signif
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.counts import (
     SHOWN_COLUMNS,
@@ -24,9 +24,8 @@ from dpmodels.results.bins import Ranges
 from dpmodels.results.hist import HistResult
 from dpmodels.typing import Floats
 
-# Lines that runs of many bins have, and characters of the longest bar: choices.
+# Lines that runs of many bins have: a choice.
 RUNS = 32
-BAR = 20
 LEVEL = 0.95
 _ONE = np.ones(())
 
@@ -118,11 +117,11 @@ def _reading(fit: HistResult) -> str:
     return made_whole(fit.release, "the estimates, alike within a run and not unbiased,")
 
 
-def _bars(heights: Floats) -> list[str]:
+def _bars(heights: Floats) -> list[Bar]:
     """Draw bars, the highest of full length; where nothing is high there are none."""
     most = float(heights.max())
-    lengths = np.rint(BAR * heights / most) if most > 0 else np.zeros(len(heights))
-    return [("#" * round(length)).ljust(BAR, ".") for length in lengths.tolist()]
+    shares = np.maximum(heights, 0.0) / most if most > 0 else np.zeros(len(heights))
+    return [Bar(share) for share in shares.tolist()]
 
 
 def _quartiles(fit: HistResult) -> Section:

@@ -1,11 +1,23 @@
 import base64
+import math
+import re
 
 import pytest
-from report_parsed import Tables
+from report_parsed import Tables, markdown_tables
 from report_samples import NASTY_REPORT, PCA_REPORT
 
 from dpmodels.errors import ArgumentError
-from dpmodels.report import Report, Section, as_html, as_page
+from dpmodels.report import (
+    Bar,
+    Report,
+    Row,
+    Section,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_page,
+    as_text,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
 
@@ -35,8 +47,9 @@ def test_heads_have_a_scope():
 def test_the_style_applies_to_the_fragment_only():
     source = as_html(PCA_REPORT)
     style = source[source.index("<style>") + 7 : source.index("</style>")]
-    selectors = [part for rule in style.split("}")[:-1] for part in rule.split("{")[0].split(",")]
-    assert selectors
+    rules = re.findall(r"([^{}]+)\{[^{}]*\}", style)
+    selectors = [part for rule in rules for part in rule.split(",")]
+    assert len(rules) > 20
     assert all(selector.strip().startswith(".dpmodels-report") for selector in selectors)
 
 
@@ -68,3 +81,59 @@ def test_a_page_is_complete():
 def test_a_page_takes_png_with_words_only(picture, reason):
     with pytest.raises(ArgumentError, match=reason):
         as_page(PCA_REPORT, [picture])
+
+
+def wide(columns):
+    heads = tuple(f"variable_{j}" for j in range(columns))
+    return Section("Covariances", heads, (Row("a", tuple(f"-{j}.125" for j in range(columns))),))
+
+
+@pytest.mark.parametrize("render", [as_html, as_markdown])
+def test_columns_beyond_a_page_stand_below_the_others_and_none_is_lost(render):
+    section = wide(40)
+    source = render(Report("t", (), (section,), ()))
+    parsed = Tables(source).tables if render is as_html else markdown_tables(source)
+    assert 4 <= len(parsed) <= 6
+    assert [head for table in parsed for head in table[0][1:]] == list(section.columns)
+    assert [cell for table in parsed for cell in table[1][1:]] == list(section.rows[0].cells)
+    assert {table[1][0] for table in parsed} == {"a"}
+    assert source.count("Covariances (continued)") == (len(parsed) - 1) * (1 + (render is as_html))
+
+
+def test_letters_shrink_by_how_wide_a_table_is():
+    style = as_html(Report("t", (), (), ()))
+    for columns in (1, 4, 7):
+        found = re.findall(
+            r'<table class="w(\d+)">', as_html(Report("t", (), (wide(columns),), ()))
+        )
+        assert found == [f"{10 * math.ceil((26 + columns * (10 + 2)) / 10)}"]
+        assert f".w{found[0]} {{--dpm-wide: {found[0]}}}" in style
+
+
+def test_points_of_numbers_stand_below_each_other():
+    cells = ("12,345", "0.25", "-7.1250 *", "< 0.0001", "[1.5, 2.5]", "-", "lost", "3.1e-07")
+    table = Section("t", ("x",), tuple(Row("a", (cell,)) for cell in cells))
+    found = re.findall(r'<td(?: class="d(\d+)")?>', as_html(Report("t", (), (table,), ())))[1:]
+    # Halves of a digit behind the units: a point is one, a digit or a mark two.
+    behind = {"12,345": 0, "0.25": 5, "-7.1250 *": 13, "< 0.0001": 9, "3.1e-07": 11}
+    assert found == [str(13 - behind[c]) if behind.get(c, 13) < 13 else "" for c in cells]
+    assert ".d13 {padding-right: calc(.6em + 6.5ch)}" in as_html(Report("t", (), (), ()))
+
+
+def test_a_bar_is_drawn_in_its_exact_length_and_told_in_words():
+    table = Section("t", ("rows", ""), (Row("a", ("3", Bar(0.3333))), Row("b", ("9", Bar(1.0)))))
+    report = Report("t", (), (table,), ())
+    drawn = [own for tag, own in Tables(as_html(report)).tags if own.get("class") == "bar"]
+    assert [own["style"] for own in drawn] == ["width: 33.33%", "width: 100%"]
+    assert drawn[0]["aria-label"] == drawn[0]["title"] == "33.3% of the longest bar"
+    assert "###" not in as_html(report)
+    assert "#######............." in as_text(report)
+    assert [float(x) for x in re.findall(r"\\rule\{(.*?)em\}", as_latex(report))] == [3.0, 9.0]
+
+
+def test_nothing_scrolls_on_paper():
+    style = as_html(PCA_REPORT)
+    paper = style[style.index("@media print") : style.index("</style>")]
+    assert re.search(r"\.scroll \{overflow: visible", paper)
+    assert "clamp" not in paper
+    assert "table-header-group" in paper
