@@ -136,7 +136,7 @@ def _above(section: Section, panel: range) -> str:
 def _unbroken(text: str) -> str:
     """Keep a number, and a mark behind a word, on one line."""
     shown = escaped(text)
-    return shown.replace(" ", "&nbsp;") if _WHOLE.fullmatch(plain(text)) else shown
+    return shown.replace(" ", "\u00a0") if _WHOLE.fullmatch(plain(text)) else shown
 
 
 def _kind(section: Section, column: int) -> str:
