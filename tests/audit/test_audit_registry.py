@@ -56,6 +56,7 @@ def test_each_line_says_what_it_asks():
         assert 64 <= line.small < line.full
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("line", REGISTRY, ids=TITLES)
 def test_a_small_audit_flags_no_mechanism(line):
     # False alarms: 1e-6 each. What each would find: the column "detectable" of the table.

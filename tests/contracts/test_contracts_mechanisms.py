@@ -151,6 +151,7 @@ DEAR = (
     law_noise.the_release_carries_its_terms,
     law_repeat.a_simulation_repeats_and_is_stamped,
     law_repeat.never_the_same_twice,
+    law_persons.persons_are_no_farther_than_declared,
 )
 ON_MECHANISMS = (
     law_cards.the_card_is_complete,
