@@ -26,8 +26,6 @@ NONE = -1
 FARTHEST = 100.0
 # Of the largest eigenvalue: a smaller one is taken for 0.
 _NOTHING = 1e-13
-# Products of pairs at a time.
-_PAIRS = 4_000_000
 
 
 class Identities(NamedTuple):
@@ -94,17 +92,17 @@ class BoundNoise:
 
     def mean(self, weights: Floats) -> Floats:
         """Return the mean of ``E W E`` over the noise E, for a symmetric W."""
-        size, pairs = len(self.shift), len(self.left)
-        moved = self._moved(self._moved(weights).T)
-        ends = csr_array((np.ones(pairs), (self.left, np.arange(pairs))), shape=(size, pairs))
+        moved, size = self._moved(self._moved(weights).T), len(self.shift)
         out = np.zeros((size, size))
-        step = max(_PAIRS // max(pairs, 1), 1)
-        for start in range(0, pairs, step):
-            own = slice(start, start + step)
-            joint = self.covariance[np.ix_(self.function[own], self.function)]
-            joint = joint * moved[np.ix_(self.right[own], self.right)]
-            joint *= np.outer(self.values[own], self.values)
-            np.add.at(out, self.left[own], np.asarray(ends @ joint.T).T)
+        order = np.argsort(self.left, kind="stable")
+        lefts, starts = np.unique(self.left[order], return_index=True)
+        for left, own in zip(lefts, np.split(order, starts[1:]), strict=True):
+            rights, place = np.unique(self.right[own], return_inverse=True)
+            shape = (len(rights), len(self.covariance))
+            row = csr_array((self.values[own], (place, self.function[own])), shape=shape)
+            across = (row @ self.covariance).T @ moved[rights]
+            each = self.values * across[self.function, self.right]
+            out[left] = np.bincount(self.left, each, minlength=size)
         out -= np.outer(self.shift, out[0])
         return np.asarray(out - np.outer(out[:, 0], self.shift))
 
