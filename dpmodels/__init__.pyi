@@ -14,6 +14,7 @@ from .evaluation.verb import evaluate as evaluate
 from .models.bounds import dp_bounds as dp_bounds
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
+from .models.etable import etable as etable
 from .models.fdr import dp_fdr as dp_fdr
 from .models.flower import flower as flower
 from .models.glm import dp_glm as dp_glm

@@ -124,6 +124,8 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     lines += _above(section, panel)
     lines += [_line(title, *heads), r"\midrule", r"\endhead"]
     for row in section.rows:
+        if not row.label and not any(row.cells[j] for j in panel):
+            continue
         if row.heading:
             lines.append(_line(*_heading(row, panel)))
             continue

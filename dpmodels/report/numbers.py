@@ -32,11 +32,11 @@ def signif(value: float, digits: int = 4) -> str:
     return f"{Decimal(rounded):f}" if _is_fixed(float(rounded)) else rounded
 
 
-def signif_uncertain(value: float, sd: float) -> str:
+def signif_uncertain(value: float, sd: float, digits: int = 2) -> str:
     """``value`` to the digits that noise of standard deviation ``sd`` leaves.
 
-    The last digit printed stands where the second digit of ``sd`` stands, so a
-    value lost in its noise prints as a zero, never as a string of digits.
+    The last digit printed stands where the last of the ``digits`` of ``sd``
+    stands, so a value lost in its noise prints as a zero, never as a string of digits.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def signif_uncertain(value: float, sd: float) -> str:
         return _special(math.nan if math.isfinite(value) else value)
     if sd == 0 or value == 0:
         return signif(value)
-    place = max(_exponent(sd, 2) - 1, _exponent(value, _MOST) - _MOST + 1)
+    place = max(_exponent(sd, digits) - digits + 1, _exponent(value, _MOST) - _MOST + 1)
     return _at_place(value, place, fixed=None)
 
 

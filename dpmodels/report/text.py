@@ -88,7 +88,8 @@ def _table(section: Section, layout: Layout) -> list[str]:
             lines += _spanned(section.spans(panel), panel, layout)
             lines += _lines(first, raised, panel, layout, aligns)
         for row in section.rows if not number else wordless(section).rows:
-            lines += _row(row, panel, layout, aligns)
+            if row.label or any(row.cells[j] for j in panel):
+                lines += _row(row, panel, layout, aligns)
     return lines
 
 

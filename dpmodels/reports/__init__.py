@@ -10,6 +10,7 @@ from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts
 from dpmodels.reports import cov as cov
 from dpmodels.reports import estimates as estimates
+from dpmodels.reports import etable as etable
 from dpmodels.reports import fdr as fdr
 from dpmodels.reports import fit_comparison as fit_comparison
 from dpmodels.reports import groups as groups

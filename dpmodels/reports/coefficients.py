@@ -21,6 +21,7 @@ from dpmodels.reports.header import (
     row_norm,
     shared_facts,
 )
+from dpmodels.results.as_released import released_noise
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.glm import GLMResult
@@ -126,16 +127,16 @@ def _unidentified(fit: GLMResult) -> Section:
 def _as_released(call: CoefficientsCall, release: CoefficientsRelease) -> Section:
     """Lay out coefficients as released; their noise stands beside where it is theirs alone."""
     values = (call.matrix @ release.coefficients)[:SHOWN].tolist()
-    if release.gradient is not None or math.isnan(release.coefficient_sd):
+    noise = released_noise(call, release)
+    if noise is None:
         rows = [
             Row(name, (signif(v, 1),), about=about(call, name))
             for name, v in zip(call.names, values, strict=False)
         ]
         return Section("Coefficients", ("coef",), tuple(rows))
-    noise = (np.linalg.norm(call.matrix, axis=1) * release.coefficient_sd).tolist()
     rows = [
         Row(name, (signif_uncertain(v, sd), signif(sd, 2)), about=about(call, name))
-        for name, v, sd in zip(call.names, values, noise, strict=False)
+        for name, v, sd in zip(call.names, values, noise.tolist(), strict=False)
     ]
     return Section("Coefficients", ("coef", "noise"), tuple(rows))
 

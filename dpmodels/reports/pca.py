@@ -143,8 +143,7 @@ def _loading_noise(fit: PCAResult) -> Floats:
     """Return the root mean square noise by component, nan where noise is all there is to read."""
     if isinstance(fit.spectrum, Unread):
         return np.where(fit.spectrum.readable, UNKNOWN, np.nan)
-    turned = np.where(fit.spectrum.readable, 1 - fit.spectrum.expected_cos2(), np.nan)
-    return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
+    return fit.loadings_noise_sd.to_numpy()
 
 
 def _loading(value: float, sd: float) -> str:

@@ -13,10 +13,12 @@ import xarray as xr
 from scipy.special import ndtri
 
 from dpmodels.arguments import truth
+from dpmodels.digest import digest
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design, design
 from dpmodels.formula.parse import parse, variables_in
 from dpmodels.formula.response import two_sided
+from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
@@ -213,7 +215,7 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
         origin=call.origin[places],
         divisor=call.divisor[places],
         ncomp=len(own.names),
-        part_of=f"{len(call.names)} columns ({call.formula})",
+        part_of=f"{len(call.names)} columns ({call.formula}), digest {digest(release)[:SHOWN]}",
     )
     assert release.total is not None
     taken = replace(

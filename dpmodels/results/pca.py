@@ -79,6 +79,16 @@ class PCAResult(Result):
         )
 
     @property
+    def loadings_noise_sd(self) -> xr.DataArray:
+        """Typical noise sd of a loading, by component; nan where noise leaves none to be read.
+
+        The root mean square over all directions that noise turns a component into.
+        """
+        known = np.where(self.spectrum.readable, 1 - self.spectrum.expected_cos2(), np.nan)
+        noise = np.sqrt(known / max(len(known) - 1, 1))
+        return self._by_component(noise, "loadings_noise_sd")
+
+    @property
     def eigenvals(self) -> xr.DataArray:
         """Released variances of the components; negative ones are shown as 0."""
         return self._by_component(np.maximum(self.all_eigenvals, 0.0), "eigenvals")

@@ -1,0 +1,253 @@
+"""``etable``: results side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from dpmodels.arguments import several, share, truth, whole, word
+from dpmodels.errors import ArgumentError, said
+from dpmodels.formula.parse import quote
+from dpmodels.privacy import Ledger
+from dpmodels.results.base import Result
+from dpmodels.results.etable import STATISTICS, ETable, Line, Look
+from dpmodels.results.etable_columns import ACCEPTED, Column
+from dpmodels.results.etable_components import columns_of
+from dpmodels.results.etable_releases import accounts
+from dpmodels.results.etable_rows import chosen, merged
+
+Statistic = Literal["std_error", "noise_sd", "statistic", "p_value", "noise_int", "conf_int"]
+
+# Conventions of printed tables: levels of one, two and three stars.
+STARS: Final = (0.05, 0.01, 0.001)
+STATS: Final = ("nobs", "r_squared", "std_dev", "percent")
+_MOST_DIGITS: Final = 6
+
+
+def etable(
+    models: Result | Iterable[Any] | Mapping[str, Any],
+    *,
+    keep: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    labels: Mapping[str, str] | bool = False,
+    statistic: Statistic | Sequence[Statistic] | None = ("std_error", "noise_sd"),
+    stars: bool | Sequence[float] = False,
+    exponentiate: bool = False,
+    stats: str | Sequence[str] | None = None,
+    privacy: bool = True,
+    digits: int = 2,
+    level: float = 0.95,
+    title: str = "Private results side by side",
+    notes: str | Sequence[str] = (),
+    ledger: Ledger | None = None,
+) -> ETable:
+    """Lay results out side by side: no row is read, and nothing is spent.
+
+    Parameters
+    ----------
+    models : result, list of results or mapping
+        Fresh or loaded, in any mixture: regressions, classifiers, means, variances, t-tests,
+        quantiles, surveys, correlations, principal components. A mapping names the columns; lists
+        within it, or within a list, stand together, below the name where they have one.
+    keep, drop : str or list of str, optional
+        Rows to show, in this order, and rows to leave out: names, or regular expressions that are
+        searched for in the names. ``keep="age"`` is the row of that name, where there is one.
+    labels : mapping or bool, default False
+        What to print for names, in interactions and functions too; True for the codebook's labels.
+        By default names are printed, with the codebook's labels in a legend below.
+    statistic : str or list of str, default ("std_error", "noise_sd")
+        What stands below each estimate: its ``(standard error)`` of sampling and noise, its
+        ``[noise sd]``, of the privacy noise alone, ``"statistic"``, ``"p_value"``, ``"noise_int"``
+        or ``"conf_int"``; None for nothing.
+    stars : bool or list of float, default False
+        Mark p-values below 0.05, 0.01 and 0.001, or other levels. Off by default: stars call
+        for reading a table by what is significant, while of a noisy coefficient without a star
+        nothing follows but that noise or sampling may hide it.
+    exponentiate : bool, default False
+        Show odds ratios and rate ratios of logistic and Poisson regressions, with standard errors
+        by the delta method; other columns stay.
+    stats : str or list of str, optional
+        Numbers of the whole by their names in ``glance()``; by default ``"nobs"``,
+        ``"r_squared"`` and, of components, ``"std_dev"`` and ``"percent"``. ``[]`` for none.
+    privacy : bool, default True
+        Whether rows tell eps, delta or rho, the mechanism, the law of its noise, and what one
+        neighbour differs in.
+    digits : int, default 2
+        Significant digits of errors, 1 to 6; estimates end where their errors do.
+    level : float, default 0.95
+        Coverage of intervals, in (0, 1).
+    title : str
+        Of the table.
+    notes : str or list of str, optional
+        Further notes below it.
+    ledger : Ledger, optional
+        What the releases were charged to: a note then tells what they come to together with all
+        else in it. Without one budgets are never added up.
+
+    Returns
+    -------
+    ETable
+        Prints as a table; ``as_html() as_latex() as_markdown() as_gt() frame() tidy() glance()``.
+
+    Raises
+    ------
+    ArgumentError
+        If a result has no column, or a word makes no sense.
+
+    Notes
+    -----
+    Coefficients that noise leaves open are shown as such, never as a number. If one result is of a
+    simulation the whole table is stamped, and its column says so. Results of one release, as
+    of ``m.lm`` of the same moments, are named as such: their budget was paid once. Where public
+    facts tell that the results are of different tables, a note says which.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
+    >>> rows = {"age": [20, 40, 60] * 900, "wage": [10, 30, 20] * 900, "sex": ["F", "M"] * 1350}
+    >>> m = dp.dp_moments("~ wage + age + sex", rows, codebook=cb, eps=2.0, delta=1e-6)
+    >>> table = dp.etable([m.lm("wage ~ age"), m.lm("wage ~ age + sex")], keep=["age", "sex"])
+    >>> table.tidy()[["model", "term"]].to_numpy().tolist()
+    [['(1)', 'age'], ['(2)', 'age'], ['(2)', 'sex[T.M]']]
+    >>> table.accounts
+    ('(1) and (2) are of one release, whose budget was paid once.',)
+    """
+    shown = _texts("statistic", statistic)
+    for own in shown:
+        word("statistic", own, STATISTICS)
+    covered = share("level", level, ", such as 0.95")
+    columns = _columns(models, covered)
+    if truth("exponentiate", exponentiate):
+        if not any(column.link for column in columns):
+            raise ArgumentError(
+                "exponentiate=True: no column is of a logistic or Poisson regression; leave it out"
+            )
+        columns = tuple(column.exponentiated() for column in columns)
+    look = Look(
+        title=_text("title", title),
+        statistic=shown,
+        stars=_stars(stars),
+        stats=_stats(stats, columns),
+        privacy=truth("privacy", privacy),
+        digits=whole("digits", digits, 1, _MOST_DIGITS),
+        level=covered,
+        words=_words(labels, columns),
+        notes=_texts("notes", notes),
+    )
+    lines = _lines(columns, _texts("keep", keep), _texts("drop", drop))
+    if not isinstance(ledger, Ledger | None):
+        raise ArgumentError(
+            f"ledger of type {type(ledger).__name__}: expected a dp.Ledger, such as study.ledger"
+        )
+    return ETable(columns, lines, look, accounts(columns, ledger))
+
+
+def _columns(models: object, level: float) -> tuple[Column, ...]:
+    """Return the columns of all results, with what stands over each."""
+    asked = list(_named(models))
+    if not asked:
+        raise ArgumentError("models= lists no result; write dp.etable([fit, other])")
+    columns = []
+    for number, (group, name, result) in enumerate(asked, start=1):
+        called = name or f"({number})"
+        called += " simulated" if result.simulated else ""
+        for own in columns_of(result, level):
+            head, above = called, group or own.response
+            if own.component:
+                head, above = own.component, f"{group} {called}".strip()
+            columns.append(replace(own, head=head, above=above, number=number))
+    return tuple(columns)
+
+
+def _named(models: object, group: str = "") -> Iterable[tuple[str, str, Result]]:
+    """Yield results with the name of their group and their own, blank where they have none."""
+    if isinstance(models, Result):
+        yield group, "", models
+    elif isinstance(models, Mapping):
+        for name, own in models.items():
+            called = _text("a name of models", name)
+            if isinstance(own, Result):
+                yield group, called, own
+            else:
+                yield from _named(own, called)
+    elif several(models):
+        for own in models:
+            yield from _named(own, group)
+    else:
+        raise ArgumentError(
+            f"models: a {type(models).__name__} is no result; write a list of fits, or a mapping "
+            f"of names to fits: {ACCEPTED}"
+        )
+
+
+def _lines(
+    columns: Sequence[Column], keep: tuple[str, ...], drop: tuple[str, ...]
+) -> tuple[Line, ...]:
+    """Return the rows, part by part as first seen."""
+    parts: dict[str, list[list[str]]] = {}
+    for column in columns:
+        parts.setdefault(column.part, []).append(list(column.cells.index))
+    rows = {part: merged(own) for part, own in parts.items()}
+    names = list(dict.fromkeys(name for own in rows.values() for name in own))
+    left = chosen(names, keep, drop)
+    order = left if keep else names
+    kept = set(left)
+    return tuple(
+        Line(part, name, own[name])
+        for part, own in rows.items()
+        for name in (order if keep else own)
+        if name in own and name in kept
+    )
+
+
+def _stars(stars: object) -> tuple[float, ...]:
+    if isinstance(stars, bool):
+        return STARS if stars else ()
+    if not several(stars):
+        raise ArgumentError(
+            f"stars={said(stars)}: expected True, False or levels like [0.05, 0.01]"
+        )
+    levels = tuple(sorted((share("stars", own) for own in stars), reverse=True))
+    if not 1 <= len(set(levels)) == len(levels) <= len(STARS):
+        raise ArgumentError(f"stars: expected one to {len(STARS)} different levels")
+    return levels
+
+
+def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
+    known = list(dict.fromkeys(name for column in columns for name in column.whole))
+    if stats is None:
+        return tuple(name for name in STATS if name in known)
+    asked = _texts("stats", stats)
+    for own in asked:
+        word("stats", own, known)
+    return asked
+
+
+def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | None:
+    """Return what names are printed as; None where they stay and are told beside."""
+    if isinstance(labels, Mapping):
+        return {_text("labels", name): _text("labels", own) for name, own in labels.items()}
+    if not truth("labels", labels):
+        return None
+    books = [column.result.call.codebook for column in columns]
+    return {
+        quote(name): own.label
+        for book in reversed(books)
+        for name, own in book.items()
+        if own.label
+    }
+
+
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    """Return texts: none, one or several."""
+    if given is None:
+        return ()
+    return tuple(_text(name, own) for own in (given if several(given) else (given,)))
+
+
+def _text(name: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise ArgumentError(f"{name}={said(given)}: expected a text")
+    return given

@@ -1,0 +1,203 @@
+"""The printed report of results side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from dpmodels.report import Report, Row, Section, count, interval, signif, signif_uncertain
+from dpmodels.reports.etable_privacy import common_facts, privacy_rows
+from dpmodels.reports.header import day, pvalue
+from dpmodels.results.base import report_of
+from dpmodels.results.etable import ETable, Line, Look
+from dpmodels.results.etable_columns import COEFFICIENTS, LOST, NOT_IDENTIFIED, Column
+from dpmodels.results.etable_releases import apart, listed
+from dpmodels.results.etable_rows import worded
+
+# How numbers of the whole are called; others by their names in glance().
+WORDS: Final = {
+    "nobs": "Observations",
+    "ncomplete": "Complete rows",
+    "r_squared": "R-squared",
+    "adj_r_squared": "Adj. R-squared",
+    "sigma": "Residual sd",
+    "std_dev": "Standard deviation",
+    "percent": "Proportion of variance",
+    "df_residual": "Df of residuals",
+    "nterms": "Coefficients",
+    "llf": "Log-likelihood",
+}
+COUNTED: Final = ("nobs", "ncomplete", "df_residual", "df", "nterms", "ncolumns", "ngroups")
+BELOW: Final = {
+    "std_error": "(standard error: sampling and privacy noise)",
+    "noise_sd": "[noise sd: privacy noise alone]",
+    "statistic": "z",
+    "p_value": "p-value",
+    "noise_int": "{} noise interval, for the value without privacy on these rows",
+    "conf_int": "{} confidence interval, for the population",
+}
+
+Cell = dict[str, Any]
+
+
+@report_of.register
+def etable_report(table: ETable) -> Report:
+    """Lay out results as one table of strings, a column each."""
+    columns, look = table.columns, table.look
+    rows = [*_estimates(table), *_whole(columns, look)]
+    if look.privacy:
+        rows += privacy_rows(columns)
+    words = look.words or {}
+    section = Section(
+        "Estimates",
+        tuple(column.head for column in columns),
+        tuple(rows),
+        tuple(worded(column.above, words) for column in columns),
+    )
+    facts = common_facts(columns) if look.privacy else ()
+    return Report(look.title, facts, (section,), _notes(table, rows), table.stamp)
+
+
+def _estimates(table: ETable) -> list[Row]:
+    """Set each row's estimates, and what is asked for below them where any has it."""
+    look, columns = table.look, table.columns
+    cells = [
+        dict(zip(own.cells.index, own.cells.to_dict("records"), strict=True)) for own in columns
+    ]
+    parts = list(dict.fromkeys(line.part for line in table.lines))
+    rows = []
+    for part in parts:
+        if parts != [COEFFICIENTS]:
+            rows.append(_heading(part, columns))
+        for line in table.lines:
+            if line.part != part:
+                continue
+            found = [_found(line, column, own) for column, own in zip(columns, cells, strict=True)]
+            told = [_estimate(c, own, look) for c, own in zip(columns, found, strict=True)]
+            rows.append(Row(_label(line, look), tuple(told)))
+            for name in look.statistic:
+                below = tuple("" if own is None else _below(name, own, look) for own in found)
+                rows += [Row("", below)] * any(below)
+    return rows
+
+
+def _heading(text: str, columns: Sequence[Column]) -> Row:
+    return Row(text, ("",) * len(columns), heading=True)
+
+
+def _found(line: Line, column: Column, cells: dict[str, Cell]) -> Cell | None:
+    """Return the cell of a row, None where the column has none."""
+    if column.part != line.part:
+        return None
+    return next((cells[name] for name in line.written if name in cells), None)
+
+
+def _label(line: Line, look: Look) -> str:
+    return line.name if look.words is None else worded(line.name, look.words)
+
+
+def _estimate(column: Column, cell: Cell | None, look: Look) -> str:
+    if cell is None or cell["open"]:
+        return "" if cell is None else str(cell["open"])
+    value, spread = cell["estimate"], cell["spread"]
+    if not math.isfinite(value):
+        return NOT_IDENTIFIED
+    if column.form == "date":
+        return day(value)
+    if column.form == "step":
+        return f"{value:.10g}"
+    known = math.isfinite(spread)
+    told = signif_uncertain(value, spread, look.digits) if known else signif(value, column.digits)
+    stars = sum(bool(cell["p_value"] < level) for level in look.stars)
+    return told + "*" * stars
+
+
+def _below(name: str, cell: Cell, look: Look) -> str:
+    """Print one number below an estimate, blank where there is none."""
+    if cell["open"]:
+        return ""
+    if name in ("noise_int", "conf_int"):
+        kind = name.removesuffix("_int")
+        low, high = cell[f"{kind}_low"], cell[f"{kind}_high"]
+        if math.isnan(low) or math.isnan(high):
+            return ""
+        return interval(low, high) if math.isfinite(high - low) else NOT_IDENTIFIED
+    value = cell[name]
+    if not math.isfinite(value):
+        return ""
+    shown: dict[str, Callable[[float], str]] = {
+        "std_error": lambda sd: f"({signif(sd, look.digits)})",
+        "noise_sd": lambda sd: f"[{signif(sd, look.digits)}]",
+        "statistic": lambda z: f"z = {z:.2f}",
+        "p_value": lambda p: f"p {'' if p < 1e-4 else '= '}{pvalue(p)}",
+    }
+    return shown[name](value)
+
+
+def _whole(columns: Sequence[Column], look: Look) -> list[Row]:
+    """Set what each result says of the whole."""
+    rows = [Row("Model", tuple(column.kind for column in columns))]
+    for name in look.stats:
+        words = (look.words or {}).get(name, WORDS.get(name, name))
+        found = [column.whole.get(name, ("", math.nan)) for column in columns]
+        rows.append(Row(words, tuple(_number(name, *own, look) for own in found)))
+        noise = tuple(_noise(*own, look) for own in found)
+        rows += [Row("", noise)] * any(noise)
+    return [_heading("Fit", columns), *rows]
+
+
+def _number(name: str, value: Any, sd: float, look: Look) -> str:
+    """Print a number of the whole to the digits that its noise leaves."""
+    if isinstance(value, str | bool):
+        return str(value)
+    if not math.isfinite(value):
+        return {"nobs": "private", "r_squared": LOST, "adj_r_squared": LOST}.get(name, "-")
+    if name in COUNTED:
+        return count(value)
+    return signif_uncertain(value, sd, look.digits) if _noisy(sd) else signif(value)
+
+
+def _noise(value: Any, sd: float, look: Look) -> str:
+    """Print the noise sd of a number of the whole, where it is asked for and there is one."""
+    told = "noise_sd" in look.statistic and _noisy(sd) and math.isfinite(value)
+    return f"[{signif(sd, look.digits)}]" if told else ""
+
+
+def _noisy(sd: float) -> bool:
+    return math.isfinite(sd) and sd > 0
+
+
+def _notes(table: ETable, rows: Sequence[Row]) -> tuple[str, ...]:
+    look, columns = table.look, table.columns
+    notes = [*_below_note(look), *_stars_note(look)]
+    ratios = [column.model for column in columns if column.exponential]
+    if ratios:
+        notes.append(
+            f"{listed(ratios)}: ratios, the exponentials of coefficients, with errors by the delta "
+            "method and the ends of intervals transformed."
+        )
+    shown = {cell for row in rows for cell in row.cells}
+    if NOT_IDENTIFIED in shown:
+        notes.append(
+            "not identified: noise leaves open how large it is at this budget; the fit's own "
+            "summary() says why."
+        )
+    if LOST in shown:
+        notes.append("lost in noise: too few rows, or too little variance, for this budget.")
+    told = dict.fromkeys((own.model, own.note) for own in columns if own.note)
+    notes += [f"{name}: {note}." for name, note in told]
+    simulated = dict.fromkeys(own.model for own in columns if own.result.simulated)
+    if simulated:
+        notes.append(f"{listed(list(simulated))}: of a simulation, private of nobody.")
+    return (*notes, *apart(columns), *table.accounts, *look.notes)
+
+
+def _below_note(look: Look) -> list[str]:
+    words = [BELOW[name].format(f"{100 * look.level:g}%") for name in look.statistic]
+    return [f"Below each number: {', '.join(words)}."] if words else []
+
+
+def _stars_note(look: Look) -> list[str]:
+    told = [f"{'*' * (at + 1)} p < {level:g}" for at, level in enumerate(look.stars)]
+    return [f"{', '.join(told)}; p-values allow for sampling and privacy noise."] if told else []

@@ -1,0 +1,299 @@
+"""What of a result is a column beside others: numbers by row, and numbers of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.results.as_released import released_noise
+from dpmodels.results.base import Result, release_row
+from dpmodels.results.etable_rows import LEVEL
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.groups import GroupedResult, VarResult
+from dpmodels.results.lm import LMResult
+from dpmodels.results.quantile import QuantileResult
+from dpmodels.results.survey import SurveyResult
+from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.svm import SVMResult
+from dpmodels.results.ttest import TTestResult
+
+# The numbers of a cell, under the names of tidy().
+NUMBERS: Final = (
+    *("estimate", "std_error", "noise_sd", "statistic", "p_value"),
+    *("noise_low", "noise_high", "conf_low", "conf_high"),
+)
+NOT_IDENTIFIED: Final = "not identified"
+LOST: Final = "lost in noise"
+COEFFICIENTS: Final = "Coefficients"
+ACCEPTED: Final = (
+    "linear, logistic and Poisson regressions, support vector machines, means, variances, t-tests, "
+    "quantiles, surveys, correlations and principal components"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: what a result says of each row.
+
+    Attributes
+    ----------
+    result : Result
+        What it is of.
+    kind : str
+        The model in a word or two.
+    response : str
+        What is explained or described; empty where nothing is.
+    part : str
+        What its rows are.
+    cells : DataFrame
+        By row `NUMBERS`, nan where one is missing; ``open``, words in the place of numbers; and
+        ``spread``, to whose second digit an estimate is printed.
+    whole : mapping
+        Numbers of the whole with their noise sds, nan where that is not known and 0 without noise.
+    component : str
+        Which part of the result it is, where that has several columns.
+    link : str
+        What the exponential of its coefficients is; empty where that is nothing.
+    form : {"number", "date", "step"}
+        How estimates are printed.
+    digits : int
+        Significant digits of an estimate without a known error.
+    note : str
+        What has to be known of it.
+    head, above, number
+        What stands over it, and which of the results it is of.
+    """
+
+    result: Result
+    kind: str
+    response: str
+    part: str
+    cells: pd.DataFrame
+    whole: Mapping[str, tuple[Any, float]]
+    component: str = ""
+    link: str = ""
+    form: str = "number"
+    digits: int = 3
+    note: str = ""
+    head: str = ""
+    above: str = ""
+    number: int = 0
+    exponential: bool = field(default=False)
+
+    @property
+    def model(self) -> str:
+        """What its result is called."""
+        return self.above if self.component else self.head
+
+    def exponentiated(self) -> Column:
+        """Return the same in ratios; errors by the delta method, tests as they were."""
+        if not self.link:
+            return self
+        own = self.cells.copy()
+        with np.errstate(over="ignore"):
+            ratio = np.exp(own["estimate"])
+            for name in ("std_error", "noise_sd", "spread"):
+                own[name] *= ratio
+            for name in ("estimate", "noise_low", "noise_high", "conf_low", "conf_high"):
+                own[name] = np.exp(own[name])
+        return replace(self, cells=own, kind=f"{self.kind}, {self.link}", exponential=True)
+
+
+@singledispatch
+def columns_of(result: object, level: float) -> tuple[Column, ...]:
+    """Return the columns of a result with intervals of a level; ArgumentError where it has none."""
+    raise ArgumentError(
+        f"a {type(result).__name__} has no column to stand beside others; results that have are "
+        f"{ACCEPTED}"
+    )
+
+
+def cells_of(
+    rows: Sequence[str], numbers: Mapping[str, Any], told: Any = True, why: str = NOT_IDENTIFIED
+) -> pd.DataFrame:
+    """Return numbers by row, and words where they tell nothing."""
+    index = pd.Index(np.array(rows, dtype=object), name="term")
+    given = {name: np.asarray(own, dtype=np.float64) for name, own in numbers.items()}
+    table = pd.DataFrame(given, index=index).reindex(columns=[*NUMBERS, "spread"])
+    errors = table["std_error"].where(np.isfinite(table["std_error"]), table["noise_sd"])
+    table["spread"] = table["spread"].fillna(errors)
+    known = np.broadcast_to(np.asarray(told, dtype=bool), len(table)) & np.isfinite(
+        table["estimate"].to_numpy()
+    )
+    table.loc[~known] = np.nan
+    return table.assign(open=np.where(known, "", why))
+
+
+def whole_of(result: Result, **sds: float) -> dict[str, tuple[Any, float]]:
+    """Return what glance() says besides the release, with noise sds where they are known."""
+    line = result.glance().iloc[0].to_dict()
+    of_release = release_row(result.release)
+    own = {str(name): value for name, value in line.items() if name not in of_release}
+    public = 0.0 if result.release.rows is not None else math.nan
+    return {
+        name: (own[name], sds.get(name, public if name == "nobs" else math.nan)) for name in own
+    }
+
+
+def _told(result: Any, table: pd.DataFrame, level: float) -> dict[str, Any]:
+    """Return the numbers of tidy(), with intervals of the level."""
+    numbers: dict[str, Any] = {name: table[name] for name in NUMBERS if name in table}
+    if level == 0.95:
+        return numbers
+    for name, ask in (("noise", result.noise_int), ("conf", result.conf_int)):
+        try:
+            ends = ask(level)
+        except NotAvailable:
+            ends = {"lower": np.full(len(table), np.nan), "upper": np.full(len(table), np.nan)}
+        low, high = (np.asarray(ends[end]) for end in ("lower", "upper"))
+        numbers |= {f"{name}_low": low, f"{name}_high": high}
+    return numbers
+
+
+@columns_of.register
+def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
+    table = fit.tidy()
+    sd, share = fit.release.noise.count, fit.linear.rsquared[1]
+    counted = 0.0 if fit.model.weights else sd
+    return (
+        Column(
+            fit,
+            "WLS" if fit.model.weights else "OLS",
+            fit.linear.response,
+            COEFFICIENTS,
+            cells_of(list(table["term"]), _told(fit, table, level), fit.identified),
+            whole_of(fit, nobs=counted, r_squared=share, adj_r_squared=share),
+        ),
+    )
+
+
+LINKED: Final = {"binomial": ("logit", "odds ratios"), "poisson": ("Poisson", "rate ratios")}
+
+
+@columns_of.register
+def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
+    kind, link = LINKED[fit.call.family]
+    table, note = fit.tidy(), ""
+    known, digits = fit.identified.to_numpy(), 3
+    if known.any():
+        numbers = _told(fit, table, level)
+    else:
+        numbers, note = _as_released(fit, table), fit.why_not
+        if fit.release.curvature is None:
+            known, digits = np.ones_like(known), 1
+            note = f"as released, pulled by a ridge, without standard errors: {note}"
+    cells = cells_of(list(table["term"]), numbers, known)
+    return (
+        Column(
+            fit,
+            kind,
+            _modelled(fit.call),
+            COEFFICIENTS,
+            cells,
+            whole_of(fit),
+            link=link,
+            digits=digits,
+            note=note,
+        ),
+    )
+
+
+def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, Any]:
+    held = fit.held if isinstance(fit, GLMResult) else fit.call
+    noise = released_noise(held, fit.release)
+    return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}
+
+
+def _modelled(call: Any) -> str:
+    """Return the response, and which of its levels is modelled where they are no 0 and 1."""
+    level = LEVEL.fullmatch(call.response)
+    if level is None or not call.levels:
+        return str(call.response)
+    plain = level["level"] in ("1", "1.0", "True")
+    return level["factor"] if plain else f"{level['factor']}: {level['level']}"
+
+
+@columns_of.register
+def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
+    table = fit.tidy()
+    cells = cells_of(list(table["term"]), _as_released(fit, table))
+    note = "coefficients of a classifier, pulled towards 0 by a ridge; they have no standard errors"
+    return (
+        Column(
+            fit, "SVM", _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), digits=1, note=note
+        ),
+    )
+
+
+@columns_of.register
+def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
+    table = fit.tidy()
+    cells = cells_of(list(table["term"]), _told(fit, table, level), np.isfinite(fit.bse))
+    kind = "logit of answers"
+    return (
+        Column(
+            fit, kind, _modelled(fit.call), COEFFICIENTS, cells, whole_of(fit), link="odds ratios"
+        ),
+    )
+
+
+def _grouped(fit: Any) -> str:
+    by = ", ".join(fit._facts.factors)
+    return f"Groups: {by}" if by else "Groups"
+
+
+def _labels(fit: Any) -> list[str]:
+    return list(fit._facts.labels) if fit._facts.factors else ["all rows"]
+
+
+@columns_of.register
+def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
+    kind = "variance" if isinstance(fit, VarResult) else "mean"
+    cells = cells_of(_labels(fit), _told(fit, fit.tidy(), level), why=LOST)
+    form = "date" if fit._facts.date and kind == "mean" else "number"
+    return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, whole_of(fit), form=form),)
+
+
+@columns_of.register
+def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
+    cells = cells_of([fit.term], _told(fit, fit.tidy(), level), why=LOST)
+    part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
+    return (Column(fit, "t-test", fit._facts.measured, part, cells, whole_of(fit)),)
+
+
+@columns_of.register
+def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
+    facts, table = fit._facts, fit.tidy()
+    shares = [f"{100 * prob:g}%" for prob in fit.probs]
+    rows = [f"{own}, {at}" for own in facts.labels for at in shares] if facts.factors else shares
+    numbers = {"estimate": table["estimate"]}
+    spread = np.abs(table["estimate"]) / 10
+    if fit.level is not None:
+        spread = np.minimum(spread, (table["conf_high"] - table["conf_low"]) / 4)
+    if fit.level == level:
+        numbers |= {"conf_low": table["conf_low"], "conf_high": table["conf_high"]}
+    cells = cells_of(rows, {**numbers, "spread": spread}, why=LOST)
+    form = "date" if facts.date else "number" if facts.step is None else "step"
+    part = f"Quantiles: {', '.join(facts.factors)}" if facts.factors else "Quantiles"
+    note = 'quantiles have intervals instead of standard errors: statistic="conf_int"'
+    return (
+        Column(fit, "quantile", facts.measured, part, cells, whole_of(fit), form=form, note=note),
+    )
+
+
+@columns_of.register
+def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
+    cells = cells_of(fit._facts.labels, _told(fit, fit.tidy(), level), why=LOST)
+    response = " + ".join(fit._facts.factors)
+    return (
+        Column(
+            fit, "share", response, f"Levels: {', '.join(fit._facts.factors)}", cells, whole_of(fit)
+        ),
+    )

@@ -1,0 +1,268 @@
+"""Results side by side: what stands in the cells is what the results say, or that they say none."""
+
+import inspect
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, NotAvailable
+
+BOOK = dp.codebook(
+    x=dp.Numeric(-1, 1, label="Dose <b>", unit="mg"),
+    y=(-2, 2),
+    g=["p", "q", "r"],
+    h=dp.Categorical([0, 1], label="Healed"),
+    z=(-1, 1),
+)
+RNG = np.random.default_rng(3)
+N = 600
+X, Z = RNG.uniform(-1, 1, N), RNG.uniform(-1, 1, N)
+ROWS = {
+    "x": X,
+    "z": Z,
+    "y": np.clip(X + RNG.normal(0, 0.3, N), -2, 2),
+    "g": RNG.choice(["p", "q", "r"], N),
+    "h": (RNG.uniform(size=N) < 1 / (1 + np.exp(-2 * X))).astype(int),
+}
+SURE = {"codebook": BOOK, "eps": 1e4, "delta": 1e-6}
+WEAK = {"codebook": BOOK, "eps": 0.01, "delta": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    moments = dp.dp_moments("~ y + x + g + z", ROWS, **SURE)
+    fits = {
+        "lm": dp.dp_lm("y ~ x", ROWS, **SURE, mechanism="moments"),
+        "short": moments.lm("y ~ x"),
+        "long": moments.lm("y ~ g + x"),
+        "glm": dp.dp_glm("h ~ x", ROWS, **SURE),
+        "svm": dp.dp_svm("h ~ x", ROWS, **SURE),
+        "mean": dp.dp_mean("y ~ g", ROWS, **SURE),
+        "var": dp.dp_var("y ~ g", ROWS, **SURE),
+        "ttest": dp.dp_ttest("y ~ h", ROWS, **SURE),
+        "quantile": dp.dp_quantile("~ y", ROWS, codebook=BOOK, eps=1e3, probs=[0.5], level=0.95),
+        "pca": dp.dp_pca("~ x + y + z", ROWS, **SURE, mechanism="gauss"),
+        "subspace": dp.dp_pca(
+            "~ x + y + z", ROWS, codebook=BOOK, eps=100.0, mechanism="ppca", ncomp=1, center=False
+        ),
+        "cov": dp.dp_cov("~ x + z", ROWS, **SURE, mechanism="gauss"),
+        "open": dp.dp_lm("y ~ x", ROWS, **WEAK, mechanism="moments"),
+    }
+    device = dp.randomized_response([0, 1], lie="1/5")
+    asked = {"codebook": BOOK, "device": {"h": device}}
+    fits["answers"] = dp.dp_survey("~ h", ROWS, **asked)
+    fits["survey"] = dp.dp_survey("h ~ x", ROWS, **asked)
+    with dp.simulation(seed=1):
+        fits["simulated"] = dp.dp_lm("y ~ x", ROWS, **SURE, mechanism="moments")
+    return fits
+
+
+def notes(table):
+    return "\n".join(table.summary().report.notes)
+
+
+def cells(table):
+    return {cell for row in table.summary().report.sections[0].rows for cell in row.cells}
+
+
+def test_any_mixture_stands_side_by_side_in_every_format(fits):
+    table = dp.etable(list(fits.values()))
+    for told in (table.as_text(), table.as_html(), table.as_latex(), table.as_markdown()):
+        for head in ("(1)", "PC1", "not identified", "SIMULATION"):
+            assert head in told
+    assert {"OLS", "logit", "SVM", "mean", "variance", "t-test", "quantile", "PCA"} <= cells(table)
+    assert {"subspace", "correlation", "share", "logit of answers"} <= cells(table)
+    assert repr(table) == table.as_text()
+    assert max(map(len, table.as_text().splitlines())) <= 100
+
+
+def test_numbers_are_those_of_the_fits(fits):
+    names = ["lm", "glm", "mean", "survey"]
+    tidy = dp.etable({name: fits[name] for name in names}).tidy()
+    for name in names:
+        own, fit = tidy[tidy["model"] == name], fits[name].tidy()
+        for column in ("estimate", "std_error", "noise_sd", "conf_low", "noise_high"):
+            np.testing.assert_array_equal(own[column], fit[column])
+
+
+def test_loadings_are_those_above_the_noise(fits):
+    pca = fits["pca"]
+    tidy = dp.etable(pca).tidy()
+    shown = tidy.pivot_table("estimate", "term", "component", sort=False)
+    np.testing.assert_array_equal(shown, pca.loadings.to_numpy()[:, : shown.shape[1]])
+    weak = dp.etable(dp.dp_pca("~ x + y + z", ROWS, **WEAK, mechanism="gauss"))
+    assert not weak.tidy()["told"].any()
+    assert "lost in noise" in weak.as_text()
+
+
+def test_what_noise_leaves_open_is_no_number(fits):
+    table = dp.etable([fits["open"], fits["lm"]], statistic=["std_error", "conf_int"])
+    own = table.tidy()
+    assert not own["told"][:2].any()
+    assert own.loc[:1, ["estimate", "std_error", "conf_low"]].isna().all(axis=None)
+    assert not any("inf" in cell.lower() or cell == "nan" for cell in cells(table))
+    frame = table.frame()
+    assert frame.iloc[0, 0] == "not identified"
+    assert (frame.iloc[1:3, 0] == "").all()
+
+
+def test_one_simulation_stamps_the_table_and_is_named(fits):
+    table = dp.etable([fits["lm"], fits["simulated"]], privacy=False)
+    assert table.stamp == "SIMULATION - NOT PRIVATE"
+    assert table.summary().report.sections[0].columns == ("(1)", "(2) simulated")
+    assert "(2) simulated: of a simulation" in notes(table)
+    assert dp.etable(fits["lm"]).stamp is None
+
+
+def test_parts_of_one_release_are_paid_once_and_others_are_not_added(fits, tmp_path):
+    fits["short"].save(tmp_path / "short.nc")
+    loaded = dp.load(tmp_path / "short.nc")
+    table = dp.etable([loaded, fits["long"], fits["lm"]])
+    assert "(1) and (2) are of one release, whose budget was paid once." in table.accounts
+    assert "not added up" in table.accounts[-1]
+    assert table.frame().loc[("Privacy", "Release")].tolist() == ["A", "A", "B"]
+    again = dp.dp_moments("~ y + x + g + z", ROWS, **SURE).lm("y ~ x")
+    assert "one release" not in " ".join(dp.etable([again, fits["long"]]).accounts)
+
+
+def test_a_ledger_tells_what_its_releases_come_to(fits):
+    ledger = dp.Ledger(eps=2.0, delta=1e-6)
+    asked = {"codebook": BOOK, "ledger": ledger}
+    mean = dp.dp_mean("y ~ g", ROWS, **asked, eps=0.5)
+    moments = dp.dp_moments("~ y + x", ROWS, **asked, eps=1.0, delta=1e-7)
+    told = dp.etable([moments.lm("y ~ x"), mean, fits["lm"]], ledger=ledger).accounts
+    assert ledger.describe() in told[0]
+    assert "charges 1, 2" in told[0]
+    assert told[1] == "(3): not of this ledger, and in no total here."
+
+
+def test_different_tables_and_declarations_are_told(fits):
+    half = {name: own[:300] for name, own in ROWS.items()}
+    words = {**SURE, "codebook": BOOK | {"x": (-1, 2)}, "mechanism": "moments"}
+    table = dp.etable([fits["lm"], fits["glm"], dp.dp_lm("y ~ x", half, **words)])
+    assert "by the public number of rows: (1) and (2) of 600; (3) of 300" in notes(table)
+    assert "x: declared -1.0 to 1.0 in (1) and (2); declared -1.0 to 2.0 in (3)" in notes(table)
+    assert "Different" not in notes(dp.etable([fits["lm"], fits["glm"]]))
+    assert "declared" not in notes(dp.etable([fits["lm"], fits["glm"]]))
+
+
+def test_ratios_have_errors_by_the_delta_method_and_others_stay(fits):
+    plain, ratios = (
+        dp.etable([fits["lm"], fits["glm"]], exponentiate=own) for own in (False, True)
+    )
+    before, after = (own.tidy().set_index("model") for own in (plain, ratios))
+    assert after.loc["(1)"].equals(before.loc["(1)"])
+    glm, odds = before.loc["(2)"], after.loc["(2)"]
+    np.testing.assert_allclose(odds["estimate"], np.exp(glm["estimate"]))
+    np.testing.assert_allclose(odds["std_error"], glm["std_error"] * odds["estimate"])
+    np.testing.assert_allclose(odds["conf_high"], np.exp(glm["conf_high"]))
+    np.testing.assert_array_equal(odds["p_value"], glm["p_value"])
+    assert "logit, odds ratios" in cells(ratios)
+    with pytest.raises(ArgumentError, match="no column is of a logistic"):
+        dp.etable(fits["lm"], exponentiate=True)
+
+
+def test_words_for_names_and_hostile_ones_act_nowhere(fits):
+    table = dp.etable([fits["long"], fits["glm"]], labels=True)
+    assert ("Coefficients", "Dose <b>") not in table.frame().index
+    assert "Dose <b>" in table.frame().index.get_level_values("row")
+    assert "Dose &lt;b&gt;" in table.as_html()
+    assert "<b>" not in table.as_html()
+    assert r"Dose \<b\>" in table.as_markdown()
+    assert r"Dose \textless{}b\textgreater{}" in table.as_latex()
+    assert table.frame().columns[1][0] == "Healed"
+    own = dp.etable(fits["long"], labels={"g": "Group"}).frame()
+    assert ("", "Group: q") in own.index
+    names = dp.etable({"<i>$a_b": fits["lm"]})
+    assert "<i>" not in names.as_html()
+    assert r"a\_b" in names.as_latex()
+
+
+def test_mappings_and_lists_name_what_stands_above(fits):
+    table = dp.etable({"Both": [fits["lm"], fits["glm"]], "Axes": fits["pca"]})
+    (section,) = table.summary().report.sections
+    assert section.columns[:3] == ("(1)", "(2)", "PC1")
+    assert section.spanners[:3] == ("Both", "Both", "Axes")
+    nested = dp.etable([[fits["lm"]], [fits["mean"], fits["var"]]]).summary().report.sections[0]
+    assert nested.spans(range(3)) == (("y", 3),)
+
+
+def test_stars_are_off_unless_asked_for(fits):
+    models = [fits["lm"], fits["mean"]]
+    assert not any("*" in cell for cell in cells(dp.etable(models)))
+    starred = dp.etable(models, stars=[0.5, 1e-3])
+    assert starred.frame().loc[("Coefficients", "x")].iloc[0].endswith("**")
+    assert "* p < 0.5, ** p < 0.001" in notes(starred)
+
+
+def test_below_an_estimate_stands_what_is_asked_for(fits):
+    asked = ["p_value", "statistic", "noise_int"]
+    own = dp.etable(fits["lm"], statistic=asked, level=0.5, keep="x").frame()
+    p, z, ends = own.iloc[1:4, 0]
+    assert (p, z[:4]) == ("p < 0.0001", "z = ")
+    low, high = map(float, ends.strip("[]").split(", "))
+    assert (low, high) == pytest.approx(tuple(fits["lm"].noise_int(0.5).loc["x"]), rel=1e-2)
+    alone = dp.etable(fits["lm"], statistic=None, stats=[], privacy=False).frame()
+    assert alone.index.get_level_values("row").tolist() == ["Intercept", "x", "Model"]
+
+
+def test_digits_are_those_of_errors(fits):
+    sd = fits["lm"].bse["x"]
+    for digits in (1, 4):
+        own = dp.etable(fits["lm"], keep="x", digits=digits).frame().iloc[:2, 0]
+        assert own.iloc[1] == f"({sd:.{digits - 1 - math.floor(math.log10(sd))}f})"
+        assert len(own.iloc[0].partition(".")[2]) == len(own.iloc[1].strip("()").partition(".")[2])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"models": []}, "lists no result"),
+        ({"models": 3}, "int is no result"),
+        ({"models": [ROWS]}, "ndarray|no result"),
+        ({"statistic": "se"}, "statistic='se': expected"),
+        ({"stats": "aic"}, "stats='aic': expected"),
+        ({"stars": 0.05}, "levels like"),
+        ({"stars": [2]}, "between 0 and 1"),
+        ({"labels": "yes"}, "True or False"),
+        ({"digits": 9}, "1 to 6"),
+        ({"level": 95}, "between 0 and 1"),
+        ({"ledger": "study.ledger"}, "expected a dp.Ledger"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(fits, words, told):
+    with pytest.raises(ArgumentError, match=told):
+        dp.etable(**{"models": [fits["lm"]], **words})
+
+
+def test_a_result_without_a_column_is_refused_with_what_has_one():
+    with pytest.raises(ArgumentError, match=r"TableResult has no column .* quantiles"):
+        dp.etable(dp.dp_table("~ g", ROWS, codebook=BOOK, eps=1.0))
+
+
+def test_the_summary_reads_what_each_guarantee_means(fits):
+    told = dp.etable([fits["lm"], fits["long"], fits["open"]]).summary(reading=True)
+    *_, last = told.report.notes
+    assert last.startswith("Reading: (1) and (2): ")
+    assert " (3): " in last
+
+
+def test_great_tables_are_made_where_they_are_installed(fits, monkeypatch):
+    table = dp.etable([fits["long"], fits["simulated"]], labels=True)
+    monkeypatch.setitem(sys.modules, "great_tables", None)
+    with pytest.raises(NotAvailable, match=r"pip install 'dpmodels\[tables\]'"):
+        table.as_gt()
+    monkeypatch.undo()
+    pytest.importorskip("great_tables")
+    html = table.as_gt().as_raw_html()
+    assert "Dose &lt;b&gt;" in html
+    assert "<b>" not in html
+    assert html.count("SIMULATION - NOT PRIVATE") == 2
+
+
+def test_it_takes_no_rows_and_no_budget():
+    taken = set(inspect.signature(dp.etable).parameters)
+    assert not taken & {"data", "eps", "delta", "budget", "mechanism", "codebook"}
