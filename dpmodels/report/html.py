@@ -105,7 +105,8 @@ def _table(section: Section, panel: range, number: int) -> list[str]:
     tails = {j: _tails(section, j) for j in panel}
     wide = words_width(section, panel)
     step = min(-(-wide // STEP) * STEP, WIDEST + STEP)
-    heads = [f'<th scope="col"{_class(kinds[j])}>{escaped(section.columns[j])}</th>' for j in panel]
+    names = {j: section.columns[j] for j in panel}
+    heads = [f'<th scope="col"{_class(names[j], kinds[j])}>{escaped(names[j])}</th>' for j in panel]
     # A box that scrolls must take the keyboard's focus to be readable without a mouse.
     lines = [f'<div class="scroll" role="region" aria-label="{title}" tabindex="0">']
     lines += [f'<table class="w{step}">', f"<caption>{title}</caption>"]
@@ -133,12 +134,6 @@ def _above(section: Section, panel: range) -> str:
     return f"<tr><td></td>{''.join(cells)}</tr>" if cells else ""
 
 
-def _unbroken(text: str) -> str:
-    """Keep a number, and a mark behind a word, on one line."""
-    shown = escaped(text)
-    return shown.replace(" ", "\u00a0") if _WHOLE.fullmatch(plain(text)) else shown
-
-
 def _kind(section: Section, column: int) -> str:
     """Return what a column holds where it is no numbers."""
     if any(isinstance(row.cells[column], Bar) for row in section.rows):
@@ -146,16 +141,19 @@ def _kind(section: Section, column: int) -> str:
     return "words" if is_words(section, column) else ""
 
 
-def _class(kind: str) -> str:
-    return f' class="{kind}"' if kind else ""
+def _class(text: str, kind: str) -> str:
+    """Say what a cell holds; a number, and a mark behind a word, stay on one line."""
+    whole = " " in text and _WHOLE.fullmatch(plain(text))
+    kinds = " ".join(filter(None, (kind, "whole" if whole else "")))
+    return f' class="{kinds}"' if kinds else ""
 
 
 def _cell(cell: str, kind: str) -> str:
     if not isinstance(cell, Bar):
-        return f"<td{_class(kind)}>{_unbroken(cell)}</td>"
+        return f"<td{_class(cell, kind)}>{escaped(cell)}</td>"
     told = f"{100 * cell.share:.3g}% of the longest bar"
     bar = f'<div class="bar" role="img" title="{told}" aria-label="{told}"'
-    return f'<td{_class(kind)}>{bar} style="width: {100 * cell.share:.4g}%"></div></td>'
+    return f'<td{_class(cell, kind)}>{bar} style="width: {100 * cell.share:.4g}%"></div></td>'
 
 
 def _tails(section: Section, column: int) -> list[int]:

@@ -49,6 +49,7 @@ STYLE: Final = f"""<style>
   border-bottom: 1px solid currentColor; vertical-align: bottom}}
 .dpmodels-report .spanner {{text-align: center}}
 .dpmodels-report th[scope=row], .dpmodels-report .words {{text-align: left}}
+.dpmodels-report .whole {{white-space: nowrap}}
 .dpmodels-report th[scope=row] {{overflow-wrap: anywhere}}
 .dpmodels-report .scroll th:first-child, .dpmodels-report .scroll td:first-child {{
   position: sticky; left: 0; background: var(--dpm-paper); min-width: min(13em, 36cqi)}}
