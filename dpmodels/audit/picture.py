@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmodels.audit.claim import Claim
-from dpmodels.plots.style import BLUE, FONT, INK, PALE, VERMILION
+from dpmodels.plots.style import BLUE, FONT, INK, PALE, VERMILION, finished
 from dpmodels.plots.trade_off import RATES, square_of_rates
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def trade_off(
     _events(ax, events, refuted)
     ax.set_title(title, fontsize=FONT + 1, color=INK, pad=8)
     _legend(ax, coins, any(refuted))
-    return ax
+    return finished(ax, alt=f"Trade-off curve of a claim and points measured: {title}")
 
 
 def _points(ax: Axes, rates: Sequence[Rates], boxes: Sequence[tuple[Rates, Rates]]) -> None:

@@ -17,9 +17,10 @@ from dpmodels.plots.style import (
     PALE,
     VERMILION,
     axes_or_new,
+    finished,
     quiet,
-    stamp_across,
 )
+from dpmodels.plots.words import listed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def errors(
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlabel("error: mean, 95th percentile, runs")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
-    return stamp_across(ax, stamp)
+    told = listed([names[at] for at in order], map(number, found[order].mean(axis=1)))
+    return finished(ax, stamp, alt=f"Errors of algorithms, {title}. Means: {told}")
 
 
 def signal(
@@ -97,7 +99,8 @@ def signal(
     ax.set_ylabel("mean error")
     ax.set_title(title, fontsize=FONT + 1, color=INK, parse_math=False)
     _named(ax)
-    return stamp_across(ax, stamp)
+    alt = f"Mean errors against eps times scale, {title}, of {', '.join(names)}"
+    return finished(ax, stamp, alt=alt)
 
 
 def beside(
@@ -123,7 +126,7 @@ def beside(
         ax.set_xlabel("cell")
         quiet(ax)
     ax.set_title(f"{name}, {title}", fontsize=FONT + 1, color=INK, parse_math=False)
-    return stamp_across(ax, stamp)
+    return finished(ax, stamp, alt=f"True table beside that released by {name}, {title}")
 
 
 def _named(ax: Axes) -> None:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, few_ticks, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, few_ticks, finished
+from dpmodels.plots.words import between, listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def bars(
     pale: Sequence[bool] | None = None,
     axes: Sequence[Axes] | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> tuple[Axes, ...]:
     """Draw panels of horizontal bars side by side, the first thing at the top, grey if `pale`."""
     for panel in panels:
@@ -56,12 +58,12 @@ def bars(
     drawn = _axes(len(panels), len(labels), axes)
     places = np.arange(len(labels), dtype=np.float64)
     colours = [GREY if grey else BLUE for grey in (pale or [False] * len(labels))]
-    for number, (ax, panel) in enumerate(zip(drawn, panels, strict=True)):
+    for ax, panel in zip(drawn, panels, strict=True):
         _panel(ax, panel, places, colours)
-        ax.set_yticks(places, short_names(labels) if number == 0 else [""] * len(labels))
+        ax.set_yticks(places, short_names(labels) if ax is drawn[0] else [""] * len(labels))
         for tick in ax.get_yticklabels():
             tick.set_parse_math(False)
-        stamp_across(ax, stamp)
+        finished(ax, stamp, caption, _told(panel, labels))
     return drawn
 
 
@@ -74,6 +76,12 @@ def _axes(panels: int, things: int, axes: Sequence[Axes] | None) -> tuple[Axes, 
     if len(axes) != panels:
         raise ArgumentError(f"axes has {len(axes)} entries for {panels} panels: give one a panel")
     return tuple(axes_or_new(ax, (0, 0)) for ax in axes)
+
+
+def _told(panel: Panel, labels: Sequence[str]) -> str:
+    values, errors = (np.asarray(one, dtype=np.float64) for one in (panel.values, panel.errors))
+    ends = map(between, values, values - errors, values + errors)
+    return f"Bars, {panel.title}: {listed(labels, ends)}"
 
 
 def _panel(ax: Axes, panel: Panel, places: Floats, colours: list[str]) -> None:
@@ -150,6 +158,7 @@ def hist(
     counted: str = "rows",
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw bins from 0 with intervals `bars` (bins, 2); unequal ones in rows by unit of width.
 
@@ -167,4 +176,10 @@ def hist(
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} by unit")
-    return stamp_across(ax, stamp)
+    most = int(np.argmax(counts))
+    alt = (
+        f"Histogram of {label} in {len(counts)} bins from {number(breaks[0])} to "
+        f"{number(breaks[-1])}. Most {counted} from {number(breaks[most])} to "
+        f"{number(breaks[most + 1])}: {between(counts[most], *bars[most])}"
+    )
+    return finished(ax, stamp, caption, alt)

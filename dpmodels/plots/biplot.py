@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import labels, ordered, positions, short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, halo, stamp_across
+from dpmodels.plots.style import BLUE, FONT, INK, MUTED, PALE, axes_or_new, finished, halo
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -32,10 +33,16 @@ def biplot(
     *,
     components: tuple[int | str, int | str] = (0, 1),
     marked: Collection[int | str] = (),
+    spread: npt.ArrayLike | None = None,
+    note: str = "",
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw each variable as an arrow, loading times standard deviation.
+
+    About its tip an ellipse whose half axes are the roots of the eigenvalues of `spread`,
+    shape (variables, 2, 2), if that is given.
 
     References
     ----------
@@ -57,28 +64,53 @@ def biplot(
     drawn = np.flatnonzero(np.isfinite(tips).all(axis=1))
     tips = tips[drawn]
     variables = short_names(labels(table, "variable"))
-    limits = _limits(tips)
+    around = np.zeros((len(tips), 2, 2))
+    if spread is not None:
+        around = np.asarray(spread, dtype=np.float64)[drawn]
+    limits = _limits(tips, np.sqrt(around[:, [0, 1], [0, 1]]))
     width, height = np.diff(limits, axis=1)[:, 0]
-    ax = axes_or_new(ax, (_WIDTH, 0.7 + (_WIDTH - 0.8) * height / width))
+    ax = axes_or_new(ax, (_WIDTH, 1.2 + (_WIDTH - 0.8) * height / width))
     ax.set(xlim=limits[0], ylim=limits[1])
     for axis, j in ((ax.xaxis, chosen[0]), (ax.yaxis, chosen[1])):
-        note = " (below the noise floor)" if j in under else ""
-        axis.set_label_text(heads[j] + note, parse_math=False)
+        floor = " (below the noise floor)" if j in under else ""
+        axis.set_label_text(heads[j] + floor, parse_math=False)
     ax.set_aspect("equal", adjustable="box")
     ax.axhline(0, color=PALE, linewidth=0.8, zorder=0)
     ax.axvline(0, color=PALE, linewidth=0.8, zorder=0)
+    _ellipses(ax, tips, around)
     _arrows(ax, tips)
-    _label(ax, tips, [variables[i] for i in drawn])
-    return stamp_across(ax, stamp)
+    shown = [variables[i] for i in drawn]
+    left_out = _label(ax, tips, shown)
+    more = f"{left_out} of {len(shown)} names left out where they would overlap" * bool(left_out)
+    title = "; ".join(filter(None, (more, note)))
+    ax.set_title(title, fontsize=FONT - 1, color=MUTED, loc="left")
+    points = [f"({number(x)}, {number(y)})" for x, y in tips]
+    alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(shown, points)}"
+    return finished(ax, stamp, caption, alt)
 
 
-def _limits(tips: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
+def _limits(tips: _Tips, around: _Tips) -> tuple[tuple[float, float], tuple[float, float]]:
     """Set the ends of both axes: origin, arrows, room for names; no side under half the other."""
-    low, high = tips.min(axis=0, initial=0.0), tips.max(axis=0, initial=0.0)
+    low = (tips - around).min(axis=0, initial=0.0)
+    high = (tips + around).max(axis=0, initial=0.0)
     span = float(np.max(high - low)) or 1.0
     pad = 0.2 * span + np.maximum(0.25 * span - (high - low) / 2, 0.0)
     (left, bottom), (right, top) = low - pad, high + pad
     return (float(left), float(right)), (float(bottom), float(top))
+
+
+def _ellipses(ax: Axes, tips: _Tips, around: Floats) -> None:
+    """Draw what the noise leaves open of each tip."""
+    from matplotlib.patches import Ellipse
+
+    for tip, own in zip(tips, around, strict=True):
+        if own.any():
+            values, vectors = np.linalg.eigh(own)
+            short, long = 2 * np.sqrt(np.maximum(values, 0.0))
+            angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+            drawn = Ellipse((float(tip[0]), float(tip[1])), long, short, angle=angle, zorder=1)
+            drawn.set(facecolor=BLUE, alpha=0.18, edgecolor=INK, linewidth=0.5)
+            ax.add_patch(drawn)
 
 
 def _arrows(ax: Axes, tips: _Tips) -> None:
@@ -88,8 +120,8 @@ def _arrows(ax: Axes, tips: _Tips) -> None:
         ax.annotate("", (x, y), (0, 0), arrowprops=style)
 
 
-def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> None:
-    """Put each name near its tip where it covers no other; longest arrows first."""
+def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> int:
+    """Put each name near its tip where it covers no other; say how many names are left out."""
     ax.figure.canvas.draw()  # the layout must stand before texts are measured
     heads = [_boxes(ax, tip, [1.0]) for tip in tips]
     shafts = [_boxes(ax, tip, _ALONG) for tip in tips]
@@ -103,9 +135,7 @@ def _label(ax: Axes, tips: _Tips, names: Sequence[str]) -> None:
             left_out += 1
         else:
             written.append(box)
-    if left_out:
-        note = f"{left_out} of {len(names)} names left out where they would overlap"
-        ax.set_title(note, fontsize=FONT - 1, color=GREY, loc="left")
+    return left_out
 
 
 def _write(ax: Axes, tip: _Tip, name: str, taken: Iterable[Sequence[Bbox]]) -> Bbox | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpmodels.plots.style import GREY, axes_or_new
+from dpmodels.plots.style import GREY, SERIES, axes_or_new, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Told apart with every common colour blindness (Okabe and Ito 2008).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
 def curves(
@@ -27,9 +25,9 @@ def curves(
     Open points stand where less than half of the releases have a standard error.
     """
     ax = axes_or_new(ax, (6.4, 3.8))
-    for number, (label, line) in enumerate(lines):
+    for place, (label, line) in enumerate(lines):
         places, power, plain, identified = line
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = SERIES[place % len(SERIES)]
         ax.plot(places, plain, color=colour, linewidth=1.0, linestyle=":", alpha=0.8)
         ax.plot(places, power, color=colour, linewidth=1.5, label=label)
         seldom = identified < 0.5
@@ -50,4 +48,5 @@ def curves(
     ax.set_xlabel(across)
     ax.set_ylabel("power")
     ax.legend(frameon=False, fontsize=8)
-    return ax
+    told = listed([label for label, _ in lines], (number(line[1][-1]) for _, line in lines))
+    return finished(ax, alt=f"Power by {across}. At the last of them: {told}")

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import labels, short_names, thinned
-from dpmodels.plots.style import FONT, INK, axes_or_new, box_inches, stamp_across
+from dpmodels.plots.style import FONT, INK, axes_or_new, box_inches, finished
+from dpmodels.plots.words import MOST, listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def heat(
     largest: float | None = None,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw a labelled square matrix as coloured cells.
 
@@ -119,7 +121,18 @@ def heat(
     cells(ax, numbers, largest, label, two_decimals if largest <= 1 else _three_digits)
     row_names(ax, shown)
     upright_heads(ax, shown)
-    return stamp_across(ax, stamp)
+    return finished(ax, stamp, caption, _told(numbers, names, label))
+
+
+def _told(numbers: Floats, names: Sequence[str], label: str) -> str:
+    """Say which entries off the diagonal are largest."""
+    first, second = np.triu_indices(len(names), 1)
+    sizes = np.nan_to_num(np.abs(numbers[first, second]))
+    largest = np.argsort(-sizes, kind="stable")[:MOST]
+    pairs = [f"{names[first[k]]} and {names[second[k]]}" for k in largest]
+    values = [number(numbers[first[k], second[k]]) for k in largest]
+    more = f". Largest: {listed(pairs, values)}" if pairs else ""
+    return f"{label} matrix of {len(names)} columns{more}"
 
 
 def _labels(table: xr.DataArray) -> list[str]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from dpmodels.plots.style import BLUE, axes_or_new, few_ticks, stamp_across
+from dpmodels.plots.style import BLUE, axes_or_new, few_ticks, finished
+from dpmodels.plots.words import between, listed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def band(
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw values over times from 0, and between `ends`, shape (times, 2), a band."""
     ax = axes_or_new(ax, (6.4, 3.4))
@@ -33,4 +35,6 @@ def band(
     few_ticks(ax)
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    return stamp_across(ax, stamp)
+    told = map(between, values, *ends.T)
+    alt = f"Line with its noise band: {labels[1]} by {labels[0]}: {listed(times.tolist(), told)}"
+    return finished(ax, stamp, caption, alt)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots.style import FONT, INK, axes_or_new, stamp_across
+from dpmodels.plots.style import FONT, INK, axes_or_new, finished
+from dpmodels.plots.words import number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def plane(
     counted: str,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw counts by cell between ends along both axes, the first to the right.
 
@@ -49,4 +51,7 @@ def plane(
     ax.set_title(
         "blank: not told from noise", fontsize=FONT, color=INK, loc="left", parse_math=False
     )
-    return stamp_across(ax, stamp)
+    alt = f"Map of {counted} by {names[0]} and {names[1]}, {told.size:,} cells not blank"
+    if told.size:
+        alt += f", {number(told.min())} to {number(told.max())} {counted} by cell"
+    return finished(ax, stamp, caption, alt)

@@ -1,4 +1,4 @@
-"""Points with intervals: coefficients, and scores of divisions of a budget."""
+"""Points with intervals: scores of divisions of a budget."""
 
 from __future__ import annotations
 
@@ -8,53 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpmodels.errors import ArgumentError
-from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-def coefficients(
-    values: npt.ArrayLike,
-    noise: npt.ArrayLike,
-    confidence: npt.ArrayLike,
-    *,
-    labels: Sequence[str],
-    title: str,
-    ax: Axes | None = None,
-    stamp: str | None = None,
-) -> Axes:
-    """Draw points with intervals, the first at the top.
-
-    `values` has the shape (coefficients,), both intervals (coefficients, 2);
-    where their ends are infinite the coefficient is said to be not identified.
-    """
-    points, inner, outer = (
-        np.asarray(one, dtype=np.float64) for one in (values, noise, confidence)
-    )
-    if not points.shape == (len(labels),) == inner.shape[:1] == outer.shape[:1]:
-        raise ArgumentError(f"{points.shape} coefficients for {len(labels)} labels")
-    drawn = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(labels)))
-    places = np.arange(len(labels), dtype=np.float64)
-    known = np.isfinite(inner).all(axis=1)
-    drawn.axvline(0, color=PALE, linewidth=1.0, zorder=0)
-    for ends, width, colour in ((outer, 1.2, INK), (inner, 4.0, BLUE)):
-        there = known & np.isfinite(ends).all(axis=1)
-        drawn.hlines(places[there], *ends[there].T, color=colour, linewidth=width)
-    # A stroke, that does not hide an interval shorter than a dot.
-    drawn.plot(points[known], places[known], "|", color=INK, markersize=11, markeredgewidth=1.6)
-    for place in places[~known]:
-        drawn.text(0, place, "not identified", color=GREY, fontsize=FONT, ha="center", va="center")
-    drawn.set_yticks(places, short_names(labels))
-    for tick in drawn.get_yticklabels():
-        tick.set_parse_math(False)
-    drawn.set_ylim(len(labels) - 0.4, -0.6)
-    drawn.tick_params(axis="y", length=0)
-    drawn.set_xlabel(title, parse_math=False)
-    return stamp_across(drawn, stamp)
 
 
 # Labels of more divisions than this are written upwards.
@@ -73,6 +32,7 @@ def divisions(
     up: str,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw mean scores (divisions,) with standard errors; filled where `near`, else hollow."""
     ax = axes_or_new(ax, (6.4, 3.8))
@@ -114,4 +74,5 @@ def divisions(
         columnspacing=1.2,
         borderaxespad=0.2,
     )
-    return stamp_across(ax, stamp)
+    alt = f"Points with standard errors: {up} by {across}: {listed(labels, map(number, score))}"
+    return finished(ax, stamp, caption, f"{alt}. Best: {labels[best]}")

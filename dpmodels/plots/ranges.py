@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, finished
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def ranges(
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw noisy counts of cells near a found range; below `noise` they may be noise alone."""
     ax = axes_or_new(ax, (6.4, 3.6))
@@ -53,4 +54,5 @@ def ranges(
     ax.set_ylabel("rows in each cell, noisy")
     texts = [f"{one[0]:,.10g} to {one[1]:,.10g}" for one in (found, declared)]
     ax.set_title(f"found {texts[0]}; declared {texts[1]}", fontsize="medium", loc="left")
-    return stamp_across(ax, stamp)
+    alt = f"Noisy counts of {label} by cell, and two ranges: found {texts[0]}; declared {texts[1]}"
+    return finished(ax, stamp, caption, alt)

@@ -9,7 +9,8 @@ import numpy as np
 
 from dpmodels.errors import NotAvailable
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, axes_or_new, finished
+from dpmodels.plots.words import between, listed
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def ranked(
     title: str = "",
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw a bar for each name, the first 40 of them, and what all of them are above.
 
@@ -61,4 +63,5 @@ def ranked(
         ax.set_xlim(left=0)
     ax.set_xlabel(label, parse_math=False)
     ax.set_title(title, fontsize="medium", loc="left", parse_math=False)
-    return stamp_across(ax, stamp)
+    alt = f"Bars, {title or label}: {listed(names[shown], map(between, values, low, high))}"
+    return finished(ax, stamp, caption, alt)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ def ratios(
 
     ax.axvline(at, color=PALE, linewidth=6.0, zorder=0)
     ax.axhline(1.0, color=GREY, linewidth=0.8, zorder=1)
-    for number, (name, points) in enumerate(
+    for each, (name, points) in enumerate(
         zip(short_names(list(lines)), lines.values(), strict=True)
     ):
         known = np.isfinite(points).all(axis=1)
-        colour = _COLOURS[number] if number < len(_COLOURS) else GREY
-        mark = _MARKS[number % len(_MARKS)]
+        colour = _COLOURS[each] if each < len(_COLOURS) else GREY
+        mark = _MARKS[each % len(_MARKS)]
         ax.plot(
             *points[known].T, color=colour, linewidth=1.3, marker=mark, markersize=4, label=name
         )
@@ -50,4 +51,5 @@ def ratios(
     legend = ax.legend(frameon=False, fontsize=FONT, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     for text in legend.get_texts():
         text.set_parse_math(False)
-    return ax
+    told = listed(list(lines), (number(points[-1, 1]) for points in lines.values()))
+    return finished(ax, alt=f"Lines, {labels[1]} by {labels[0]}. At the last of them: {told}")

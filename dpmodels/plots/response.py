@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new
+from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,4 +40,5 @@ def response(lie: float, eps: float, levels: int, how: str, *, ax: Axes | None =
     ax.set_ylim(0, top)
     ax.set_xlabel("probability that an answer is a lie")
     ax.set_ylabel("eps of an answer")
-    return ax
+    alt = f"Line, eps of an answer by the probability that it is a lie; {how}: {lie:.3g}, {eps:.3g}"
+    return finished(ax, alt=alt)

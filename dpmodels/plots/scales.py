@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from dpmodels.plots.style import BLUE, GREY, INK, PALE, VERMILION, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, INK, PALE, VERMILION, axes_or_new, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def scales(
     mark: tuple[str, float] | None = None,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw a scale against a probability on a logarithmic axis, with named levels beside it.
 
@@ -45,7 +47,9 @@ def scales(
     ax.margins(x=0.01, y=0.12)
     ax.set_xlabel(labels[0], parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    return stamp_across(ax, stamp)
+    named = dict([*levels.items(), *([] if mark is None else [mark])])
+    alt = f"Line, {labels[1]} by {labels[0]}: {listed(list(named), map(number, named.values()))}"
+    return finished(ax, stamp, caption, alt)
 
 
 def _named(ax: Axes, name: str, level: float, color: str, side: Literal["left", "right"]) -> None:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names, thinned
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, box_inches, stamp_across
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, axes_or_new, box_inches, finished
+from dpmodels.plots.words import between, listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def scree(
     labels: Sequence[str],
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw the variance of each component, its noise interval, the noise floor.
 
@@ -49,8 +51,8 @@ def scree(
     under = heights < floor if floor is not None else np.zeros(d, dtype=bool)
     ax.plot(places, heights, color=GREY, linewidth=0.8, zorder=2)
     if ends is not None:
-        _intervals(ax, places, *ends, under, width=0.7 if small else 1.4)
-    size = 8 if small else 34
+        _intervals(ax, places, *ends, width=0.7 if small else 1.6)
+    size = 8 if small else 30
     over = ~under
     ax.scatter(places[over], heights[over], size, color=BLUE, zorder=4, clip_on=False, label="over")
     ax.scatter(
@@ -70,7 +72,11 @@ def scree(
     _legend(ax, intervals=ends is not None, under=bool(np.any(under)))
     _names(ax, labels)
     ax.set_ylabel("Variance")
-    return stamp_across(ax, stamp)
+    low, high = ends or (np.full(d, np.nan),) * 2
+    told = listed(labels, map(between, heights, low, high))
+    under_it = "" if floor is None else f". Noise floor: {number(floor)}"
+    alt = f"Scree plot, variances of {d} components: {told}{under_it}"
+    return finished(ax, stamp, caption, alt)
 
 
 def _vector(name: str, values: npt.ArrayLike, length: int) -> Floats:
@@ -87,22 +93,14 @@ def _intervals(
     places: Floats,
     lower: Floats,
     upper: Floats,
-    under: npt.NDArray[np.bool_],
     width: float,
 ) -> None:
+    """Draw intervals over the points, wider than these, so that short ones are seen, too."""
     there = np.isfinite(lower) & np.isfinite(upper)
-    colours = np.where(under, GREY, BLUE)[there]
-    ax.vlines(
-        places[there],
-        lower[there],
-        upper[there],
-        colors=colours.tolist(),
-        linewidth=width,
-        zorder=3,
-    )
+    ax.vlines(places[there], lower[there], upper[there], colors=INK, linewidth=width, zorder=5)
     if places.size <= 60:
         for ends in (lower, upper):
-            ax.scatter(places[there], ends[there], 40, marker="_", color=colours, zorder=3)
+            ax.scatter(places[there], ends[there], 120, marker="_", color=INK, zorder=5)
 
 
 def _limits(
@@ -145,7 +143,7 @@ def _legend(ax: Axes, *, intervals: bool, under: bool) -> None:
 
     marks = []
     if intervals:
-        marks.append(Line2D([], [], color=BLUE, marker="|", linestyle="", label="noise interval"))
+        marks.append(Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval"))
     if under:
         hollow = Line2D([], [], color=GREY, marker="o", linestyle="", label="below the noise floor")
         hollow.set_markerfacecolor("white")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, stamp_across
+from dpmodels.plots.style import BLUE, GREY, VERMILION, axes_or_new, finished
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def step_up(
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw sorted p-values, smallest first, and the cut-off of each rank."""
     ax = axes_or_new(ax, (6.4, 4.2))
@@ -38,4 +39,5 @@ def step_up(
     ax.set_ylabel(r"$-\log_{10}$ p-value")
     ax.set_ylim(bottom=0)
     ax.legend(frameon=False, fontsize="small")
-    return stamp_across(ax, stamp)
+    alt = f"Sorted p-values and their cut-offs: {int(rejected.sum())} of {len(ranks)} rejected"
+    return finished(ax, stamp, caption, alt)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, GREY, PALE, axes_or_new, few_ticks, stamp_across
+from dpmodels.plots.style import BLUE, GREY, PALE, axes_or_new, few_ticks, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def distribution(
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw shares up to the upper end of each bin, and bands, shape (4, bins), of two kinds.
 
@@ -43,4 +45,7 @@ def distribution(
     ax.set_ylabel("share of rows up to there")
     if not np.isnan(bands).all():
         ax.legend(frameon=False, fontsize=8, loc="lower right")
-    return stamp_across(ax, stamp)
+    quarters = (0.25, 0.5, 0.75)
+    reached = [at[min(np.searchsorted(line, one), len(at) - 1)] for one in quarters]
+    told = listed([f"{one:.0%} of rows up to" for one in quarters], map(number, reached))
+    return finished(ax, stamp, caption, f"Distribution function of {label} with bands: {told}")

@@ -1,13 +1,17 @@
-"""One quiet look for every picture: colours, axes, stamp."""
+"""One quiet look for every picture: colours, axes, stamp, caption, and words instead of it."""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.patheffects import AbstractPathEffect
 
@@ -18,7 +22,13 @@ BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREY = "#8A8A8A"
 PALE = "#E4E4E4"
+MUTED = "#666666"  # for letters: 5.7 to 1 against white
+SERIES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 FONT = 9.0  # points
+SMALL = 8.0  # points of captions
+
+# What is read out instead of a picture, while the picture is there.
+_SAID: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -59,6 +69,27 @@ def few_ticks(ax: Axes) -> None:
         locator.maxticks = dict.fromkeys(locator.maxticks, 6)
 
 
+def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
+    """Name marks above the axes, where nothing is drawn, in as many columns as fit."""
+    wide = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
+    room = 72 * ax.figure.bbox.width / ax.figure.dpi
+    columns = len(marks) if sum(wide) < room else max(1, int(room / max(wide)))
+    legend = ax.legend(
+        handles=list(marks),
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        borderaxespad=0.2,
+        ncols=min(len(marks), columns),
+        frameon=False,
+        fontsize=FONT,
+        labelcolor=INK,
+        handletextpad=0.5,
+        columnspacing=1.2,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def box_inches(ax: Axes) -> tuple[float, float]:
     """Width and height of the axes."""
     box = ax.get_window_extent()
@@ -89,9 +120,53 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
         fontsize=max(8.0, 72 * width / (0.72 * len(stamp))),
         fontweight="bold",
         color=INK,
-        alpha=0.6,
+        alpha=0.4,
         zorder=2.9,
         path_effects=halo(3.0),
         parse_math=False,
     )
     return ax
+
+
+def finished(ax: Axes, stamp: str | None = None, caption: str | None = None, alt: str = "") -> Axes:
+    """Stamp a picture, write its caption under it, keep the words that are read out instead.
+
+    The last step of every picture. Numbers among the words are released or public ones.
+    """
+    stamp_across(ax, stamp)
+    if caption:
+        _under(ax.figure, caption)
+    _SAID[ax] = ". ".join(part.strip(" .") for part in (stamp, alt, caption) if part) + "."
+    return ax
+
+
+def alt_text(ax: Axes) -> str:
+    """Return what is drawn in words, for those who do not see it: with its main numbers.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        As a ``plot`` method returns them.
+
+    Raises
+    ------
+    ArgumentError
+        If dpmodels did not draw them.
+    """
+    said = _SAID.get(ax)
+    if said is None:
+        raise ArgumentError("alt_text(): expected axes that a plot() of dpmodels returned")
+    return said
+
+
+def _under(figure: Any, caption: str) -> None:
+    """Add a caption under all axes of a figure, once; make room where no layout does."""
+    own = fill(caption, int(72 * figure.bbox.width / figure.dpi / (0.54 * SMALL)))
+    there = figure.get_supxlabel()
+    if own in there:
+        return
+    text = f"{there}\n{own}" if there else own
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=MUTED, parse_math=False)
+    if figure.get_layout_engine() is None:
+        room = (1.3 * SMALL * (own.count("\n") + 1) + 3) * figure.dpi / 72 / figure.bbox.height
+        figure.subplots_adjust(bottom=min(figure.subplotpars.bottom + room, 0.6))

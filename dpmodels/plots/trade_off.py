@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dpmodels.plots.style import FONT, GREY, INK, axes_or_new, stamp_across
+from dpmodels.plots.style import FONT, GREY, INK, axes_or_new, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def trade_offs(
     *,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw curves over `RATES`, shape (curves, rates), with the points at one level."""
     ax, _ = square_of_rates(ax)
@@ -61,4 +63,8 @@ def trade_offs(
         labelspacing=0.3,
         borderaxespad=0,
     )
-    return stamp_across(ax, stamp)
+    told = listed(labels, map(number, points))
+    alt = (
+        f"Trade-off curves. Least false-negative rate at a false-positive rate of {alpha:g}: {told}"
+    )
+    return finished(ax, stamp, caption, alt)

@@ -100,7 +100,7 @@ class BoundNoise:
             rights, place = np.unique(self.right[own], return_inverse=True)
             shape = (len(rights), len(self.covariance))
             row = csr_array((self.values[own], (place, self.function[own])), shape=shape)
-            across = (row @ self.covariance).T @ moved[rights]
+            across = np.asarray((row @ self.covariance).T @ moved[rights])
             each = self.values * across[self.function, self.right]
             out[left] = np.bincount(self.left, each, minlength=size)
         out -= np.outer(self.shift, out[0])

@@ -15,11 +15,10 @@ from dpmodels.results.base import release_facts
 from dpmodels.results.call import AnyCall, CoefficientsCall, DescribedCall, MomentsCall, TableCall
 from dpmodels.results.legend import words
 
-# Groups, and variables, components and loadings of a table: a choice, about what a page holds.
+# Groups, and variables and components of a table: a choice, about what a page holds.
 SHOWN_GROUPS = 40
 SHOWN_VARIABLES = 30
 SHOWN_COMPONENTS = 10
-SMALL_LOADING = 0.1
 
 LOST = "-"
 SEE = "; see dpmodels.mechanisms"

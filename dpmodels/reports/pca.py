@@ -24,7 +24,6 @@ from dpmodels.reports.header import (
     SEE,
     SHOWN_COMPONENTS,
     SHOWN_VARIABLES,
-    SMALL_LOADING,
     about,
     closing,
     complete_rows,
@@ -34,12 +33,11 @@ from dpmodels.reports.header import (
 from dpmodels.results.analysis import root_sd
 from dpmodels.results.base import report_of
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.loadings import SMALL_LOADING, blank_words, loading_noise
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
 
-# Stands for the noise of a loading where it has no known law: a choice, two decimals.
-UNKNOWN = 0.01
 NONE = "No component is"
 
 
@@ -117,12 +115,12 @@ def _cosines(values: Floats) -> tuple[str, ...]:
 
 def _loadings(fit: PCAResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
-    noise = _loading_noise(fit)[: len(columns)]
+    noise = loading_noise(fit.spectrum)[: len(columns)]
     rows = _loading_rows(fit.call, table, noise)
     if isinstance(fit.spectrum, Unread):
-        return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
+        return Section(f"Loadings ({blank_words(noise=False)})", columns, rows)
     typical = tuple("" if math.isnan(sd) else signif(sd, 1) for sd in noise.tolist())
-    title = f"Loadings (blank: |loading| < {SMALL_LOADING} or twice its noise)"
+    title = f"Loadings ({blank_words(noise=True)})"
     return Section(title, columns, (*rows, Row("noise sd of a loading", typical)))
 
 
@@ -139,13 +137,6 @@ def _loading_rows(call: MomentsCall, table: Floats, noise: Floats) -> tuple[Row,
     )
 
 
-def _loading_noise(fit: PCAResult) -> Floats:
-    """Return the root mean square noise by component, nan where noise is all there is to read."""
-    if isinstance(fit.spectrum, Unread):
-        return np.where(fit.spectrum.readable, UNKNOWN, np.nan)
-    return fit.loadings_noise_sd.to_numpy()
-
-
 def _loading(value: float, sd: float) -> str:
     """Print a loading to the place of the first digit of its noise, three at most."""
     if math.isnan(sd) or abs(value) < max(SMALL_LOADING, 2 * sd):
@@ -157,7 +148,7 @@ def _signs(fit: PCAResult, shown: int) -> tuple[str, ...]:
     """Name components whose largest loadings, of opposite signs, noise leaves alike."""
     if isinstance(fit.spectrum, Unread):
         return ()
-    noise, table = _loading_noise(fit)[:shown], fit.loadings.to_numpy()[:, :shown]
+    noise, table = loading_noise(fit.spectrum)[:shown], fit.loadings.to_numpy()[:, :shown]
     apart = table.max(axis=0) + table.min(axis=0)
     names = np.array(component_names(shown))[(table.min(axis=0) < 0) & (apart < 3 * noise)]
     return (
@@ -285,7 +276,7 @@ def _subspace_importance(fit: SubspaceResult, columns: tuple[str, ...]) -> Secti
 def _directions(fit: SubspaceResult, columns: tuple[str, ...]) -> Section:
     table = fit.loadings.to_numpy()[:, : len(columns)]
     rows = _loading_rows(fit.call, table, np.zeros(len(columns)))
-    return Section(f"Loadings (blank: |loading| < {SMALL_LOADING})", columns, rows)
+    return Section(f"Loadings ({blank_words(noise=False)})", columns, rows)
 
 
 def _subspace_noise(fit: SubspaceResult) -> Section:

@@ -44,6 +44,14 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
     }
 
 
+def caption_of(release: AnyRelease) -> str:
+    """Say under a picture what holds of the release that it shows."""
+    facts = release_facts(release)
+    hidden = getattr(release.guarantee, "hidden", facts["Neighbours"])
+    mechanism = facts["Mechanism"]
+    return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
+
+
 class Printed:
     """Something that prints as a table."""
 
@@ -108,6 +116,10 @@ class Result(Printed):
     def stamp(self) -> str | None:
         """What tables and pictures of a simulation are stamped with; None where it is none."""
         return STAMP if self.simulated else None
+
+    def _caption(self, *, shown: bool) -> str | None:
+        """Return what stands under a picture, if anything shall."""
+        return caption_of(self.release) if truth("caption", shown) else None
 
     @property
     def nobs(self) -> float:

@@ -144,7 +144,9 @@ class BoundsResult(Result):
         told = sum(own.told for own in self.found.values())
         return {"nobs": self.nobs, "nvariables": len(self.names), "ntold": told}
 
-    def plot(self, ax: Axes | None = None, variable: str | None = None) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
+    ) -> Axes:
         """Draw the noisy counts of one variable by cell, and both ranges.
 
         Parameters
@@ -153,6 +155,8 @@ class BoundsResult(Result):
             Where to draw; a new figure by default.
         variable : str, optional
             Which one; the first by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -174,6 +178,7 @@ class BoundsResult(Result):
             name,
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     @property

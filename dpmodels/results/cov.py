@@ -245,7 +245,7 @@ class CovResult(Result):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
-    def plot(self, kind: str = "cor", ax: Axes | None = None) -> Axes:
+    def plot(self, kind: str = "cor", ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the matrix as a heat map.
 
         Parameters
@@ -254,13 +254,28 @@ class CovResult(Result):
             Correlations or covariances.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
         from dpmodels.plots import heat
 
         if kind == "cor":
-            return heat(self.cor, label="Correlation", largest=1.0, ax=ax, stamp=self.stamp)
+            return heat(
+                self.cor,
+                label="Correlation",
+                largest=1.0,
+                ax=ax,
+                stamp=self.stamp,
+                caption=self._caption(shown=caption),
+            )
         if kind == "cov":
-            return heat(self.cov, label="Covariance", ax=ax, stamp=self.stamp)
+            return heat(
+                self.cov,
+                label="Covariance",
+                ax=ax,
+                stamp=self.stamp,
+                caption=self._caption(shown=caption),
+            )
         raise ArgumentError(f'kind={said(kind)}: expected "cor" or "cov"')
 
     def pca(self, ncomp: int | None = None, scale: str | None = "range") -> PCAResult:

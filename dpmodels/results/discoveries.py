@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import share, word
+from dpmodels.arguments import share, truth, word
 from dpmodels.postprocess.mirror import mirrored
 from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs
-from dpmodels.results.base import Printed, Result
+from dpmodels.results.base import Printed, Result, caption_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Discoveries(Printed):
         Benjamini-Hochberg, Benjamini-Yekutieli for any dependence, or by p-values near 1.
     stamp : str or None
         What tables and pictures of a simulation are stamped with.
+    caption : str or None
+        What stands under pictures.
     """
 
     formula: str
@@ -50,6 +52,7 @@ class Discoveries(Printed):
     q: float
     method: str
     stamp: str | None
+    caption: str | None = None
 
     @property
     def rejected(self) -> list[str]:
@@ -76,8 +79,16 @@ class Discoveries(Printed):
         )
         return table.sort_values("p_value", kind="stable", ignore_index=True)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw sorted p-values, on a scale of -log10, with what they are held against."""
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw sorted p-values, on a scale of -log10, with what they are held against.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
         from dpmodels.plots.step_up import step_up
 
         table = self.tidy().dropna()
@@ -92,6 +103,7 @@ class Discoveries(Printed):
             lines,
             ax=ax,
             stamp=self.stamp,
+            caption=self.caption if truth("caption", caption) else None,
         )
 
     def __repr__(self) -> str:
@@ -148,4 +160,5 @@ def discoveries(
         level,
         how,
         result.stamp,
+        caption_of(result.release),
     )

@@ -142,15 +142,17 @@ class FDRResult(Result):
         table.insert(2, "noise_sd", self.bse_noise[names].to_numpy())
         return labelled(table, self.call.codebook, label=names)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw sorted p-values, on a scale of -log10, with the line that they are held against.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
-        return self.discoveries.plot(ax)
+        return self.discoveries.plot(ax, caption=caption)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         law = "laplace" if isinstance(self.release, PValuesRelease) else self.release.law

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.sandwich import Sandwich, least_noise
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, per_row
-from dpmodels.results.call import LINKS, CoefficientsCall
+from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import Estimated
 from dpmodels.results.glm_fit import CoefficientsFit
@@ -161,25 +161,21 @@ class GLMResult(Estimated):
             "ridge": self.release.ridge,
         }
 
-    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw coefficients and both intervals, as :meth:`LMResult.plot`, where there are any."""
-        from dpmodels.plots.points import coefficients
+    def plot(
+        self,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        *,
+        standardize: Literal["range"] | None = "range",
+        exponentiate: bool = False,
+        caption: bool = True,
+    ) -> Axes:
+        """Draw the coefficients, or odds or rate ratios: words are those of :func:`dp.coefplot`."""
+        from dpmodels.results.coefficient_plot import coefplot
 
         self._law("plot()")
-        own = int(self.call.intercept)
-        shown = list(self.call.names[own:])
-        if not shown:
-            raise ArgumentError("plot(): the model has no terms besides the constant")
-        of = self.call.levels[1] if self.call.levels else self.call.response
-        return coefficients(
-            self.params[shown].to_numpy(),
-            self.noise_int(level).loc[shown].to_numpy(),
-            self.conf_int(level).loc[shown].to_numpy(),
-            labels=shown,
-            title=f"Coefficient ({of}, {LINKS[self.call.family]})",
-            ax=ax,
-            stamp=self.stamp,
-        )
+        words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
+        return coefplot(self, **words, level=level, ax=ax, caption=caption)
 
     @property
     def _size(self) -> str:

@@ -324,7 +324,13 @@ class HistResult(Result):
     ) -> pd.DataFrame:
         return by_group(self._facts, group, lambda place: columns(self.group(place)))
 
-    def plot(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        group: object = None,
+        level: float = 0.95,
+        caption: bool = True,
+    ) -> Axes:
         """Draw the bins with their noise intervals; many bins in runs of them.
 
         Parameters
@@ -335,6 +341,8 @@ class HistResult(Result):
             Which group; needed where there are any.
         level : float
             Coverage of the noise bars, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -349,17 +357,22 @@ class HistResult(Result):
         if isinstance(self.release, CountsRelease) and len(bars) == self._shape[1]:
             bars = self.noise_int(level).to_numpy()[place * len(bars) :][: len(bars)]
         drawn = hist(
-            self.bins.at(np.append(runs.start, runs.stop[-1])),
-            own["count"],
-            bars,
+            *(self.bins.at(np.append(runs.start, runs.stop[-1])), own["count"], bars),
             self._named(group),
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
         return self._dated(drawn)
 
-    def plot_cdf(self, ax: Axes | None = None, group: object = None, level: float = 0.95) -> Axes:
+    def plot_cdf(
+        self,
+        ax: Axes | None = None,
+        group: object = None,
+        level: float = 0.95,
+        caption: bool = True,
+    ) -> Axes:
         """Draw the distribution function with its noise band, and that for the population.
 
         Parameters and errors are those of :meth:`plot`; the bands are of each point by itself.
@@ -369,10 +382,10 @@ class HistResult(Result):
         place_of(self._facts, group)
         own = self.cdf(group=group, level=level)
         bands = own[["noise_low", "noise_high", "conf_low", "conf_high"]].to_numpy().T
-        drawn = distribution(
-            self.breaks, own["cdf"].to_numpy(), bands, self._named(group), ax=ax, stamp=self.stamp
+        shares, name, told = own["cdf"].to_numpy(), self._named(group), self._caption(shown=caption)
+        return self._dated(
+            distribution(self.breaks, shares, bands, name, ax=ax, stamp=self.stamp, caption=told)
         )
-        return self._dated(drawn)
 
     def _named(self, group: object) -> str:
         return self.variable if group is None else f"{self.variable}, {group}"

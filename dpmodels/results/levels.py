@@ -127,7 +127,9 @@ class LevelsResult(Result):
         found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
         return {"nobs": self.nobs, "nvariables": len(self.names), **found}
 
-    def plot(self, ax: Axes | None = None, variable: str | None = None) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, variable: str | None = None, *, caption: bool = True
+    ) -> Axes:
         """Draw the noisy counts of one variable's levels with their noise intervals.
 
         Parameters
@@ -136,6 +138,8 @@ class LevelsResult(Result):
             Where to draw; a new figure by default.
         variable : str, optional
             Which one; the first by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -159,6 +163,7 @@ class LevelsResult(Result):
             title=name,
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     @property

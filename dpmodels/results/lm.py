@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
@@ -348,33 +348,17 @@ class LMResult(Estimated):
     def _size(self) -> str:
         return f"{len(self.linear.names)} coefficients"
 
-    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw coefficients with noise intervals (thick) and confidence intervals (thin).
+    def plot(
+        self,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        *,
+        standardize: Literal["range", "sd"] | None = "range",
+        caption: bool = True,
+    ) -> Axes:
+        """Draw the coefficients, without the constant: words are those of :func:`dp.coefplot`."""
+        from dpmodels.results.coefficient_plot import coefplot
 
-        Parameters
-        ----------
-        level : float
-            Coverage, in (0, 1).
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Notes
-        -----
-        Without the constant; coefficients that are not identified stand in grey.
-        """
-        from dpmodels.plots.points import coefficients
-
-        shown = list(self.call.names[:-1])
-        if not shown:
-            raise ArgumentError("plot(): the model has no terms besides the constant")
-        return coefficients(
-            self.params[shown].to_numpy(),
-            self.noise_int(level).loc[shown].to_numpy(),
-            self.conf_int(level).loc[shown].to_numpy(),
-            labels=shown,
-            title=f"Coefficient ({self.linear.response})",
-            ax=ax,
-            stamp=self.stamp,
-        )
+        return coefplot(self, standardize=standardize, level=level, ax=ax, caption=caption)
 
     scores, fittedvalues, resid = per_row("predict(newdata)")

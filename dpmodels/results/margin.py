@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from dpmodels.arguments import truth
 from dpmodels.errors import ArgumentError, said
 from dpmodels.inference.independence import (
     MANY,
@@ -21,7 +22,7 @@ from dpmodels.inference.independence import (
     untold,
 )
 from dpmodels.postprocess.residuals import Term
-from dpmodels.results.base import Printed, checked_level
+from dpmodels.results.base import Printed, caption_of, checked_level
 from dpmodels.results.call import TableCall
 from dpmodels.results.described import interval_columns, interval_frame
 from dpmodels.results.held_margins import HeldMargins
@@ -217,7 +218,7 @@ class Margin(Printed):
         table = pd.DataFrame(values, index=self.facts.index).reset_index()
         return labelled(table, self.fit.call.codebook, label=[self.facts.variable] * len(table))
 
-    def plot(self, ax: Axes | None = None, level: float = 0.95) -> Axes:
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the counts with their noise intervals.
 
         Parameters
@@ -226,6 +227,8 @@ class Margin(Printed):
             Where to draw; a new figure by default.
         level : float
             Coverage of the noise bars, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
         from dpmodels.plots.bars import Panel, bars
 
@@ -233,7 +236,13 @@ class Margin(Printed):
         counts = self.counts.to_numpy().ravel()
         panel = Panel(self.name, counts, np.full(len(counts), width))
         axes = None if ax is None else [ax]
-        return bars([panel], labels=self.labels, axes=axes, stamp=self.fit.stamp)[0]
+        return bars(
+            [panel],
+            labels=self.labels,
+            axes=axes,
+            stamp=self.fit.stamp,
+            caption=caption_of(self.fit.release) if truth("caption", caption) else None,
+        )[0]
 
     def _reading(self) -> str:
         return reading_line(self.fit.release)

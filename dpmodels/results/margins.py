@@ -204,7 +204,13 @@ class MarginsResult(Result):
             "ncells": sum(table.cells for table in self.call.tables),
         }
 
-    def plot(self, *factors: str, ax: Axes | None = None, level: float = 0.95) -> Axes:
+    def plot(
+        self,
+        *factors: str,
+        ax: Axes | None = None,
+        level: float = 0.95,
+        caption: bool = True,
+    ) -> Axes:
         """Draw the counts of one margin with their noise intervals.
 
         Parameters
@@ -215,6 +221,8 @@ class MarginsResult(Result):
             Where to draw; a new figure by default.
         level : float
             Coverage of the noise bars, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -222,7 +230,7 @@ class MarginsResult(Result):
             If there is no such margin.
         """
         own = self.table(*factors) if factors else self._tables[0]
-        return own.plot(ax, level)
+        return own.plot(ax, level, caption=caption)
 
     @property
     def _size(self) -> str:

@@ -22,6 +22,14 @@ from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.legend import labelled
+from dpmodels.results.loadings import (
+    ELLIPSES,
+    NO_ELLIPSES,
+    blank_words,
+    ellipses,
+    loading_noise,
+    told,
+)
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -84,9 +92,7 @@ class PCAResult(Result):
 
         The root mean square over all directions that noise turns a component into.
         """
-        known = np.where(self.spectrum.readable, 1 - self.spectrum.expected_cos2(), np.nan)
-        noise = np.sqrt(known / max(len(known) - 1, 1))
-        return self._by_component(noise, "loadings_noise_sd")
+        return self._by_component(loading_noise(self.spectrum), "loadings_noise_sd")
 
     @property
     def eigenvals(self) -> xr.DataArray:
@@ -297,7 +303,7 @@ class PCAResult(Result):
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
         return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
 
-    def plot_scree(self, ax: Axes | None = None) -> Axes:
+    def plot_scree(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw eigenvalues with their noise intervals and the noise floor."""
         from dpmodels.plots import scree
 
@@ -312,30 +318,58 @@ class PCAResult(Result):
             labels=starred.tolist(),
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     def plot_loadings(
-        self, components: Sequence[int] | None = None, ax: Axes | None = None
+        self,
+        components: Sequence[int] | None = None,
+        ax: Axes | None = None,
+        *,
+        caption: bool = True,
     ) -> Axes:
-        """Draw the loadings as a heat map; ``components`` counts from 0."""
+        """Draw the loadings as a heat map, blank where noise leaves too little to read.
+
+        ``components`` counts from 0; by default up to the last that can be read.
+        """
         from dpmodels.plots import loadings
 
-        return loadings(self.loadings, components=components, ax=ax, stamp=self.stamp)
+        noise = loading_noise(self.spectrum)
+        seen = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
+        return loadings(
+            told(self.loadings, noise),
+            components=range(max(seen, default=0) + 1) if components is None else components,
+            note=blank_words(noise=isinstance(self.spectrum, Spectrum)),
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
 
-    def biplot(self, components: tuple[int, int] = (0, 1), ax: Axes | None = None) -> Axes:
-        """Draw the variables in the plane of two components; rows are never drawn."""
+    def biplot(
+        self, components: tuple[int, int] = (0, 1), ax: Axes | None = None, *, caption: bool = True
+    ) -> Axes:
+        """Draw the variables in the plane of two components, with what noise leaves open.
+
+        Ellipses are of 95 %, to first order, of each arrow by itself. Rows are never drawn.
+        """
         from dpmodels.plots import biplot
+        from dpmodels.plots.names import positions
 
         if self.ncomp < 2:
             raise NotAvailable("biplot() needs two components; this fit keeps one")
         marked = tuple(np.flatnonzero(~self.spectrum.distinct[: self.ncomp]).tolist())
+        chosen = positions(component_names(self.ncomp), components)
+        spread = ellipses(self.spectrum, self._analysis.eigen.vectors, chosen)
         return biplot(
             self.loadings,
             self.sdev.to_numpy(),
             components=components,
             marked=marked,
+            spread=spread,
+            note=NO_ELLIPSES if spread is None else ELLIPSES,
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     def transform(self, newdata: object) -> xr.DataArray:

@@ -238,7 +238,7 @@ class PlaneResult(Result):
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 
-    def plot(self, ax: Axes | None = None, group: object = None) -> Axes:
+    def plot(self, ax: Axes | None = None, group: object = None, *, caption: bool = True) -> Axes:
         """Draw counts by cell as a map, each place as finely as its rows are told from noise.
 
         Where a cell is not told from noise the block around it is drawn, without what is told in
@@ -250,6 +250,8 @@ class PlaneResult(Result):
             Where to draw; a new figure by default.
         group : level or tuple of levels, optional
             Which group; needed where there are any.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -270,6 +272,7 @@ class PlaneResult(Result):
             counted="persons" if self.release.adjacency.counts_persons else "rows",
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     def _told(self, finest: tuple[Ranges, Ranges], place: int) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dpmodels.arguments import truth
 from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Adjacency, ApproxDP, PureDP
 from dpmodels.privacy.trade_off import Curve, advantage, misses, odds_factor, power, shifted
@@ -101,19 +102,29 @@ class ReadingResult(Printed):
         index = pd.Index(rates, name="false alarms")
         return pd.DataFrame(np.column_stack(columns), index, list(self.labels))
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw least rates of misses against rates of false alarms, a curve a guarantee.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
         from dpmodels.plots.trade_off import RATES, trade_offs
 
         curves = self.trade_off(RATES).to_numpy().T
         points = self.trade_off([self.alpha]).to_numpy()[0]
-        return trade_offs(curves, self.labels, (self.alpha, points), ax=ax, stamp=self.stamp)
+        who = f"Privacy of {protected(self.adjacency, self.local, 1)}: {'; '.join(self.labels)}."
+        return trade_offs(
+            curves,
+            self.labels,
+            (self.alpha, points),
+            ax=ax,
+            stamp=self.stamp,
+            caption=who if truth("caption", caption) else None,
+        )
 
     def __repr__(self) -> str:
         return f"<ReadingResult of {', '.join(self.labels)}>"

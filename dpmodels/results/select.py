@@ -202,13 +202,15 @@ class SelectResult(Result):
         named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}
         return {"nobs": self.nobs, **named}
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw a bar for each thing named, best first, with 95 % noise intervals.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -230,6 +232,7 @@ class SelectResult(Result):
             empty="nothing was above the threshold",
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     @property

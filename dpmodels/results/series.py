@@ -249,6 +249,8 @@ class SeriesResult(Result):
         group: object = None,
         periods: int = 1,
         level: float = 0.95,
+        *,
+        caption: bool = True,
     ) -> Axes:
         """Draw the counts of every run of so many periods, with the band of their noise.
 
@@ -262,6 +264,8 @@ class SeriesResult(Result):
             How many periods are added up at each.
         level : float
             Coverage of the band, in (0, 1), at each time by itself.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
@@ -270,19 +274,26 @@ class SeriesResult(Result):
             periods.
         """
         each = "" if periods == 1 else f" in {periods} periods"
-        return self._drawn(self.window(periods, level), group, ax, f"{self._unit}{each}")
+        return self._drawn(self.window(periods, level), group, ax, f"{self._unit}{each}", caption)
 
     def plot_totals(
-        self, ax: Axes | None = None, group: object = None, level: float = 0.95
+        self,
+        ax: Axes | None = None,
+        group: object = None,
+        level: float = 0.95,
+        *,
+        caption: bool = True,
     ) -> Axes:
         """Draw the running totals with the band of their noise; words are those of :meth:`plot`."""
-        return self._drawn(self.running(level), group, ax, f"{self._unit}, running total")
+        return self._drawn(self.running(level), group, ax, f"{self._unit}, running total", caption)
 
     @property
     def _unit(self) -> str:
         return "persons" if self.release.adjacency.counts_persons else "events"
 
-    def _drawn(self, table: pd.DataFrame, group: object, ax: Axes | None, what: str) -> Axes:
+    def _drawn(
+        self, table: pd.DataFrame, group: object, ax: Axes | None, what: str, caption: bool
+    ) -> Axes:
         from dpmodels.plots.lines import band
 
         place, size = place_of(self._facts, group), len(table) // self._groups.cells
@@ -295,6 +306,7 @@ class SeriesResult(Result):
             (name if group is None else f"{name}, {group}", what),
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
 

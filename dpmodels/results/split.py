@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from dpmodels.arguments import truth
 from dpmodels.privacy import Adjacency, Guarantee
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import STAMP, Printed
@@ -120,7 +121,7 @@ class SplitResult(Printed):
         }
         return pd.DataFrame([row])
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw mean scores with their standard errors against the first stage's share.
 
         With more than two stages the divisions stand side by side.
@@ -129,10 +130,13 @@ class SplitResult(Printed):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
         from dpmodels.plots.points import divisions
 
         asked, table = self.question, self.table
+        told = f"Privacy: {asked.guarantee.describe()}; neighbours: {asked.adjacency.describe()}."
         two = len(asked.stages) == 2
         return divisions(
             table["score"].to_numpy(),
@@ -145,6 +149,7 @@ class SplitResult(Printed):
             up=f"score, {asked.best} is best",
             ax=ax,
             stamp=STAMP,
+            caption=told if truth("caption", caption) else None,
         )
 
     @property

@@ -110,7 +110,7 @@ class StatesResult(CountedResult):
         """Shares that the class keeps in the long run, by level; None where it may keep several."""
         return None if self.chain.reducible else self.chain.stationary
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
         """Draw the count of each state with its noise interval."""
         from dpmodels.plots.bars import Panel, bars
 
@@ -118,11 +118,15 @@ class StatesResult(CountedResult):
         reach = ((ends["upper"] - ends["lower"]) / 2).to_numpy()
         panel = Panel("times, with 95% noise intervals", self._whole[:-1], reach)
         (drawn,) = bars(
-            [panel], labels=self._facts.labels, axes=None if ax is None else [ax], stamp=self.stamp
+            [panel],
+            labels=self._facts.labels,
+            axes=None if ax is None else [ax],
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
         return drawn
 
-    def plot_scale(self, *, ax: Axes | None = None) -> Axes:
+    def plot_scale(self, *, ax: Axes | None = None, caption: bool = True) -> Axes:
         """Draw the noise against how often a symmetric chain of as many states stays.
 
         At the eps and the number of times of this release, with the class that was assumed.
@@ -146,6 +150,7 @@ class StatesResult(CountedResult):
             mark=("this release", float(own["quilt"])),
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     def _reading(self) -> str:

@@ -18,6 +18,7 @@ from dpmodels.released import SubspaceRelease
 from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
+from dpmodels.results.loadings import blank_words, told
 from dpmodels.results.pca import UNKNOWN_MATRIX, long_loadings
 from dpmodels.typing import Coder, Floats
 
@@ -183,12 +184,23 @@ class SubspaceResult(Result):
         return f"{self.ncomp} {'components' if self.release.ordered else 'dimensions'}"
 
     def plot_loadings(
-        self, components: Sequence[int] | None = None, ax: Axes | None = None
+        self,
+        components: Sequence[int] | None = None,
+        ax: Axes | None = None,
+        *,
+        caption: bool = True,
     ) -> Axes:
-        """Draw the loadings as a heat map; ``components`` counts from 0."""
+        """Draw the loadings as a heat map, small ones blank; ``components`` counts from 0."""
         from dpmodels.plots import loadings
 
-        return loadings(self.loadings, components=components, ax=ax, stamp=self.stamp)
+        return loadings(
+            told(self.loadings, np.zeros(self.ncomp)),
+            components=components,
+            note=blank_words(noise=False),
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
 
     def transform(self, newdata: object) -> xr.DataArray:
         """Return coordinates of new, public rows along the components.

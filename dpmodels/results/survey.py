@@ -298,7 +298,7 @@ class SurveyResult(Result):
             "local_eps": self.eps,
         }
 
-    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw the shares of all cells with both intervals.
 
         Parameters
@@ -307,17 +307,20 @@ class SurveyResult(Result):
             Coverage of the intervals.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.points import coefficients
+        from dpmodels.plots.coefficients import Estimates, coefficients
 
+        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
-            self._cells.values,
-            self.noise_int(level).to_numpy(),
-            self.conf_int(level).to_numpy(),
+            [Estimates("", self._cells.values, *ends)],
             labels=self._facts.labels,
             title="Share of complete answers",
+            level=level,
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     @property

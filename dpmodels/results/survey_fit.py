@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.normal import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
@@ -137,31 +137,20 @@ class SurveyFitResult(Estimated):
             "llnull": self.llnull,
         }
 
-    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw coefficients and both intervals.
+    def plot(
+        self,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        *,
+        standardize: Literal["range"] | None = "range",
+        exponentiate: bool = False,
+        caption: bool = True,
+    ) -> Axes:
+        """Draw the coefficients, or odds ratios, as :func:`dp.coefplot` does."""
+        from dpmodels.results.coefficient_plot import coefplot
 
-        Parameters
-        ----------
-        level : float
-            Coverage of the intervals.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
-        from dpmodels.plots.points import coefficients
-
-        own = int(self.call.intercept)
-        shown = list(self.call.names[own:])
-        if not shown:
-            raise ArgumentError("plot(): the model has no terms besides the constant")
-        return coefficients(
-            self.params[shown].to_numpy(),
-            self.noise_int(level).loc[shown].to_numpy(),
-            self.conf_int(level).loc[shown].to_numpy(),
-            labels=shown,
-            title=f"Coefficient ({self.call.levels[1]}, logit link)",
-            ax=ax,
-            stamp=self.stamp,
-        )
+        words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
+        return coefplot(self, **words, level=level, ax=ax, caption=caption)
 
     def predict(self, newdata: object) -> Floats:
         """Return the probability that the truth of new, public rows is the modelled level.

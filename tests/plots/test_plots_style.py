@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 import dpmodels.errors
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.plots import scree
+from dpmodels.plots.style import alt_text
+
+LONG = "Privacy: eps = 1, delta = 1e-06; neighbours: replace one row, n public; noise: gauss. " * 3
 
 # A bare package in place of dpmodels/__init__.py, which imports the whole house.
 CHECK = """
@@ -36,3 +39,38 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(NotAvailable, match=r'pip install "dpmodels\[plot\]"'):
         scree([1.0], labels=["PC1"])
+
+
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_the_caption_lies_under_the_axes_and_within_the_figure(layout):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4, 3), layout=layout)
+    ax = scree([2.0, 1.0], labels=["PC1", "PC2"], caption=LONG, ax=figure.subplots())
+    figure.draw_without_rendering()
+    (text,) = figure.texts
+    box = text.get_window_extent()
+    assert box.x0 >= 0 <= box.y0
+    assert box.x1 <= figure.bbox.x1
+    assert box.y1 <= min(tick.get_window_extent().y0 for tick in ax.get_xticklabels())
+    assert " ".join(text.get_text().split()) == LONG.strip()
+
+
+def test_pictures_of_one_release_side_by_side_have_one_caption():
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    for ax, caption in zip(figure.subplots(1, 3), ("eps = 1", "eps = 1", "eps = 2"), strict=True):
+        scree([2.0, 1.0], labels=["PC1", "PC2"], caption=caption, ax=ax)
+    assert figure.get_supxlabel() == "eps = 1\neps = 2"
+
+
+def test_words_instead_of_a_picture_hold_stamp_numbers_and_caption():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    with pytest.raises(ArgumentError, match="plot"):
+        alt_text(ax)
+    scree([2.0, 1.0], floor=0.5, labels=["PC1", "PC2"], stamp="NO", caption="eps = 1.", ax=ax)
+    told = "NO. Scree plot, variances of 2 components: PC1 2; PC2 1. Noise floor: 0.5. eps = 1."
+    assert alt_text(ax) == told

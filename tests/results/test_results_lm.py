@@ -229,7 +229,7 @@ def test_a_constant_alone_predicts_itself(table):
 
 
 def test_the_picture_shows_both_intervals(fit, lost):
-    axes = fit.plot(ax=Figure().subplots())
+    axes = fit.plot(standardize=None, ax=Figure().subplots())
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["sex[T.M]", "educ", "exper"]
     assert axes.get_xlabel() == "Coefficient (wage)"
     thin, thick = axes.collections[:2]

@@ -1,0 +1,212 @@
+"""``coefplot``: coefficients of regressions in units that can stand on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from dpmodels.arguments import truth, word
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.formula.response import two_sided
+from dpmodels.inference.noisy_variance import TOLD
+from dpmodels.postprocess.solve import even
+from dpmodels.results.analysis import Analysis
+from dpmodels.results.base import checked_level
+from dpmodels.results.call import LINKS, CoefficientsCall, MomentsCall
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Standard = Literal["range", "sd"] | None
+_STANDARDS: Final = ("range", "sd", None)
+_OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
+_INTERCEPT: Final = "Intercept"
+
+
+def coefplot(
+    fits: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    standardize: Standard = "range",
+    exponentiate: bool = False,
+    level: float = 0.95,
+    ax: Axes | None = None,
+    caption: bool = True,
+) -> Axes:
+    """Draw coefficients of one regression or of several beside each other.
+
+    Parameters
+    ----------
+    fits : result, list of results or mapping of them by name
+        Of `dp_lm`, `dp_glm` or `dp_survey`.
+    labels : sequence of str, optional
+        Names of the models in the legend; their formulas by default.
+    standardize : {"range", "sd", None}
+        What a coefficient is multiplied by: the length of its term's public range (of a level
+        1), so that it is the change from one declared end to the other; its released standard
+        deviation, where there is one (`dp_lm`); or nothing.
+    exponentiate : bool
+        Whether exponentials are drawn, odds or rate ratios, on a logarithmic axis.
+    level : float
+        Coverage of the intervals, in (0, 1).
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    caption : bool
+        Whether guarantee, neighbours and noise stand under the picture.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ArgumentError
+        If there is no fit with terms, or words are not known.
+    NotAvailable
+        If a fit has no intervals, or no such units.
+
+    Notes
+    -----
+    Wide bars are noise intervals, for the estimate on the same rows without privacy; thin ones hold
+    sampling too. An arrow says that an interval goes on. Terms are in the order of the fits.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.datasets import load_randhie, randhie_codebook
+    >>> words = {"codebook": randhie_codebook(), "eps": 2, "delta": 1e-6}
+    >>> with dp.simulation(seed=1):
+    ...     fit = dp.dp_lm("mdvis ~ lncoins + idp", load_randhie(), **words)
+    >>> ax = dp.coefplot(fit)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['lncoins', 'idp']
+    """
+    from dpmodels.plots.coefficients import Estimates, coefficients
+
+    own = _fits(fits, labels)
+    over, level = word("standardize", standardize, _STANDARDS), checked_level(level)
+    ratio = truth("exponentiate", exponentiate)
+    parts = [_terms(fit, over, level) for fit in own.values()]
+    names = list(dict.fromkeys(name for part in parts for name in part[0]))
+    if not names:
+        raise ArgumentError("plot(): the model has no terms besides the constant")
+    models = []
+    for name, (terms, values) in zip(own, parts, strict=True):
+        whole = np.full((len(names), values.shape[1]), np.nan)
+        whole[[names.index(term) for term in terms]] = values
+        models.append(Estimates(name, whole[:, 0], whole[:, 1:3], whole[:, 3:]))
+    captions = {name: fit._caption(shown=caption) for name, fit in own.items()}
+    if len(set(captions.values())) > 1:
+        captions = {name: f"{name}: {told}" for name, told in captions.items()}
+    stamps = [fit.stamp for fit in own.values() if fit.stamp]
+    return coefficients(
+        models,
+        labels=names,
+        title=_title(list(own.values()), over, ratio=ratio),
+        level=level,
+        ratio=ratio,
+        ax=ax,
+        stamp=stamps[0] if stamps else None,
+        caption=" ".join(dict.fromkeys(filter(None, captions.values()))) or None,
+    )
+
+
+def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
+    """Return the fits by name."""
+    if isinstance(fits, Mapping):
+        labels, fits = [str(name) for name in fits], list(fits.values())
+    several = isinstance(fits, Sequence)
+    each = list(fits) if several else [fits]
+    if not each or not all(hasattr(fit, "params") and hasattr(fit, "_caption") for fit in each):
+        raise ArgumentError("fits: expected a result of dp_lm, dp_glm or dp_survey, or several")
+    names = [fit.call.formula for fit in each] if labels is None else list(labels)
+    if len(names) != len(each):
+        raise ArgumentError(f"labels has {len(names)} entries for {len(each)} fits")
+    if not several:
+        names = [""]
+    return {
+        name if names.count(name) == 1 else f"{name} ({at + 1})": fit
+        for at, (name, fit) in enumerate(zip(names, each, strict=True))
+    }
+
+
+def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]:
+    """Return a fit's terms, and their estimates and both intervals, shape (terms, 5)."""
+    noise, confidence = fit.noise_int(level), fit.conf_int(level)
+    terms = [str(name) for name in fit.params.index if name != _INTERCEPT]
+    parts = [fit.params[terms].to_numpy()[:, None]]
+    parts += [own.loc[terms].to_numpy() for own in (noise, confidence)]
+    return terms, np.hstack(parts) * _lengths(fit, over)[:, None]
+
+
+def _lengths(fit: Any, over: str | None) -> Floats:
+    """Return what each coefficient is multiplied by, shape (terms,)."""
+    call = fit.call
+    if isinstance(call, MomentsCall):
+        return _of_moments(fit, call, over)
+    assert isinstance(call, CoefficientsCall)
+    own = int(call.intercept)
+    terms = len(call.names) - own
+    if over is None:
+        return np.ones(terms)
+    if over == "sd":
+        raise NotAvailable(
+            'standardize="sd": no standard deviations of terms are released with these '
+            'coefficients; write standardize="range" or None'
+        )
+    coded = two_sided(call.formula, call.codebook).terms
+    return coded.upper - coded.lower
+
+
+def _of_moments(fit: Any, call: MomentsCall, over: str | None) -> Floats:
+    terms = len(call.names) - 1
+    if over is None:
+        return np.ones(terms)
+    if over == "range":
+        return (call.upper - call.lower)[:terms]
+    if fit.model.weights is not None or fit.release.total is None:
+        raise NotAvailable(
+            'standardize="sd": no standard deviations of terms are released of a fit with weights '
+            'or without a constant; write standardize="range" or None'
+        )
+    plain = Analysis(replace(call, scale="range", center=True), fit.release).plain
+    ball = fit.release.ball
+    axes = None if ball is None else ball.axes
+    back = np.eye(terms + 1) if axes is None else np.linalg.inv(even(axes))
+    variance = np.diag(back.T @ plain.matrix @ back)[:terms]
+    noise = ((back**2).T @ plain.diagonal_sd)[:terms]
+    told = np.where(variance > TOLD * noise, variance, np.nan)
+    return np.asarray(np.sqrt(told) * call.divisor[:terms])
+
+
+def _title(fits: Sequence[Any], over: str | None, *, ratio: bool) -> str:
+    """Say what is drawn, of which response."""
+    calls = [fit.call for fit in fits]
+    families = {getattr(call, "family", "") for call in calls}
+    family = families.pop() if len(families) == 1 else ""
+    responses = dict.fromkeys(map(_response, calls))
+    of = next(iter(responses)) if len(responses) == 1 else ""
+    if over is None and not ratio:
+        return f"Coefficient ({', '.join(filter(None, (of, LINKS.get(family))))})".replace(
+            " ()", ""
+        )
+    if ratio:
+        what = {"binomial": "Odds ratio", "poisson": "Rate ratio"}.get(family, "Factor")
+    else:
+        what = {"binomial": "Change of log odds", "poisson": "Change of log rate"}.get(
+            family, "Change"
+        )
+    return " ".join(filter(None, (what, f"of {of}" * bool(of), _OVER[over])))
+
+
+def _response(call: MomentsCall | CoefficientsCall) -> str:
+    """Name what is modelled: the response, or the level of it."""
+    if isinstance(call, MomentsCall):
+        return call.names[-1]
+    if call.levels == ("False", "True"):
+        return call.response.removesuffix("[T.True]")
+    return call.levels[1] if call.levels else call.response

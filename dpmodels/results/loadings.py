@@ -1,0 +1,50 @@
+"""Which loadings are shown: those that stand out from 0, and from their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import xarray as xr
+
+from dpmodels.inference import Spectrum, Unread
+from dpmodels.inference.arrows import arrow_noise
+from dpmodels.typing import Floats
+
+# Smaller ones are left blank in tables and pictures: a convention.
+SMALL_LOADING: Final = 0.1
+# Of loadings whose noise is not known so much is taken for it: two digits are printed.
+UNKNOWN: Final = 0.01
+
+ELLIPSES: Final = "95% noise ellipses"
+NO_ELLIPSES: Final = "no ellipses: noise leaves the components too little apart"
+_QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom
+
+
+def loading_noise(spectrum: Spectrum | Unread) -> Floats:
+    """Return the root mean square noise by component, nan where noise is all there is to read."""
+    if isinstance(spectrum, Unread):
+        return np.where(spectrum.readable, UNKNOWN, np.nan)
+    turned = np.where(spectrum.readable, 1 - spectrum.expected_cos2(), np.nan)
+    return np.asarray(np.sqrt(turned / max(len(turned) - 1, 1)))
+
+
+def told(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
+    """Return loadings, ``variable × component``, nan where tables leave them blank."""
+    least = np.maximum(SMALL_LOADING, 2 * noise[: loadings.shape[1]])
+    return loadings.where(np.abs(loadings.to_numpy()) >= least)
+
+
+def ellipses(spectrum: Spectrum | Unread, vectors: Floats, chosen: Sequence[int]) -> Floats | None:
+    """Return 95 % noise ellipses of a biplot's arrows as matrices; None where there are none."""
+    if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
+        return None
+    first, second = chosen
+    noise = arrow_noise(spectrum, vectors, (first, second))
+    return None if noise is None else _QUANTILE * noise
+
+
+def blank_words(*, noise: bool) -> str:
+    """Say what is left blank, as tables do."""
+    return f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise

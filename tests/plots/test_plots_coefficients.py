@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from plots_samples import assert_readable
+
+from dpmodels.errors import ArgumentError
+from dpmodels.plots.coefficients import Estimates, coefficients
+from dpmodels.plots.style import alt_text
+
+LABELS = ["age", "income", "C(region, Treatment('north west'))[T.south-east]:log(income + 1)"]
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    """Leave no figure behind."""
+    yield
+    plt.close("all")
+
+
+def model(name="", values=(1.0, -2.0, 0.5), noise=0.2, width=0.5):
+    own = np.asarray(values, dtype=np.float64)
+    return Estimates(
+        name, own, own[:, None] + [-noise, noise], own[:, None] + [-np.array(width), width]
+    )
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_wide_bars_are_noise_and_thin_ones_hold_sampling_too():
+    ax = coefficients([model()], labels=LABELS, title="Coefficient", caption="eps = 1. " * 20)
+    thin, wide = ax.collections[:2]
+    assert wide.get_linewidth()[0] > 3 * thin.get_linewidth()[0]
+    np.testing.assert_allclose([s[:, 0] for s in wide.get_segments()], model().noise)
+    np.testing.assert_allclose([s[:, 0] for s in thin.get_segments()], model().confidence)
+    keys = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert keys == ["estimate", "95% noise", "95% noise and sampling"]
+    under = ax.figure.texts
+    assert_readable(ax, [*ax.get_yticklabels(), ax.xaxis.label, *under])
+    assert_readable(ax, ax.get_legend().get_texts())
+
+
+def test_an_interval_far_longer_than_the_others_goes_on_outside():
+    own = model()
+    own.confidence[1] = [-500, 500]
+    own.noise[2] = [-np.inf, np.inf]
+    ax = coefficients([own], labels=LABELS, title="Coefficient")
+    left, right = ax.get_xlim()
+    assert -12 < left < -2
+    assert 1 < right < 12
+    arrows = {line.get_marker(): list(line.get_ydata()) for line in ax.lines}
+    assert arrows["<"] == arrows[">"] == [1]
+    assert texts(ax) == ["not identified"]
+
+
+def test_ratios_stand_on_a_logarithmic_axis_about_one():
+    ax = coefficients([model()], labels=LABELS, title="Odds ratio", ratio=True)
+    assert ax.get_xscale() == "log"
+    wide = ax.collections[1]
+    np.testing.assert_allclose([s[:, 0] for s in wide.get_segments()], np.exp(model().noise))
+    assert any(np.allclose(line.get_xdata(), 1) for line in ax.lines)
+    assert "age 2.72 (1.65 to 4.48)" in alt_text(ax)
+
+
+def test_models_differ_by_mark_and_a_term_that_one_lacks_is_left_out():
+    second = model("second", values=(1.2, np.nan, 0.4))
+    ax = coefficients([model("first"), second], labels=LABELS, title="Coefficient")
+    marks = {line.get_marker(): len(line.get_xdata()) for line in ax.lines}
+    assert (marks["o"], marks["s"]) == (3, 2)
+    assert texts(ax) == []
+    assert "second: age 1.2 (0.7 to 1.7); C(" in alt_text(ax)
+
+
+def test_sixty_terms_and_one_are_readable():
+    names = [f"variable number {number}" for number in range(60)]
+    many = coefficients([model(values=np.linspace(-1, 1, 60))], labels=names, title="")
+    assert len(many.get_yticklabels()) == 60
+    assert_readable(many, many.get_yticklabels())
+    one = coefficients([model(values=[0.0], noise=1e-9, width=1e-8)], labels=["x"], title="b")
+    assert_readable(one, [*one.get_yticklabels(), one.xaxis.label])
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ArgumentError, match="3 labels"):
+        coefficients([model(values=[1.0])], labels=LABELS, title="")

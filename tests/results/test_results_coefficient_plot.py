@@ -1,0 +1,98 @@
+"""Coefficients of several fits on one axis, in units that can stand there."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.figure import Figure
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.plots.style import alt_text
+
+BOOK = dp.codebook(age=(20, 70), income=(0, 100_000), sex=["F", "M"], y=(0, 10), got=["no", "yes"])
+RNG = np.random.default_rng(5)
+ROWS = {
+    "age": RNG.uniform(20, 70, 4_000),
+    "income": RNG.uniform(0, 100_000, 4_000),
+    "sex": RNG.choice(["F", "M"], 4_000),
+}
+ROWS["y"] = np.clip(2 + ROWS["age"] / 20 + ROWS["income"] / 40_000 + RNG.normal(size=4_000), 0, 10)
+ROWS["got"] = np.where(ROWS["y"] + RNG.normal(size=4_000) > 5, "yes", "no")
+LENGTHS = {"sex[T.M]": 1.0, "age": 50.0, "income": 100_000.0}
+
+
+@pytest.fixture(scope="module")
+def fits():
+    words = {"codebook": BOOK, "eps": 8, "delta": 1e-6}
+    with dp.simulation(seed=2):
+        return {
+            "lm": dp.dp_lm("y ~ age + income + sex", ROWS, **words),
+            "glm": dp.dp_glm("got ~ age + income + sex", ROWS, **words),
+        }
+
+
+def ax():
+    return Figure().subplots()
+
+
+def wide(axes):
+    return np.array([segment[:, 0] for segment in axes.collections[1].get_segments()])
+
+
+@pytest.mark.parametrize("name", ["lm", "glm"])
+def test_coefficients_are_changes_over_public_ranges(fits, name):
+    fit = fits[name]
+    lengths = [LENGTHS[str(term)] for term in fit.params.index if term != "Intercept"]
+    ends = fit.noise_int().drop(index="Intercept").to_numpy()
+    np.testing.assert_allclose(wide(fit.plot(ax=ax())), ends * np.array(lengths)[:, None])
+    np.testing.assert_allclose(wide(fit.plot(ax=ax(), standardize=None)), ends)
+
+
+def test_by_released_standard_deviations(fits):
+    ends = fits["lm"].noise_int().drop(index="Intercept").to_numpy()
+    drawn = wide(fits["lm"].plot(ax=ax(), standardize="sd"))
+    assert fits["lm"].release.ball.axes is not None
+    sds = [np.std(ROWS["sex"] == "M"), np.std(ROWS["age"]), np.std(ROWS["income"])]
+    np.testing.assert_allclose(drawn / ends, np.repeat([sds], 2, axis=0).T, rtol=0.05)
+    with pytest.raises(NotAvailable, match='standardize="range" or None'):
+        dp.coefplot(fits["glm"], standardize="sd")
+
+
+def test_odds_ratios(fits):
+    drawn = fits["glm"].plot(ax=ax(), exponentiate=True)
+    assert drawn.get_xlabel() == "Odds ratio of yes over the range of each term"
+    assert fits["glm"].plot(ax=ax()).get_xlabel().startswith("Change of log odds of yes")
+    np.testing.assert_allclose(wide(drawn), np.exp(wide(fits["glm"].plot(ax=ax()))))
+
+
+def test_models_beside_each_other_have_all_terms_and_each_guarantee_once(fits):
+    both = dp.coefplot({"first": fits["lm"], "second": fits["glm"]}, ax=ax())
+    names = [tick.get_text() for tick in both.get_yticklabels()]
+    assert names == ["sex[T.M]", "age", "income"]
+    caption = both.figure.get_supxlabel()
+    assert caption.count("eps = 8") == 2
+    assert "first: Privacy" in caption
+    once = dp.coefplot([fits["lm"], fits["lm"]], ax=ax())
+    assert once.figure.get_supxlabel().count("eps = 8") == 1
+    assert dp.coefplot(fits["lm"], caption=False, ax=ax()).figure.get_supxlabel() == ""
+
+
+def test_words_that_are_not_known(fits):
+    for call in (lambda: dp.coefplot([]), lambda: dp.coefplot("y ~ age")):
+        with pytest.raises(ArgumentError, match="dp_lm, dp_glm or dp_survey"):
+            call()
+    with pytest.raises(ArgumentError, match="standardize"):
+        fits["lm"].plot(standardize="half")
+    with pytest.raises(ArgumentError, match="caption"):
+        fits["lm"].plot(caption="none")
+    with pytest.raises(ArgumentError, match="2 entries for 1"):
+        dp.coefplot(fits["lm"], labels=["a", "b"])
+
+
+def test_words_instead_of_the_picture(fits):
+    told = alt_text(fits["lm"].plot(ax=ax()))
+    assert told.startswith("SIMULATION - NOT PRIVATE. Coefficient plot, Change of y over the range")
+    assert f"age {50 * fits['lm'].params['age']:.3g} (" in told
+    assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in told
