@@ -15,6 +15,7 @@ from dpmodels.report.values import Report, Row, Section
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
+_BELOW = re.compile(r"\([^\s,]+\)|\[[^\s,]+\]")
 _NUMBER = re.compile(r"(?:< ?)?[-+−]?[\d,]+((?:\.\d+)?(?:e[-+]\d+)?(?: ?[*†‡%])?)")
 _WHOLE = re.compile(rf"{_NUMBER.pattern}|\w+ [*†‡]")
 
@@ -114,6 +115,8 @@ def _table(section: Section, panel: range, number: int) -> list[str]:
     lines += [f"<thead>{above}<tr><td></td>{''.join(heads)}</tr></thead>"] if heads else []
     lines += ["<tbody>"]
     for place, row in enumerate(section.rows):
+        if not row.label and not any(row.cells[j] for j in panel):
+            continue
         blank = row.blank(panel)
         cells = [
             _cell(row.cells[j], kinds[j] or f"d{tails[j][place]}" * bool(tails[j][place]))
@@ -161,7 +164,10 @@ def _tails(section: Section, column: int) -> list[int]:
     found = [_NUMBER.fullmatch(plain(row.cells[column])) for row in section.rows]
     tails = [None if own is None else 2 * len(own[1]) - own[1].count(".") for own in found]
     most = max((tail for tail in tails if tail is not None), default=0)
-    known = most <= HALVES
+    # Numbers in brackets below others have no place of their own to be brought to.
+    known = most <= HALVES and not any(
+        _BELOW.fullmatch(plain(r.cells[column])) for r in section.rows
+    )
     return [most - tail if known and tail is not None else 0 for tail in tails]
 
 

@@ -206,7 +206,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 
 
 def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, Any]:
-    held = fit.held if isinstance(fit, GLMResult) else fit.call
+    held = fit.call.held_in(fit.release.ball)
     noise = released_noise(held, fit.release)
     return {"estimate": table["estimate"], **({} if noise is None else {"noise_sd": noise})}
 

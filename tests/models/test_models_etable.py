@@ -109,6 +109,15 @@ def test_what_noise_leaves_open_is_no_number(fits):
     assert (frame.iloc[1:3, 0] == "").all()
 
 
+def test_a_glm_without_standard_errors_says_why_and_one_that_bought_none_keeps_its_coefficients():
+    weak, free = dp.dp_glm("h ~ x", ROWS, **WEAK), {**SURE, "inference": False}
+    table = dp.etable([weak, dp.dp_glm("h ~ x", ROWS, **free)])
+    assert table.frame().iloc[0, 0] == "not identified"
+    assert "(1): not identified at this budget" in notes(table)
+    assert table.tidy()["told"].tolist() == [False, False, True, True]
+    assert "(2): as released, pulled by a ridge, without standard errors" in notes(table)
+
+
 def test_one_simulation_stamps_the_table_and_is_named(fits):
     table = dp.etable([fits["lm"], fits["simulated"]], privacy=False)
     assert table.stamp == "SIMULATION - NOT PRIVATE"

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.design import private_design
+from dpmodels.digest import digest
 from dpmodels.errors import (
     ArgumentError,
     BudgetError,
@@ -262,7 +263,8 @@ def test_the_report_says_what_is_free(noisy):
         assert said in shown
     for part in (noisy.pca("~ age"), noisy.cov("~ age")):
         shown = " ".join(str(part.summary()).split())
-        assert f"Part of one release of 7 columns ({FORMULA}), at no further cost" in shown
+        of = f"7 columns ({FORMULA}), digest {digest(noisy.release)[:12]}"
+        assert f"Part of one release of {of}, at no further cost" in shown
     assert "no further cost" not in str(noisy.summary())
 
 

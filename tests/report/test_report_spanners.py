@@ -63,3 +63,23 @@ def test_latex_spans_columns_with_rules():
 def test_markdown_has_one_row_of_heads():
     head = as_markdown(spanned()).splitlines()[2]
     assert head == r"| Estimates | wage (1) | wage (2) | PC1 | \<i\>a\_b PC2 |"
+
+
+def test_numbers_with_brackets_below_stand_at_the_right():
+    heads, values = ("(1)", "(2)"), ("1.204", "20,190")
+    plain = tuple(Row(own, (own, own)) for own in values)
+    below = (*plain, Row("", ("(0.031)", "[2]")))
+    aligned, right = (
+        as_html(Report("t", (), (Section("s", heads, rows),), ())).count('<td class="d')
+        for rows in (plain, below)
+    )
+    assert (aligned > 0, right) == (True, 0)
+
+
+def test_a_row_without_a_label_is_left_out_of_panels_that_it_leaves_blank():
+    heads = tuple(f"({j})" for j in range(12))
+    rows = (Row("age", ("[-0.4118, 0.4136]",) * 12), Row("", ("(0.03)", *("",) * 11)))
+    report = Report("t", (), (Section("s", heads, rows),), ())
+    assert "\n\n\n" not in as_text(report).replace(" ", "")
+    lines = [line for line in as_latex(report).splitlines() if line.startswith(" &")]
+    assert len(lines) == 1
