@@ -11,7 +11,7 @@ from dpmodels.report import Fact, Row
 from dpmodels.results.base import release_row
 from dpmodels.results.etable_columns import Column
 from dpmodels.results.etable_releases import together
-from dpmodels.results.reading_line import is_local
+from dpmodels.results.reading_line import is_local, protected
 
 LAWS: Final = {
     GaussianEvent: "Gaussian",
@@ -42,6 +42,16 @@ SHARED: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
+# What differs stands in rows, in fewer words.
+APART: Final[dict[str, dict[str, Callable[[Any], str]]]] = {
+    **{name: {name: said} for name, said in SHARED.items()},
+    "Neighbours": {
+        "Neighbours": lambda release: str(release_row(release)["adjacency"]),
+        "Protected": lambda release: protected(release.adjacency, is_local(release), 1),
+    },
+}
+
+
 def common_facts(columns: Sequence[Column]) -> tuple[Fact, ...]:
     """Return what all releases have in common; of a subset nothing where there is none."""
     facts = []
@@ -56,14 +66,16 @@ def privacy_rows(columns: Sequence[Column]) -> list[Row]:
     """Return a row for each budget word that is used, then what differs between the releases."""
     releases = [column.result.release for column in columns]
     lines = [release_row(release) for release in releases]
+    for own in lines:
+        own["delta"] = math.nan if math.isnan(own["eps"]) else own["delta"]
     rows = [Row("Privacy", ("",) * len(columns), heading=True)]
     for name in ("eps", "delta", "rho"):
         told = tuple("" if math.isnan(own[name]) else f"{own[name]:g}" for own in lines)
-        if name != "delta" or any(own["delta"] for own in lines):
+        if name != "delta" or any(own["delta"] > 0 for own in lines):
             rows += [Row(name, told)] * any(told)
     for name, said in SHARED.items():
-        told = tuple(map(said, releases))
-        rows += [Row(name, told)] * (len(set(told)) > 1)
+        if len(set(map(said, releases))) > 1:
+            rows += [Row(label, tuple(map(of, releases))) for label, of in APART[name].items()]
     rows.append(Row("Mechanism", tuple(release.card.name for release in releases)))
     rows.append(Row("Noise", tuple(map(_law, releases))))
     return [*rows, *_which(columns)]

@@ -275,3 +275,17 @@ def test_great_tables_are_made_where_they_are_installed(fits, monkeypatch):
 def test_it_takes_no_rows_and_no_budget():
     taken = set(inspect.signature(dp.etable).parameters)
     assert not taken & {"data", "eps", "delta", "budget", "mechanism", "codebook"}
+
+
+def test_what_releases_have_in_common_stands_above_and_what_not_in_rows(fits):
+    private = dp.dp_lm("y ~ x", ROWS, codebook=BOOK, budget=dp.ZCDP(100.0), adjacency="add-remove")
+    table = dp.etable([fits["short"], private, fits["mean"]])
+    told = table.frame().loc["Privacy"]
+    assert told.loc["Neighbours"].tolist() == ["replace", "add-remove", "replace"]
+    assert told.loc["Protected"].tolist() == ["one row"] * 3
+    assert told.loc["eps"].tolist() == ["10000", "", "10000"]
+    assert told.loc["delta"].tolist() == ["1e-06", "", "1e-06"]
+    assert told.loc["rho"].tolist() == ["", "100", ""]
+    alike = dp.etable([fits["short"], fits["mean"]])
+    assert ("Neighbours", "replace one row, n public") in alike.summary().report.facts
+    assert "Neighbours" not in alike.frame().loc["Privacy"].index
