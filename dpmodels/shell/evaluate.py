@@ -10,16 +10,15 @@ from functools import partial
 from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
-from dpmodels.outputs import add_outputs, require_outputs, write_outputs
 from dpmodels.outside import read_bytes
+from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.outputs import add_outputs, require_outputs, tell, write_outputs
 from dpmodels.writing import require_target
 
-WHAT = "compare algorithms for counts on public or simulated tables, before any budget is spent"
-
-EXAMPLE = """\
+_EXAMPLE: Final = """\
 example:
-  python -m dpmodels evaluate study.html
-  python -m dpmodels evaluate study.html --tables public.npz --algorithms geometric greedyh mwem \\
+  dpmodels evaluate study.html
+  dpmodels evaluate study.html --tables public.npz --algorithms geometric greedyh mwem \\
       --scale 1e3 1e5 --domain 256 4096 --eps 0.1 --error ranges --repeats 20
 
 The page is one file, with pictures to choose cells in, and needs no network. Tables are public
@@ -31,8 +30,9 @@ _CELLS: Final = 1024
 _MOST_BYTES: Final = 2**30
 
 
-def add_evaluate(parser: argparse.ArgumentParser) -> None:
+def _add(parser: Parser) -> None:
     """Add the words of the command; those that are not given are left to the verb."""
+    parser.epilog = _EXAMPLE
     left = argparse.SUPPRESS
     parser.add_argument("page", metavar="FILE", help="the page, as .html")
     parser.add_argument("--tables", metavar="FILE", help="public histograms, as .npz")
@@ -47,7 +47,7 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     add_outputs(parser, "table")
 
 
-def run_evaluate(words: argparse.Namespace) -> int:
+def _run(words: argparse.Namespace) -> int:
     """Compare, print the table, write the page and return the exit status."""
     from dpmodels.evaluation.shapes import standard
     from dpmodels.evaluation.verb import evaluate
@@ -60,7 +60,7 @@ def run_evaluate(words: argparse.Namespace) -> int:
     names = ("scale", "domain", "eps", "error", "repeats", "seed")
     given = {name: getattr(words, name) for name in names if hasattr(words, name)}
     made = evaluate(_recipes(words.algorithms, axes, words.delta), tables, **given)
-    print(made.summary())
+    tell(made.summary())
     made.page(words.page, overwrite=words.force)
     write_outputs(words, made.summary())
     return 0
@@ -117,3 +117,10 @@ def _tables(path: str) -> Mapping[str, Any]:
             f"--tables {path!r} is no file of numpy arrays: write public histograms with "
             "numpy.savez(path, name=counts)"
         ) from None
+
+
+EVALUATE: Final = Command(
+    "Compare algorithms for counts on public or simulated tables, before any budget is spent",
+    _add,
+    _run,
+)

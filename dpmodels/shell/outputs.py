@@ -1,12 +1,12 @@
-"""The files that the command line writes besides what it prints."""
+"""The files that a command writes besides what it prints."""
 
 from __future__ import annotations
 
 import argparse
-import io
+import os
+import sys
 from collections.abc import Callable, Mapping
 from glob import glob
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError
@@ -21,10 +21,10 @@ TABLES: Mapping[str, str] = {
     "latex": "as LaTeX tables",
     "markdown": "as Markdown",
 }
-_PICTURES = {
-    "plot_scree": "Variances of the components with noise intervals",
-    "plot_loadings": "Loadings of the variables on the components",
-    "plot": "Estimates",
+DATA: Mapping[str, str] = {
+    "json": "the numbers, what they cost and the digest of the release, as JSON",
+    "csv": "the tidy table, as CSV",
+    "save": "the result as netCDF, for dp.load",
 }
 
 
@@ -36,8 +36,8 @@ def add_outputs(parser: argparse.ArgumentParser, printed: str) -> None:
     output = parser.add_argument_group(f"output, besides the printed {printed}")
     for name, how in TABLES.items():
         output.add_argument(f"--{name}", metavar="FILE", help=f"the {printed} {how}")
-    if printed == "report":
-        output.add_argument("--save", metavar="FILE", help="the result as netCDF, for dp.load")
+    for name, how in DATA.items() if printed == "report" else ():
+        output.add_argument(f"--{name}", metavar="FILE", help=how)
     output.add_argument(
         "--force", action="store_true", help="write over these files, where they are there already"
     )
@@ -60,47 +60,50 @@ def require_outputs(words: argparse.Namespace, *read: str) -> None:
 
 def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) -> None:
     """Write all files that can be written; the `FrameError` names those that cannot."""
-    makers: Mapping[str, Callable[[], bytes]] = {
-        "text": lambda: (summary.as_text() + "\n").encode(),
-        "html": lambda: summary.as_page(_pictures(fit)).encode(),
-        "latex": lambda: summary.as_latex().encode(),
-        "markdown": lambda: summary.as_markdown().encode(),
-    }
     failed = []
     for name, target in _targets(words).items():
         try:
             if name == "save":
                 fit.save(target, overwrite=words.force)
             else:
-                write_whole(target, makers[name](), overwrite=words.force)
+                write_whole(target, content(name, summary, fit), overwrite=words.force)
         except DPModelsError as error:
             failed.append(f"--{name} {error}")
     if failed:
         raise FrameError("; ".join(failed) + ". What was released is printed above")
 
 
+def content(name: str, summary: Summary, fit: Any = None) -> bytes:
+    """Return what a file holds, by the name of its option."""
+    from dpmodels.shell.pictures import pictures
+    from dpmodels.shell.plain import as_csv, as_json
+
+    makers: Mapping[str, Callable[[], str]] = {
+        "text": lambda: summary.as_text() + "\n",
+        "html": lambda: summary.as_page(pictures(fit)),
+        "latex": summary.as_latex,
+        "markdown": summary.as_markdown,
+        "json": lambda: as_json(fit),
+        "csv": lambda: as_csv(fit),
+    }
+    return makers[name]().encode()
+
+
+def show(fit: Any, words: argparse.Namespace) -> int:
+    """Print a result's report and write its files."""
+    tell(fit.summary())
+    write_outputs(words, fit.summary(), fit)
+    return 0
+
+
+def tell(text: object) -> None:
+    """Print; to a pipe that nobody reads any more nothing, so that what was paid for is written."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _targets(words: argparse.Namespace) -> dict[str, str]:
-    given = {name: getattr(words, name, None) for name in (*TABLES, "save")}
+    given = {name: getattr(words, name, None) for name in (*TABLES, *DATA)}
     return {name: target for name, target in given.items() if target is not None}
-
-
-def _pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
-    """Draw the pictures of a web page, none where matplotlib is not installed."""
-    if fit is None or find_spec("matplotlib") is None:
-        return ()
-    from matplotlib.figure import Figure
-
-    pictures = []
-    for name, text in _PICTURES.items():
-        draw = getattr(fit, name, None)
-        if draw is None:
-            continue
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        try:
-            draw(ax=figure.add_subplot())
-        except ArgumentError:  # a model of the constant alone has nothing to draw
-            continue
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=120)
-        pictures.append((text, buffer.getvalue()))
-    return tuple(pictures)

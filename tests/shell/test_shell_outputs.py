@@ -1,5 +1,6 @@
 """Files of the command line: checked before rows are read, and never over what is read."""
 
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,8 @@ def test_a_folder_that_takes_no_files_is_noticed_before_rows(job, capsys, monkey
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr("dpmodels.writing.os.open", read_only)
-    monkeypatch.setattr(dp, "dp_pca", lambda *_, **__: pytest.fail("asked for rows"))
+    asked = wraps(dp.dp_pca)(lambda *_, **__: pytest.fail("asked for rows"))
+    monkeypatch.setattr(dp, "dp_pca", asked)
     assert main(words(job, "data.csv", "--save", str(job / "fit.nc"))) == 2
     assert "takes no files" in capsys.readouterr().err
 

@@ -1,26 +1,26 @@
-"""The commands on codebooks: draft one, and hold one against a table's names and types."""
+"""The command of codebooks: draft one, and hold one against a table's names and types."""
 
 from __future__ import annotations
 
 import argparse
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dpmodels.codebook import as_text
 from dpmodels.errors import FrameError
+from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.outputs import tell
 from dpmodels.writing import require_target
 
 if TYPE_CHECKING:
     from dpmodels.dictionaries.entry import Entry
     from dpmodels.frames.protocol import RowSource
 
-WHAT = "draft a codebook from data dictionaries, or hold one against a table"
-
-EXAMPLE = """\
+_EXAMPLE: Final = """\
 example:
-  python -m dpmodels codebook draft study.sav dictionary.csv -o cb.json
-  python -m dpmodels codebook check cb.json people.parquet
+  dpmodels codebook draft study.sav dictionary.csv -o cb.json
+  dpmodels codebook check cb.json people.parquet
 
 A draft is read from what people declared (a dictionary as .csv or .xlsx, DDI as .xml, the labels
 of .sav, .dta and .sas7bdat, a schema as .json, names and types of .parquet), never from rows; what
@@ -31,8 +31,9 @@ no row; its status is 1 where they do not fit.
 _HEAD = ("variable", "type", "declared", "column", "fits")
 
 
-def add_codebook(parser: argparse.ArgumentParser) -> None:
+def _add(parser: Parser) -> None:
     """Add the words of both commands."""
+    parser.epilog = _EXAMPLE
     commands = parser.add_subparsers(dest="step", metavar="draft|check", required=True)
     draft = commands.add_parser("draft", help="from data dictionaries, as JSON")
     draft.add_argument("files", nargs="+", metavar="FILE", help="that must not disagree")
@@ -43,7 +44,7 @@ def add_codebook(parser: argparse.ArgumentParser) -> None:
     check.add_argument("data", help="path of a .parquet or .csv file; no row is read")
 
 
-def run_codebook(words: argparse.Namespace) -> int:
+def _run(words: argparse.Namespace) -> int:
     """Draft or check, print the table and return the exit status."""
     return _draft(words) if words.step == "draft" else _check(words)
 
@@ -54,7 +55,7 @@ def _draft(words: argparse.Namespace) -> int:
     if words.out is not None:
         require_target(words.out, overwrite=words.force, never=words.files)
     made = reduce(or_, map(read, words.files))
-    print(made)
+    tell(made)
     if words.out is not None:
         made.save(words.out, overwrite=words.force)
     return 0
@@ -66,11 +67,11 @@ def _check(words: argparse.Namespace) -> int:
 
     source = open_rows(words.data)
     held = {name: _held(name, own, source) for name, own in read(words.codebook).items()}
-    print(as_text([row for row, _ in held.values()], _HEAD))
+    tell(as_text([row for row, _ in held.values()], _HEAD))
     wrong = {name: why for name, (_, why) in held.items() if why}
     for name, why in wrong.items():
-        print(f"{name}: {why}")
-    print(f"{len(held) - len(wrong):,} of {len(held):,} variables fit; no row was read")
+        tell(f"{name}: {why}")
+    tell(f"{len(held) - len(wrong):,} of {len(held):,} variables fit; no row was read")
     return 1 if wrong else 0
 
 
@@ -91,3 +92,8 @@ def _held(name: str, own: Entry, source: RowSource) -> tuple[tuple[str, ...], st
         why = str(error)
     declared = (name, own.kind or UNKNOWN, own.describe(name))
     return (*declared, column, "no" if why else "yes"), why
+
+
+CODEBOOK: Final = Command(
+    "Draft a codebook from data dictionaries, or hold one against a table", _add, _run
+)

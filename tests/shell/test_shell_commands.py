@@ -15,7 +15,7 @@ from dpmodels.__main__ import main
 from dpmodels.audit.exhibits import CORRECT, EXHIBITS
 from dpmodels.audit.registry import REGISTRY
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture

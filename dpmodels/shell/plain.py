@@ -1,0 +1,51 @@
+"""A result as plain values for other programs: strict JSON, and CSV."""
+
+from __future__ import annotations
+
+import json
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import pandas as pd
+
+from dpmodels.digest import digest
+
+
+def as_json(fit: Any) -> str:
+    """Return numbers, guarantee and digest as JSON, in which nan and infinity are null."""
+    release = fit.release
+    held = {
+        "result": type(fit).__name__,
+        "formula": fit.call.formula,
+        "guarantee": release.guarantee.describe(),
+        "neighbours": release.adjacency.describe(),
+        "simulated": fit.simulated,
+        "digest": digest(release),
+        "glance": _records(fit.glance())[0],
+        "tidy": _records(fit.tidy()),
+    }
+    return json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(fit: Any) -> str:
+    """Return the tidy table as CSV."""
+    text: str = fit.tidy().to_csv(index=False)
+    return text
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): _value(own) for name, own in row.items()} for row in frame.to_dict("records")
+    ]
+
+
+def _value(own: Any) -> Any:
+    if own is None or isinstance(own, str | bool):
+        return own
+    if isinstance(own, Real):
+        number = int(own) if isinstance(own, Integral) else float(own)
+        return number if math.isfinite(number) else None
+    if hasattr(own, "item"):  # numpy's truth values
+        return own.item()
+    return str(own)

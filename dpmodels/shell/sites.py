@@ -1,0 +1,144 @@
+"""The commands of sites that are different organisations: keys, letters, and what they make."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.shell.command import Command, Parser
+from dpmodels.shell.docstrings import Said, described
+from dpmodels.shell.outputs import add_outputs, require_outputs, show, tell
+from dpmodels.shell.rows import add_rows, asked
+from dpmodels.shell.words import add_word, given, signature
+
+if TYPE_CHECKING:
+    from dpmodels.sites import LetterProtocol
+
+_EXAMPLE: Final = """\
+example, with three sites that trust nobody else with their rows:
+  dpmodels site-key A --out a.key          # each site its own; a.key.card to all
+  dpmodels site "~ age + log(income + 1) + sex" a.csv --out a.json \\
+      --site A --session "trial 7" --protocol secure_sum --codebook codebook.json \\
+      --eps 1 --delta 1e-6 --ncomp 2 --key a.key --cards a.key.card b.key.card c.key.card
+  dpmodels combine a.json b.json c.json --html report.html
+
+Sites B and C write the same but for their own names and files. The protocols full
+and dpdispca need no keys: leave --key and --cards out.
+"""
+_PROTOCOL_WORDS: Final[dict[str, tuple[Callable[[str], object], str]]] = {
+    "colluders": (int, "sites that may collude, for cape and secure_sum (default: 1)"),
+    "R": (int, "columns of the root that is sent, for dpdispca (default: --ncomp)"),
+}
+
+
+def _add_key(parser: Parser) -> None:
+    parser.epilog = _EXAMPLE
+    parser.add_argument("site", help="the site's public name")
+    parser.add_argument("--out", required=True, metavar="FILE", help="the key; FILE.card beside it")
+
+
+def _run_key(words: argparse.Namespace) -> int:
+    card = dp.site_key(words.site, words.out)
+    tell(f"{words.out}: the key of site {words.site!r} for one release; show it to nobody")
+    tell(f"{card}: its public card; send it to all other sites")
+    return 0
+
+
+def _add_site(parser: Parser) -> None:
+    from dpmodels.models.site_terms import VERBS
+
+    parser.epilog = _EXAMPLE
+    parser.usage = f"{parser.prog} FORMULA FILE [options]"
+    add_rows(parser, dp.site_release)
+    out = "a new file; it holds no rows"
+    parser.add_argument("--out", required=True, metavar="FILE", help=out)
+    joint = parser.add_argument_group(
+        "who releases together; --site, --key and --out are one's own"
+    )
+    joint.add_argument("--site", required=True, help="this site's public name")
+    joint.add_argument("--session", required=True, help="a name of this release, new each time")
+    joint.add_argument("--protocol", required=True, help="full, dpdispca, cape or secure_sum")
+    joint.add_argument("--key", metavar="FILE", help="of site-key, for cape and secure_sum")
+    joint.add_argument("--cards", nargs="+", default=(), metavar="FILE", help="those of all sites")
+    for name, (kind, what) in _PROTOCOL_WORDS.items():
+        joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
+    model = parser.add_argument_group("model")
+    model.add_argument("--verb", default="pca", help=f"pca (default), {', '.join(list(VERBS)[1:])}")
+    for word, text in _verbs_words():
+        add_word(model, word, text)
+
+
+def _verbs_words() -> Iterator[tuple[inspect.Parameter, Said]]:
+    """Give the words of all verbs that sites have, each once, with what is said of it."""
+    from dpmodels.models.site_terms import VERBS
+
+    seen = set()
+    for name, own in VERBS.items():
+        verb = getattr(dp, f"dp_{name}")
+        for word, parameter in signature(verb).items():
+            if word in own.words and word not in seen:
+                seen.add(word)
+                yield parameter, described(inspect.getdoc(verb) or "")[word]
+
+
+def _run_site(words: argparse.Namespace) -> int:
+    from dpmodels.declared import declared
+
+    own: dict[str, Any] = {**asked(words), **given(words)}
+    own["codebook"] = declared(words.codebook, words.data, None, words.formula)
+    written = dp.site_release(
+        words.formula,
+        words.data,
+        words.out,
+        site=words.site,
+        session=words.session,
+        protocol=_protocol(words),
+        verb=words.verb,
+        key=words.key,
+        cards=words.cards,
+        **own,
+    )
+    tell(
+        f"{written}: the part of site {words.site!r} of {words.session!r}, protocol "
+        f"{words.protocol}; send it to whoever combines"
+    )
+    return 0
+
+
+def _protocol(words: argparse.Namespace) -> str | LetterProtocol:
+    """Return a protocol with the words given for it, and an unknown name as it is."""
+    from dpmodels.sites import SENT
+
+    own = {name: getattr(words, name) for name in _PROTOCOL_WORDS if hasattr(words, name)}
+    if words.protocol not in SENT:
+        return str(words.protocol)
+    kind = SENT[words.protocol]
+    strange = [word for word in own if word not in kind.__dataclass_fields__]
+    if strange:
+        raise ArgumentError(
+            f"--{strange[0]} is no word of protocol {words.protocol!r}; leave it out"
+        )
+    made: LetterProtocol = kind(**own)
+    return made
+
+
+def _add_combine(parser: Parser) -> None:
+    parser.epilog = _EXAMPLE
+    parser.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
+    add_outputs(parser, "report")
+
+
+def _run_combine(words: argparse.Namespace) -> int:
+    require_outputs(words, *words.files)
+    return show(dp.combine(words.files), words)
+
+
+SITE_KEY: Final = Command("Make a site's key for one joint release", _add_key, _run_key)
+SITE: Final = Command("Write a site's part of a joint release, for combine", _add_site, _run_site)
+COMBINE: Final = Command(
+    "Fit what sites have written, at no further cost", _add_combine, _run_combine
+)

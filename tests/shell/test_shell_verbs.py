@@ -1,0 +1,176 @@
+"""Every verb is a command, and each of its words an option, or named as left out."""
+
+import csv
+import json
+import math
+import warnings
+from functools import wraps
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.__main__ import main
+from dpmodels.sessions.session import Session
+from dpmodels.shell.commands import commands, parser
+from dpmodels.shell.words import dest, signature
+
+OWN = {name: one.__wrapped__ for name, one in vars(Session).items() if hasattr(one, "__wrapped__")}
+VERBS = {**OWN, "survey": dp.dp_survey}
+# By which option a word is said that no option has the name of.
+ELSEWHERE = {"formula": "formula", "data": "data", "answers": "data", "codebook": "codebook"}
+ELSEWHERE |= {"budget": "rho", "ledger": "ledger"}
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Stand in a folder with fifty rows and a codebook."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.random(50), "b": rng.random(50), "g": ["x", "y"] * 25})
+    rows["t"] = np.arange(50) % 12
+    rows.to_csv("data.csv", index=False)
+    dp.codebook(a=(0, 1), b=(0, 1), g=["x", "y"], t=dp.Integer(0, 11)).save("cb.json")
+    return tmp_path
+
+
+def words(verb, formula, *more, eps="1"):
+    return [verb, formula, "data.csv", "--codebook", "cb.json", "--eps", eps, *more]
+
+
+def own_parser(name):
+    """A command's parser with its words."""
+    (subparsers,) = (one for one in parser()._actions if one.dest == "command")
+    return subparsers.choices[name].whole()
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_each_word_of_a_verb_is_an_option_or_told_to_be_left_out(name):
+    made = own_parser(name)
+    options = {action.dest for action in made._actions}
+    left = made.epilog.partition("From Python alone: ")[2].partition(".")[0].split(", ")
+    for word in signature(VERBS[name]):
+        assert (dest(word) in options or ELSEWHERE.get(word) in options) != (word in left), word
+    assert all(action.help for action in made._actions)
+
+
+def test_every_verb_of_the_package_is_a_command():
+    names = {name.removeprefix("dp_") for name in dp.__all__ if name.startswith("dp_")}
+    assert set(VERBS) == names
+    assert names <= set(commands())
+
+
+@pytest.mark.parametrize(
+    ("verb", "more", "asked"),
+    [
+        ("quantile", ("--probs", "0.25,0.5", "--level", "none"), {"probs": (0.25, 0.5)}),
+        ("quantile", ("--probs", "0.4"), {"probs": 0.4}),
+        ("hist", ("--breaks", "0,0.5,1"), {"breaks": (0, 0.5, 1)}),
+        ("hist", ("--breaks", "2001-01-01,2002-01-01"), {"breaks": ("2001-01-01", "2002-01-01")}),
+        ("series", ("--time", "t", "--by", "4"), {"time": "t", "by": 4}),
+        ("series", ("--time", "t", "--by", "week"), {"time": "t", "by": "week"}),
+        ("select", ("--no-values", "--k", "3"), {"values": False, "k": 3}),
+        ("select", ("--values", "0.5"), {"values": 0.5}),
+        ("pca", ("--scale", "none", "--no-center", "--row-norm", "unit"), {"row_norm": "unit"}),
+        ("pca", ("--row-norm", "2"), {"row_norm": 2.0}),
+        ("lm", ("--weights", "none", "--no-person"), {"weights": "none", "person": False}),
+        ("glm", ("--family", "poisson", "--no-inference"), {"inference": False}),
+        ("summary", ("--tests", "--rows", "mean"), {"tests": True, "rows": "mean"}),
+        ("mean", ("--rows", "2", "--adjacency", "add-remove"), {"rows": 2}),
+    ],
+)
+def test_words_are_read_by_their_annotations(verb, more, asked, job, monkeypatch, capsys):
+    seen = {}
+
+    def spy(formula, data, **words):
+        seen.update(words)
+        raise dp.errors.ArgumentError("seen")
+
+    monkeypatch.setattr(dp, f"dp_{verb}", wraps(VERBS[verb])(spy))
+    assert main(words(verb, "~ a", *more)) == 2
+    assert "ArgumentError: seen" in capsys.readouterr().err
+    assert seen.pop("eps") == 1.0
+    assert seen.items() >= asked.items()
+    assert len(seen) == len([word for word in more if word.startswith("--")]) + 1
+
+
+def test_json_is_strict_and_has_what_was_paid_for_it(job, capsys):
+    more = ("--json", "fit.json", "--csv", "fit.csv", "--save", "fit.nc")
+    assert main(words("lm", "a ~ b + g", *more, "--delta", "1e-6")) == 0
+
+    def never(constant):
+        raise AssertionError(constant)
+
+    held = json.loads((job / "fit.json").read_text(), parse_constant=never)
+    fit = dp.load("fit.nc")
+    assert held["guarantee"] == "eps = 1, delta = 1e-06"
+    assert (held["formula"], held["simulated"]) == (fit.call.formula, False)
+    assert len(held["digest"]) == 64
+    assert math.isnan(fit.glance()["rho"].iloc[0])
+    assert held["glance"]["rho"] is None
+    assert [row["estimate"] for row in held["tidy"]] == fit.params.tolist()
+    with (job / "fit.csv").open() as file:
+        assert [row["term"] for row in csv.DictReader(file)] == fit.params.index.tolist()
+
+
+def test_a_ledger_is_charged_and_has_the_digest_that_json_tells(job, capsys):
+    assert main(["ledger", "s.ledger", "--eps", "1"]) == 0
+    assert main(words("mean", "~ a", "--ledger", "s.ledger", "--json", "a.json", eps="0.5")) == 0
+    digest = json.loads((job / "a.json").read_text())["digest"]
+    assert dp.Ledger.open("s.ledger").register()["digest"].tolist() == [digest]
+    assert main(words("mean", "~ a", "--ledger", "s.ledger", eps="0.6")) == 2
+    assert "dpmodels: LedgerError: " in capsys.readouterr().err
+
+
+def test_randomised_answers_name_their_devices(job, capsys):
+    given = ["survey", "~ g", "data.csv", "--device", "g=x,y:1.5"]
+    assert main(given) == 0
+    assert "eps = 1.5" in capsys.readouterr().out
+    assert main([*given[:-1], "g=x:1.5"]) == 2
+    assert "--device 'g=x:1.5'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--del", "1e-6"), "unrecognized arguments: --del 1e-6; nearest: --delta"),
+        (("--ncomp", "two"), "argument --ncomp: invalid INT value: 'two'"),
+        (("--person",), "argument --person: expected one argument"),
+    ],
+)
+def test_no_word_is_guessed(job, more, told, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(words("pca", "~ a + b", *more))
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "usage: dpmodels pca FORMULA FILE [options]" in error
+
+
+def test_a_pipe_that_is_closed_loses_no_file(job, monkeypatch):
+    def closed(*_, **__):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", closed)
+    monkeypatch.setattr("dpmodels.shell.outputs.os.dup2", lambda *_: None)
+    assert main(words("mean", "~ a", "--csv", "a.csv")) == 0
+    assert (job / "a.csv").is_file()
+
+
+def test_an_interruption_is_told_without_a_traceback(job, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpmodels.shell.verbs.require_outputs", interrupted)
+    assert main(words("mean", "~ a")) == 130
+    assert "stays spent" in capsys.readouterr().err
+
+
+def test_a_warning_is_said_in_one_line(job, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", dp.errors.BudgetWarning)
+        pd.read_csv("data.csv").to_parquet("data.parquet")
+        asked = words("lm", "a ~ b", "--delta", "1e-6", eps="0.1")
+        assert main(["data.parquet" if word == "data.csv" else word for word in asked]) == 0
+    assert capsys.readouterr().err.startswith("dpmodels: BudgetWarning: ")
