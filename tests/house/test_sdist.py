@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MADE = ("__pycache__", "*.py[cod]", "*.egg-info", "*.ipynb", "build", "dist", "site", "venv")
+MADE = ("__pycache__", "*.py[cod]", "*.egg-info", "*.ipynb", "build", "dist", "venv")
 CODE = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 
 

@@ -1,0 +1,36 @@
+"""The site's reference has everything public, in one place each."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import dpmodels
+from dpmodels import errors
+
+DOCS = Path(__file__).parents[2] / "docs"
+# Rooms have pages of their own; the version stands on every page.
+ELSEWHERE = {"errors", "mechanisms", "shapes", "audit", "__version__"}
+
+
+def listed(page):
+    """Names in the lists of a page."""
+    return re.findall(r"^   (\w[\w.]*)$", (DOCS / page).read_text("utf-8"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["api.md", "errors.md"])
+def test_no_name_is_listed_twice(page):
+    assert len(listed(page)) == len(set(listed(page))) > 10
+
+
+def test_every_public_name_has_its_place():
+    assert set(dpmodels.__all__) - ELSEWHERE - set(listed("api.md")) == set(), (
+        "add the name under its task in docs/api.md"
+    )
+
+
+def test_every_error_has_its_place():
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+    own = {kind.__name__ for kind in kinds if kind.__module__ == errors.__name__}
+    assert own == set(listed("errors.md"))
