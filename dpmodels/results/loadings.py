@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
+from dpmodels.codebook import Codebook
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
 # Smaller ones are left blank in tables and pictures: a convention.
@@ -48,3 +51,10 @@ def ellipses(spectrum: Spectrum | Unread, vectors: Floats, chosen: Sequence[int]
 def blank_words(*, noise: bool) -> str:
     """Say what is left blank, as tables do."""
     return f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
+
+
+def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
+    """Return loadings as broom does: ``column, PC, value``, and labels where there are any."""
+    long = loadings.to_series().rename("value").reset_index()
+    table = long.rename(columns={"variable": "column", "component": "PC"})
+    return labelled(table, codebook, label=table["column"])

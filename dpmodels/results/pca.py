@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square, with_labels
@@ -21,13 +20,13 @@ from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.legend import labelled
 from dpmodels.results.loadings import (
     ELLIPSES,
     NO_ELLIPSES,
     blank_words,
     ellipses,
     loading_noise,
+    long_loadings,
     told,
 )
 from dpmodels.typing import Coder, Floats
@@ -334,7 +333,7 @@ class PCAResult(Result):
         """
         from dpmodels.plots import loadings
 
-        noise = loading_noise(self.spectrum)
+        noise = self.loadings_noise_sd.to_numpy()
         seen = np.flatnonzero(np.isfinite(noise[: self.ncomp]))
         return loadings(
             told(self.loadings, noise),
@@ -396,10 +395,3 @@ class PCAResult(Result):
 
 
 UNKNOWN_MATRIX = 'matrix={!r}: expected "loadings" or "eigenvalues"'
-
-
-def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
-    """Return loadings as broom does: ``column, PC, value``, and labels where there are any."""
-    long = loadings.to_series().rename("value").reset_index()
-    table = long.rename(columns={"variable": "column", "component": "PC"})
-    return labelled(table, codebook, label=table["column"])
