@@ -4,6 +4,7 @@ Every message says what was declared, what was expected and what to write instea
 raised before a row is read and before a budget is charged, unless the class says otherwise.
 """
 
+import sys
 from numbers import Real
 from typing import Final
 
@@ -24,6 +25,14 @@ def said(given: object) -> str:
 def shorten(text: str, width: int = 60) -> str:
     """Return text fit for an error message."""
     return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+def frames_up() -> int:
+    """Return how many frames up the caller of the package is, for the line that a warning names."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmodels"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class DPModelsError(Exception):
@@ -60,6 +69,14 @@ class BudgetWarning(DPModelsError, UserWarning):
     A warning, which only a filter makes an error: ``warnings.simplefilter("error",
     dp.errors.BudgetWarning)`` stops such calls before the charge, ``"ignore"`` silences it. It
     follows from public facts and a guess of what rows are like, which it states; never from a row.
+    """
+
+
+class OutsideWarning(DPModelsError, UserWarning):
+    """Public rows lie outside the codebook's bounds; told with their number.
+
+    Of rows that a user gives to a released fit and that are not private: those of a fit are held in
+    the bounds without a word, since a count of them would tell of a row.
     """
 
 

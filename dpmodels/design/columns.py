@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
 from dpmodels.dates import Date
 from dpmodels.formula import Design
+from dpmodels.formula.row_coder import RowCoder, on_steps
+from dpmodels.formula.values import Columns
 from dpmodels.frames import open_rows, require_declared, to_codes, to_days, to_float
 from dpmodels.levels import Level
 from dpmodels.typing import Floats
-from dpmodels.variables import Categorical, Numeric, Variable
+from dpmodels.variables import Categorical, Variable
 
 # 64 MB of float64: a choice, beside which what a chunk costs by itself is small.
 READ_CELLS = 2**23
@@ -25,8 +28,13 @@ def read_rows(columns: int) -> int:
     return min(131_072, max(8_192, READ_CELLS // columns))
 
 
-def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> Columns:
     """Turn raw columns into numbers, days and level codes, nan where missing or unlisted."""
+    return on_steps(codebook, as_written(codebook, chunk))
+
+
+def as_written(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str, Floats]:
+    """Do the same with numbers as they are, between the steps they are declared in."""
     columns: dict[str, Floats] = {}
     for name, declared in codebook.items():
         match declared:
@@ -37,7 +45,7 @@ def converted(codebook: Codebook, chunk: Mapping[str, NDArray[Any]]) -> dict[str
             case Date():
                 columns[name] = _known(chunk[name], to_days, declared.missing)
             case _:
-                columns[name] = _stepped(declared, _known(chunk[name], to_float, declared.missing))
+                columns[name] = _known(chunk[name], to_float, declared.missing)
     return columns
 
 
@@ -51,34 +59,26 @@ def _known(
     return np.where(np.isin(values, read(np.array(missing, dtype=object))), np.nan, values)
 
 
-def _stepped(declared: Numeric, values: Floats) -> Floats:
-    """Round values to the declared steps, where there are any."""
-    if not declared.step:
-        return values
-    # Held first: of a number far outside the quotient would overflow, and numpy tell of it.
-    held = np.clip(values, declared.lower, declared.upper)
-    return np.asarray(
-        declared.lower + declared.step * np.rint((held - declared.lower) / declared.step)
-    )
+def row_coder(design: Design) -> RowCoder:
+    """Return what codes public rows, shape (columns, rows), nan if incomplete."""
 
-
-def row_coder(design: Design) -> Callable[[object], Floats]:
-    """Return a function that codes public rows, shape (columns, rows), nan if incomplete."""
-
-    def code(data: object) -> Floats:
+    def parts(data: object) -> Iterator[Columns]:
         source = open_rows(data)
         require_declared(source, design.codebook)
-        blocks = [np.empty((len(design.names), 0))]
         for chunk in source.chunks(design.variables, read_rows(len(design.variables))):
-            columns = converted(design.codebook, chunk)
-            block = np.empty((len(design.names), len(next(iter(columns.values())))))
-            design.evaluate(columns, block)
-            blocks.append(block)
-        coded = np.concatenate(blocks, axis=1)
-        coded[:, np.isnan(coded).any(axis=0)] = np.nan
-        return coded
+            yield as_written(design.codebook, chunk)
 
-    return code
+    return RowCoder(design, parts, _table)
+
+
+def _table(data: object) -> pd.DataFrame:
+    """Return all cells of a public table, with its index where it is pandas' own."""
+    if isinstance(data, pd.DataFrame):
+        return data.copy()
+    source = open_rows(data)
+    chunks = list(source.chunks(source.names, read_rows(len(source.names))))
+    cells = {name: [chunk[name] for chunk in chunks] for name in source.names}
+    return pd.DataFrame({name: np.concatenate(own) if own else [] for name, own in cells.items()})
 
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:

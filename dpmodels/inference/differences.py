@@ -66,8 +66,10 @@ class Difference:
         return self.sampling_sd * float(student_factor(np.asarray(self.freedom), short))
 
 
-def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
-    """Compare the means of two groups, or of one with a number.
+def difference(
+    moments: GroupMoments, less: float = 0.0, pair: tuple[int, int] = (0, 1)
+) -> Difference:
+    """Compare the means of a pair of groups, or of one with a number.
 
     `less` is taken off the first mean where there is one group alone; the degree is 2 or more.
 
@@ -79,17 +81,18 @@ def difference(moments: GroupMoments, less: float = 0.0) -> Difference:
        population variances are involved." Biometrika 34, 28-35.
     """
     means = moments.means
-    signs = np.array([1.0, -1.0])[: len(means)]
+    signs, compared = np.zeros(len(means)), list(pair[: len(means)])
+    signs[compared] = [1.0, -1.0][: len(means)]
     score = moments.weights - np.nan_to_num(means)[:, None]
     divisor = np.where(moments.told, moments.counts, 1.0)
     own = (signs[:, None] * score / divisor[:, None]).ravel()
     weights = moments.noise.weights(own)
-    variances = moments.joint_sampling_sd**2
+    variances = moments.joint_sampling_sd[compared] ** 2
     sampling = float(np.sqrt(variances.sum()))
-    shares = (variances**2 / np.maximum(moments.independent - 1, 1.0)).sum()
+    shares = (variances**2 / np.maximum(moments.independent[compared] - 1, 1.0)).sum()
     freedom = float(sampling**4 / shares) if shares > 0 else np.inf
     return Difference(
-        estimate=float((signs * means).sum()) - less,
+        estimate=float(signs[compared] @ means[compared]) - less,
         noise_sd=float(moments.noise.sd * np.sqrt((weights**2).sum())),
         sampling_sd=sampling,
         freedom=freedom,

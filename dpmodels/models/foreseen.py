@@ -11,7 +11,6 @@ seldom.
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpmodels.design import PrivateDesign
-from dpmodels.errors import BudgetWarning, shorten
+from dpmodels.errors import BudgetWarning, frames_up, shorten
 from dpmodels.formula.coding import Block, Factor
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real
@@ -193,7 +192,7 @@ def warn(found: Foreseen | None, question: Question, plan: Any, rows: int) -> No
         f"{round(_digits(rows * more)):,} is needed if {found.guess}. Nothing is charged yet: see "
         "dp.errors.BudgetWarning to stop before the charge, or to silence this."
     )
-    warnings.warn(text, BudgetWarning, stacklevel=_outside())
+    warnings.warn(text, BudgetWarning, stacklevel=frames_up())
 
 
 def enlarged(guarantee: Guarantee, events: Any, factor: float) -> Guarantee:
@@ -216,11 +215,3 @@ def enlarged(guarantee: Guarantee, events: Any, factor: float) -> Guarantee:
 
 def _digits(value: float) -> float:
     return float(f"{value:.2g}")
-
-
-def _outside() -> int:
-    """Return how many frames up the caller of the package is."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dpmodels"):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -14,7 +14,10 @@ from dpmodels.results.estimates import Estimates
 # Rows of a page: a choice.
 SHOWN = 80
 UNKNOWN = "not identified"
-NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
+NUMBERS = (
+    *("estimate", "std_error", "statistic", "df", "df_resid", "p_value"),
+    *("conf_low", "conf_high", "ngroups"),
+)
 
 
 @report_of.register
@@ -29,7 +32,7 @@ def estimates_report(own: Estimates) -> Report:
         if math.isfinite(line[first]):
             shown = tuple(_cell(own, line, name) for name in heads)
         rows.append(Row(", ".join(str(line[name]) for name in named), shown))
-    title = ", ".join(named).replace("term", "Terms")
+    title = ", ".join(named).replace("term", "Term")
     lost = () if table[first].notna().all() else (LOST,)
     return Report(
         title=own.title,
@@ -46,13 +49,13 @@ FREE = "Made of the released fit alone: no row is read, and nothing is spent."
 
 def _heads(own: Estimates) -> dict[str, str]:
     """Return the head of each column that is shown."""
-    test = "chi2" if "estimate" not in own.table else "z"
     words = {
         "estimate": "ratio" if own.ratio else "estimate",
         "std_error": "std err (log)" if own.ratio else "std err",
-        "statistic": test,
+        "statistic": own.test,
         "df": "df",
-        "p_value": f"P>{test}" if test == "chi2" else f"P>|{test}|",
+        "df_resid": "df resid",
+        "p_value": f"P>|{own.test}|" if own.test in ("z", "t") else f"P>{own.test}",
         "conf_low": f"{own.level:.0%} conf. interval",
     }
     return {name: head for name, head in words.items() if name in own.table}
@@ -66,7 +69,7 @@ def _cell(own: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
             return signif_uncertain(value, sd * abs(value) if own.ratio else sd)
         case "std_error":
             return signif(value, 2)
-        case "df":
+        case "df" | "df_resid":
             return signif(value, 4) if value % 1 else f"{value:.0f}"
         case "p_value":
             return pvalue(value)

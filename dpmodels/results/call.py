@@ -13,11 +13,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import FrameError, NotAvailable
+from dpmodels.errors import FrameError
 from dpmodels.levels import Level
 from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.released import Ball, HeldIn
-from dpmodels.typing import Coder, Floats
+from dpmodels.typing import Floats
 
 LINKS = {"binomial": "logit link", "poisson": "log link"}
 
@@ -103,13 +103,6 @@ class CoefficientsCall:
     def intercept(self) -> bool:
         """Whether the first coefficient is the intercept."""
         return self.names[:1] == ("Intercept",)
-
-    def linear(self, params: Floats, coder: Coder | None, newdata: object) -> Floats:
-        """Return the linear predictor of public rows; NotAvailable where there are no terms."""
-        if coder is None:
-            raise NotAvailable("predictions need terms to code rows by: the formula has none")
-        own = int(self.intercept)
-        return np.asarray((params[0] if own else 0.0) + params[own:] @ coder(newdata))
 
 
 def level(plain: object) -> Level:

@@ -16,6 +16,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.postprocess.support import longest_in_box, support
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.public_rows import public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric
 
@@ -133,8 +134,45 @@ class Components:
         """Return the same as an array, shape (rows, components)."""
         if self.coder is None:
             raise NotAvailable("the formula's coding is not there: load the fit with dp.load")
-        scaled = self.call.scaled(self.coder(newdata))
-        return np.asarray((scaled - self.mean[:, None]).T @ self.matrix)
+        return self._mapped(self.coder(newdata))
+
+    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
+        """Return rows that are not private with their components, as R's broom does.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Public rows with the formula's variables.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the release were; else such rows are nan, and a warning counts
+            them.
+
+        Returns
+        -------
+        DataFrame
+            All columns of `newdata`, then ``.fittedPC1, .fittedPC2, ...`` and
+            ``.outside``, whether a number is beyond the codebook's bounds.
+
+        Raises
+        ------
+        NotAvailable
+            If the release was loaded without its formula's coding.
+
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
+        """
+        table = require_coder(self.coder).table(newdata)
+        rows = public_rows(self.coder, table, clip=clip)
+        scores = self._mapped(rows.coded).T
+        fitted = {f".fitted{name}": own for name, own in zip(self.names, scores, strict=True)}
+        return table.assign(**fitted, **{".outside": rows.outside})
+
+    def _mapped(self, coded: Floats) -> Floats:
+        """Return the components of coded rows, shape (rows, components)."""
+        return np.asarray((self.call.scaled(coded) - self.mean[:, None]).T @ self.matrix)
 
     def labelled(self, newdata: object) -> xr.DataArray:
         """Return the same as a labelled array, ``row × component``."""

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import whole
+from dpmodels.arguments import truth, whole, word
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
+from dpmodels.inference.adjusted import ADJUSTMENTS
+from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import checked_level
-from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimates import Estimates
+from dpmodels.results.discoveries import INTERCEPT, Tested
+from dpmodels.results.estimates import Estimates, exponentiated
+from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test
+from dpmodels.results.marginal_effects import margins
+from dpmodels.results.marginal_means import Grid, contrasts, grid
+from dpmodels.results.predictions import predicted
+from dpmodels.results.public_rows import PublicRows, public_rows, require_coder
 from dpmodels.results.terms import Terms
+from dpmodels.results.variables import in_steps, variables_named
+from dpmodels.typing import Coder, Floats
 
-TYPES = {
+TYPES: Final = {
     2: "Type II: each term after all others but those that hold it (marginality), as of R's "
     "car::Anova.",
     3: "Type III: the coefficients of each term in the model as it is coded; with interactions "
@@ -32,6 +44,24 @@ class Estimated(Tested):
         @property
         def params(self) -> pd.Series[float]:
             """Coefficients."""
+
+        @property
+        def coder(self) -> Coder | None:
+            """Codes rows as terms; None where there are none."""
+
+        @property
+        def _link(self) -> Link:
+            """How the mean follows from the terms."""
+
+        @property
+        def _expected(self) -> str:
+            """What the expected response is of, in words."""
+
+        def _response(self, rows: PublicRows) -> Floats:
+            """Return the expected response of rows, nan where incomplete."""
+
+        def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
+            """Return one row a coefficient."""
 
         def _law(self, asked: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
@@ -117,4 +147,237 @@ class Estimated(Tested):
             TYPES[kind],
             "Wald chi2 holds sampling and privacy noise.",
         )
-        return Estimates(self, "Tests of terms", table, notes)
+        return Estimates(self, "Tests of terms", table, notes, test="chi2")
+
+    def _fitted(self, asked: str) -> Fitted:
+        return Fitted(self._law(asked), self._link, self._terms, require_coder(self.coder))
+
+    def get_prediction(
+        self, newdata: object, level: float = 0.95, *, clip: bool = False
+    ) -> pd.DataFrame:
+        """Return the expected response of public rows with its intervals.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Rows that are not private, with the variables of the right-hand side.
+        level : float
+            Coverage of the intervals, in (0, 1), each by itself.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the fit were; else such rows are nan, and a warning counts them.
+
+        Returns
+        -------
+        DataFrame
+            ``mean, mean_se, mean_ci_lower, mean_ci_upper``: intervals of the
+            linear predictor, carried over by the link. nan where a row is
+            incomplete, or needs a coefficient that is not identified.
+
+        Raises
+        ------
+        NotAvailable
+            Where there are no standard errors, or no terms.
+
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
+        """
+        rows = public_rows(self.coder, newdata, clip=clip)
+        model, held = self._fitted("get_prediction()"), checked_level(level)
+        return predicted(model.law, model.link, model.regressors(rows.coded), held)
+
+    def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
+        """Return public rows with what the model tells of each, as R's broom does.
+
+        Parameters
+        ----------
+        newdata, level, clip
+            As for :meth:`get_prediction`.
+
+        Returns
+        -------
+        DataFrame
+            All columns of `newdata`, then ``.fitted``, the expected response, its
+            ``.se_fit``, ``.lower`` and ``.upper``, which are nan without standard
+            errors, and ``.outside``, whether a number is beyond the codebook's
+            bounds.
+        """
+        table = require_coder(self.coder).table(newdata)
+        rows, held = public_rows(self.coder, table, clip=clip), checked_level(level)
+        try:
+            model = self._fitted("augment()")
+            regressors = model.regressors(rows.coded)
+            columns = predicted(model.law, model.link, regressors, held).to_numpy().T
+        except NotAvailable:
+            mean = self._response(rows)
+            columns = np.vstack([mean, np.full((3, len(mean)), np.nan)])
+        added = dict(zip((".fitted", ".se_fit", ".lower", ".upper"), columns, strict=True))
+        return table.assign(**added, **{".outside": rows.outside})
+
+    def margins(
+        self,
+        newdata: object,
+        variables: str | Sequence[str] | None = None,
+        level: float = 0.95,
+        *,
+        clip: bool = False,
+    ) -> Estimates:
+        """Return average effects of variables on the expected response of public rows.
+
+        Of a number the mean slope dY/dX, of a category the mean difference of the
+        expected response were all rows of a level, from that of its first: R's
+        ``margins`` and statsmodels' ``get_margeff(dummy=True)``.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Rows that are not private, with the variables of the right-hand side:
+            effects are averages over them.
+        variables : str or sequence of str, optional
+            Of which variables; by default of all, but for numbers that enter in
+            steps.
+        level, clip
+            As for :meth:`get_prediction`; incomplete rows are left out.
+
+        Returns
+        -------
+        Estimates
+            ``term, contrast, estimate, std_error, statistic, p_value, conf_low,
+            conf_high``: errors of noise and sampling by the delta method, with
+            `newdata` taken as given.
+
+        Raises
+        ------
+        ArgumentError
+            If no row is complete, or a variable is not of the terms.
+        NotAvailable
+            Where there are no standard errors, or no terms.
+        """
+        model, held = self._fitted("margins()"), checked_level(level)
+        rows = public_rows(self.coder, newdata, clip=clip)
+        design = model.coder.design
+        if variables is None:
+            asked = [name for name in design.variables if not in_steps(design, name)]
+        else:
+            asked = variables_named(design, variables)
+        table = margins(model, rows.columns, asked, held)
+        notes = (
+            "Averages over the public rows given, taken as they are; errors by the delta method, "
+            "of sampling and privacy noise. dY/dX: for one unit of the number.",
+        )
+        return Estimates(self, f"Average marginal effects on {self._expected}", table, notes, held)
+
+    def emmeans(
+        self,
+        factors: str | Sequence[str],
+        *,
+        at: Mapping[str, object] | None = None,
+        level: float = 0.95,
+    ) -> Estimates:
+        """Return the expected response at each level of factors, as R's package emmeans does.
+
+        Parameters
+        ----------
+        factors : str or sequence of str
+            Variables, ``"sex"`` or ``["sex", "region"]``, or ``"sex:region"``. A
+            number needs its values in `at`.
+        at : mapping, optional
+            Values to hold variables at, ``{"age": 40}``. By default numbers are at
+            the middle of their public range, and other factors are averaged over
+            with equal weights, of the linear predictor.
+        level : float
+            Coverage of the intervals, in (0, 1), each by itself.
+
+        Returns
+        -------
+        Estimates
+            The factors, then ``estimate, std_error, conf_low, conf_high``.
+
+        Raises
+        ------
+        ArgumentError
+            If a factor is no variable of the terms, or a value not within the codebook.
+        NotAvailable
+            Where there are no standard errors, or no terms.
+        """
+        model, held = self._fitted("emmeans()"), checked_level(level)
+        cells = grid(model, factors, at)
+        numbers = predicted(model.law, model.link, cells.rows, held)
+        numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
+        table = pd.concat([cells.keys, numbers], axis=1)
+        title = f"Estimated marginal means of {self._expected}"
+        return Estimates(self, title, table, _grid_notes(cells, model.link), held)
+
+    def contrasts(
+        self,
+        factors: str | Sequence[str],
+        *,
+        at: Mapping[str, object] | None = None,
+        adjust: str = "holm",
+        level: float = 0.95,
+        exponentiate: bool = False,
+    ) -> Estimates:
+        """Return the differences of all pairs of levels of factors, of the linear predictor.
+
+        Parameters
+        ----------
+        factors, at
+            As for :meth:`emmeans`.
+        adjust : {"holm", "bonferroni", "sidak", "none"}
+            How p-values and intervals allow for the number of pairs.
+        level : float
+            Coverage of all intervals together, in (0, 1), or of each with ``"none"``.
+        exponentiate : bool, default False
+            Whether differences and intervals are shown as ratios: of odds, of
+            rates, or of geometric means where the response is a logarithm.
+
+        Returns
+        -------
+        Estimates
+            ``contrast, estimate, std_error, statistic, p_value, conf_low, conf_high``.
+
+        Raises
+        ------
+        ArgumentError
+            If there are fewer than two levels, or as :meth:`emmeans`.
+        NotAvailable
+            Where there are no standard errors, or no terms.
+        """
+        how = word("adjust", adjust, tuple(ADJUSTMENTS))
+        model, held = self._fitted("contrasts()"), checked_level(level)
+        cells = grid(model, factors, at)
+        if len(cells.rows) < 2:
+            raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
+        table, ratio = contrasts(model, cells, how, held), truth("exponentiate", exponentiate)
+        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else "One pair."
+        on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
+        notes = tuple(filter(None, (pairs, on, *_grid_notes(cells, model.link)[:1])))
+        title = f"Contrasts of {self._expected}"
+        return Estimates(self, title, exponentiated(table) if ratio else table, notes, held, ratio)
+
+    def _ratios(self, level: float) -> Estimates:
+        """Return exponentiated coefficients but the intercept's."""
+        held = checked_level(level)
+        self._law("ratios()")
+        ends = self.conf_int(held)
+        table = self.tidy().set_index("term")[["estimate", "std_error", "statistic", "p_value"]]
+        table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
+        table = table.drop(INTERCEPT, errors="ignore").reset_index()
+        table.loc[table["std_error"].isna(), "estimate"] = np.nan
+        notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
+        return Estimates(self, self._link.ratio, exponentiated(table), notes, held, ratio=True)
+
+
+def _grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
+    """Say at what the rest is held."""
+    held = ", ".join(f"{name} = {value}" for name, value in cells.held.items())
+    rest = [f"Held at: {held}." if held else ""]
+    if cells.averaged:
+        rest.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
+    first = " ".join(filter(None, rest))
+    scale = (
+        f"Means are of the {link.name}, brought to the scale of the response with their intervals."
+    )
+    return tuple(filter(None, (first, scale if link.ratio else "")))

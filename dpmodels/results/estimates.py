@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from dpmodels.results.base import Printed, Result
@@ -28,6 +29,8 @@ class Estimates(Printed):
         Coverage of the intervals, in (0, 1).
     ratio : bool
         Whether estimates and intervals are of ratios; standard errors are of their logarithms.
+    test : {"z", "t", "F", "chi2"}
+        What the statistic is.
 
     Examples
     --------
@@ -37,7 +40,7 @@ class Estimates(Printed):
     >>> rows = {"wage": [31, 64] * 500, "educ": [9, 16] * 500, "sex": ["F", "M", "M", "F"] * 250}
     >>> fit = dp_lm("wage ~ educ + sex", rows, codebook=cb, eps=10.0)
     >>> table = fit.anova()
-    >>> table.tidy()["term"].tolist(), table.summary().as_markdown().count("Terms")
+    >>> table.tidy()["term"].tolist(), table.summary().as_markdown().count("Term")
     (['sex', 'educ'], 1)
     """
 
@@ -47,6 +50,7 @@ class Estimates(Printed):
     notes: tuple[str, ...]
     level: float = 0.95
     ratio: bool = False
+    test: str = "z"
 
     @property
     def stamp(self) -> str | None:
@@ -62,3 +66,10 @@ class Estimates(Printed):
 
     def __repr__(self) -> str:
         return f"<Estimates {self.title!r} of {self.fit.call.formula!r}: {len(self.table)} rows>"
+
+
+def exponentiated(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a tidy table with exponentials of estimates and ends; errors stay as they are."""
+    names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+    with np.errstate(over="ignore"):
+        return table.assign(**{name: np.exp(table[name]) for name in names if name in table})

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
+from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
+from dpmodels.inference.links import OF_FAMILY, Link
 from dpmodels.inference.sandwich import Sandwich, least_noise
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import Estimated
+from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.glm_fit import CoefficientsFit
 from dpmodels.results.legend import labelled
+from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -134,12 +138,13 @@ class GLMResult(Estimated):
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._interval("noise_int()", level, full=False)
 
-    def tidy(self) -> pd.DataFrame:
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions.
 
         ``term, estimate`` and, where any is identified, ``std_error, statistic,
         p_value, noise_sd, noise_low, noise_high, conf_low, conf_high``; 95 %
-        intervals, nan where a coefficient is not.
+        intervals, nan where a coefficient is not. With `exponentiate` estimates
+        and intervals are odds or rate ratios; as of broom errors are not.
         """
         table: dict[str, Any] = {"estimate": self.params}
         if self.identified.any():
@@ -151,7 +156,23 @@ class GLMResult(Estimated):
                 **interval_columns(self.noise_int(), self.conf_int()),
             }
         tidy = pd.DataFrame(table).reset_index()
+        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
         return labelled(tidy, self.call.codebook, label=self.call.names)
+
+    def ratios(self, level: float = 0.95) -> Estimates:
+        """Return odds ratios, or rate ratios, with their intervals: coefficients exponentiated.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals, in (0, 1).
+
+        Raises
+        ------
+        NotAvailable
+            Where there are no standard errors.
+        """
+        return self._ratios(level)
 
     def _line(self) -> dict[str, Any]:
         return {
@@ -181,13 +202,16 @@ class GLMResult(Estimated):
     def _size(self) -> str:
         return self.call.family
 
-    def decision_function(self, newdata: object) -> Floats:
+    def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the linear predictor of new, public rows: log odds, or the logarithm of a mean.
 
         Parameters
         ----------
         newdata : frame
             Public rows with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -198,18 +222,31 @@ class GLMResult(Estimated):
         ------
         NotAvailable
             Where the formula has no terms.
-        """
-        params = np.asarray(self.params, dtype=np.float64)
-        return self.call.linear(params, self.coder, newdata)
 
-    def predict(self, newdata: object) -> Floats:
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
+        """
+        return public_rows(self.coder, newdata, clip=clip).linear(self.linear.params)
+
+    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the expected response of new, public rows, as :meth:`decision_function`.
 
         Probabilities of the second level, or means; nan for incomplete rows.
         """
-        linear = self.decision_function(newdata)
-        binomial = self.call.family == "binomial"
-        return np.asarray(expit(linear) if binomial else np.exp(np.minimum(linear, 700.0)))
+        return self._response(public_rows(self.coder, newdata, clip=clip))
+
+    def _response(self, rows: PublicRows) -> Floats:
+        return self._link.mean(rows.linear(self.linear.params))
+
+    @property
+    def _link(self) -> Link:
+        return OF_FAMILY[self.call.family]
+
+    @property
+    def _expected(self) -> str:
+        return f"P({self.call.levels[1]})" if self.call.levels else self.call.response
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
+from dpmodels.arguments import word
+from dpmodels.errors import ArgumentError
+from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.means import GroupMoments
 from dpmodels.released import CountsRelease
-from dpmodels.results.base import Result
+from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.compared_means import one_way, pairs_of_means
 from dpmodels.results.described import (
     Counted,
     counted,
@@ -20,8 +24,11 @@ from dpmodels.results.described import (
     interval_columns,
     interval_frame,
 )
+from dpmodels.results.estimates import Estimates
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
+
+WELCH: Final = "{}: variances of groups may differ (Welch); privacy noise is counted in."
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,6 +156,56 @@ class MeanResult(GroupedResult):
         facts = self._facts
         low, high = self._moments.mean_interval(level, population=population)
         return facts.lower + facts.width * low, facts.lower + facts.width * high
+
+    def contrasts(self, *, adjust: str = "holm", level: float = 0.95) -> Estimates:
+        """Return the differences of the means of all pairs of groups.
+
+        Parameters
+        ----------
+        adjust : {"holm", "bonferroni", "sidak", "none"}
+            How p-values and intervals allow for the number of pairs.
+        level : float
+            Coverage of all intervals together, in (0, 1), or of each with ``"none"``.
+
+        Returns
+        -------
+        Estimates
+            ``contrast, estimate, std_error, statistic, p_value, conf_low, conf_high``:
+            errors of noise and sampling, with unequal variances, as of ``dp.dp_ttest``.
+            nan where a mean is lost in noise.
+
+        Raises
+        ------
+        ArgumentError
+            If there is one group alone, or very many.
+        """
+        how, held = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
+        table = pairs_of_means(self._moments, self._facts, how, held)
+        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else "One pair."
+        notes = (f"{pairs} Variances of groups may differ; errors of sampling and noise.",)
+        title = f"Contrasts of means of {self._facts.variable}"
+        return Estimates(self, title, table, notes, held, test="t")
+
+    def anova(self) -> Estimates:
+        """Test whether all groups have equal means: one-way, by Welch's test with the noise in it.
+
+        Returns
+        -------
+        Estimates
+            One row, ``term, statistic, df, df_resid, p_value, ngroups``: an F, or the t of
+            two groups; nan where fewer than two groups are told from none.
+
+        Raises
+        ------
+        ArgumentError
+            If there is one group alone.
+        """
+        if not self._facts.factors:
+            raise ArgumentError("anova() compares groups: write 'y ~ group'")
+        table, test, reason = one_way(self._moments, self._facts)
+        notes = tuple(filter(None, (f"Not tested: {reason}" if reason else "", WELCH.format(test))))
+        title = f"Equality of means of {self._facts.variable}"
+        return Estimates(self, title, table, notes, test=test)
 
 
 @dataclass(frozen=True, repr=False)

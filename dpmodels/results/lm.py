@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
+from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
+from dpmodels.inference.links import IDENTITY, Link
 from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import checked_level, per_row
+from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import Estimated
+from dpmodels.results.estimates import exponentiated
 from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
+from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -203,13 +206,16 @@ class LMResult(Estimated):
         """
         return self.linear.equations.strength
 
-    def predict(self, newdata: object) -> pd.Series[float]:
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
         """Return the response expected of public rows.
 
         Parameters
         ----------
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the fit were; else such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -220,31 +226,42 @@ class LMResult(Estimated):
         ------
         NotAvailable
             Where every row needs such a coefficient.
+
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
         """
-        told = self._told(rows := self._coded(newdata))
-        if np.isfinite(rows).all(axis=0).any() and not told.any():
+        rows = public_rows(self.coder, newdata, clip=clip)
+        return pd.Series(self._response(rows), name=self.linear.response)
+
+    def _response(self, rows: PublicRows) -> Floats:
+        own = np.ones((int(self.model.intercept), len(rows.outside)))
+        return self._mean(np.vstack([own, rows.coded]))
+
+    def _mean(self, rows: Floats) -> Floats:
+        """Return the expected response of rows, by columns, nan where it is not identified."""
+        told = np.asarray(np.isfinite(rows).all(axis=0))
+        known = np.flatnonzero(told)
+        for own in np.split(known, range(_ROWS, len(known), _ROWS)):
+            told[own] = self.linear.told(rows[:, own].T)
+        if len(known) and not told.any():
             raise NotAvailable(
                 "predict() is not available: every row needs a coefficient that is not identified "
                 "at this budget; conf_int() says which"
             )
-        mean = np.where(told, self.linear.params @ np.where(told, rows, 0.0), math.nan)
-        return pd.Series(mean, name=self.linear.response)
+        return np.where(told, self.linear.params @ np.where(told, rows, 0.0), math.nan)
 
-    def _told(self, rows: Floats) -> NDArray[np.bool_]:
-        """Return of which rows, by columns, the expected response is identified."""
-        told = np.asarray(np.isfinite(rows).all(axis=0))
-        for own in np.split(np.flatnonzero(told), range(_ROWS, int(told.sum()), _ROWS)):
-            told[own] = self.linear.told(rows[:, own].T)
-        return told
-
-    def get_prediction(self, newdata: object, level: float = 0.95) -> pd.DataFrame:
+    def get_prediction(
+        self, newdata: object, level: float = 0.95, *, clip: bool = False
+    ) -> pd.DataFrame:
         """Return the response expected of public rows, as for :meth:`predict`, with its intervals.
 
         Returns
         -------
         DataFrame
             ``mean, mean_se, mean_ci_lower, mean_ci_upper`` for the
-            population's mean, in the delta form of noise and sampling, and
+            population's mean, by the law of :meth:`conf_int`, and
             ``obs_ci_lower, obs_ci_upper`` for one row, nan after ``vcov="HC"``, as
             a variance of its own has no estimate, and where the noise in the
             residuals' variance is over half the variance of what is predicted.
@@ -252,7 +269,7 @@ class LMResult(Estimated):
         Raises
         ------
         NotAvailable
-            Where a coefficient is not identified.
+            Where no row's expected response is identified.
 
         Notes
         -----
@@ -261,21 +278,14 @@ class LMResult(Estimated):
         It allows for the noise in that variance, and covers more than `level`
         where that is large.
         """
-        rows, level, own = self._coded(newdata), checked_level(level), self.linear
-        self._require_identified()
-        mean, se = own.params @ rows, own.sds(own.full_law, rows.T)
-        width = float(ndtri((1 + level) / 2))
+        table, own = super().get_prediction(newdata, level, clip=clip), self.linear
+        if len(table) and not np.isfinite(table["mean"]).any():
+            self._require_identified()
         value, sd = (math.nan, math.nan) if own.uneven else own.scale
-        spread = normal_width(se**2 + value, sd, level)
-        table = {
-            "mean": mean,
-            "mean_se": se,
-            "mean_ci_lower": mean - width * se,
-            "mean_ci_upper": mean + width * se,
-            "obs_ci_lower": mean - spread,
-            "obs_ci_upper": mean + spread,
-        }
-        return pd.DataFrame(table)
+        spread = normal_width(table["mean_se"].to_numpy() ** 2 + value, sd, level)
+        return table.assign(
+            obs_ci_lower=table["mean"] - spread, obs_ci_upper=table["mean"] + spread
+        )
 
     def _require_identified(self) -> None:
         """Refuse what needs a standard error of every coefficient."""
@@ -285,15 +295,13 @@ class LMResult(Estimated):
                 "identified at this budget; conf_int() says which"
             )
 
-    def _coded(self, newdata: object) -> Floats:
-        """Return the regressors of public rows, shape (parameters, rows)."""
-        if self.coder is None:
-            raise NotAvailable(
-                "there are no terms to code rows by: the expected response of any row is "
-                "params['Intercept']"
-            )
-        coded = self.coder(newdata)
-        return np.vstack([np.ones((int(self.model.intercept), coded.shape[1])), coded])
+    @property
+    def _link(self) -> Link:
+        return IDENTITY
+
+    @property
+    def _expected(self) -> str:
+        return self.linear.response
 
     @property
     def sampled(self) -> bool:
@@ -314,10 +322,12 @@ class LMResult(Estimated):
         }
         return pd.DataFrame(table)
 
-    def tidy(self) -> pd.DataFrame:
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """Return one row a coefficient, with the column names of R's broom.
 
-        Tests, errors and confidence intervals are nan where rows are not counted.
+        Tests, errors and confidence intervals are nan where rows are not counted. With
+        `exponentiate` estimates and intervals are exponentiated, as where the response is a
+        logarithm; errors are not.
         """
         known, own = self.sampled, self.noise_int()
         table = {
@@ -330,6 +340,7 @@ class LMResult(Estimated):
             "identified": self.identified,
         }
         tidy = pd.DataFrame(table).rename_axis("term").reset_index()
+        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
         return labelled(tidy, self.call.codebook, label=tidy["term"])
 
     def _line(self) -> dict[str, Any]:

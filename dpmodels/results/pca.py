@@ -391,6 +391,13 @@ class PCAResult(Result):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
+    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
+        """Return rows that are not private with their components, see :meth:`Components.augment`.
+
+        Their columns, ``.fittedPC1, ...`` and ``.outside``.
+        """
+        return self.components.augment(newdata, clip=clip)
+
     scores, fittedvalues, resid = per_row("transform(newdata)")
 
 

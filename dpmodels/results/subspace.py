@@ -225,5 +225,12 @@ class SubspaceResult(Result):
         """Return components of rows that you hold, see :meth:`Components.predict`."""
         return self.components.predict(newdata)
 
+    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
+        """Return rows that are not private with their components, see :meth:`Components.augment`.
+
+        Their columns, ``.fittedPC1, ...`` and ``.outside``.
+        """
+        return self.components.augment(newdata, clip=clip)
+
     _no_intervals = 'directions have none; eigenvalues have, with mechanism="gauss"'
     scores, fittedvalues, resid = per_row("transform(newdata)")

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
+from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
+from dpmodels.inference.links import LOGIT, Link
 from dpmodels.inference.normal import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import Estimated
+from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.legend import labelled
+from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -114,8 +118,11 @@ class SurveyFitResult(Estimated):
         half = float(ndtri((1 + level) / 2)) * sds
         return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a coefficient, by broom's conventions, with 95 % intervals."""
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
+        """Return one row a coefficient, by broom's conventions, with 95 % intervals.
+
+        With `exponentiate` estimates and intervals are odds ratios; as of broom errors are not.
+        """
         table = {
             "estimate": self.params,
             "std_error": self.bse,
@@ -125,7 +132,12 @@ class SurveyFitResult(Estimated):
             **interval_columns(self.noise_int(), self.conf_int()),
         }
         tidy = pd.DataFrame(table).reset_index()
+        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
         return labelled(tidy, self.call.codebook, label=self.call.names)
+
+    def ratios(self, level: float = 0.95) -> Estimates:
+        """Return odds ratios with their intervals at a level: coefficients exponentiated."""
+        return self._ratios(level)
 
     def _line(self) -> dict[str, Any]:
         return {
@@ -152,13 +164,16 @@ class SurveyFitResult(Estimated):
         words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
         return coefplot(self, **words, level=level, ax=ax, caption=caption)
 
-    def predict(self, newdata: object) -> Floats:
+    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the probability that the truth of new, public rows is the modelled level.
 
         Parameters
         ----------
         newdata : frame
             Public rows with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them; else
+            such rows are nan, and a warning counts them.
 
         Returns
         -------
@@ -170,8 +185,18 @@ class SurveyFitResult(Estimated):
         NotAvailable
             Where the formula has no terms.
         """
-        linear = self.call.linear(self.release.coefficients, self.coder, newdata)
-        return np.asarray(expit(linear))
+        return self._response(public_rows(self.coder, newdata, clip=clip))
+
+    def _response(self, rows: PublicRows) -> Floats:
+        return self._link.mean(rows.linear(self.release.coefficients))
+
+    @property
+    def _link(self) -> Link:
+        return LOGIT
+
+    @property
+    def _expected(self) -> str:
+        return f"P({self.call.levels[1]})"
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
 

@@ -13,7 +13,14 @@ from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.legend import labelled
+from dpmodels.results.public_rows import public_rows, require_coder
 from dpmodels.typing import Coder, Floats
+
+NO_LAW = (
+    "is not available: coefficients of a support vector machine are those of a penalised "
+    "classifier and have no law that is known; for tests and intervals use "
+    'dp.dp_glm(..., family="binomial")'
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,21 +45,37 @@ class SVMResult(Result):
         """The two levels; the decision function is positive for the second."""
         return self.call.levels
 
-    def decision_function(self, newdata: object) -> Floats:
+    def decision_function(self, newdata: object, *, clip: bool = False) -> Floats:
         """Return the margin of new, public rows, shape (rows,): positive for the second level.
 
-        nan for incomplete rows; not available where the formula has no terms.
+        nan for incomplete rows, and for those outside the codebook's bounds, which a warning
+        counts; with `clip` their numbers are held in the bounds. Not available where the formula
+        has no terms.
         """
         params = np.asarray(self.params, dtype=np.float64)
-        return self.call.linear(params, self.coder, newdata)
+        return public_rows(self.coder, newdata, clip=clip).linear(params)
 
-    def predict(self, newdata: object) -> NDArray[np.object_]:
-        """Return the level of new, public rows, shape (rows,); None for incomplete rows."""
-        margin = self.decision_function(newdata)
+    def predict(self, newdata: object, *, clip: bool = False) -> NDArray[np.object_]:
+        """Return the level of new, public rows, shape (rows,); None where it is not told."""
+        return self._level(self.decision_function(newdata, clip=clip))
+
+    def _level(self, margin: Floats) -> NDArray[np.object_]:
         first, second = self.call.levels
         labels = np.where(margin > 0, second, first).astype(object)
         labels[np.isnan(margin)] = None
         return np.asarray(labels)
+
+    def augment(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
+        """Return public rows with ``.fitted``, their level, its ``.margin`` and ``.outside``.
+
+        `clip` is as for :meth:`decision_function`; ``.outside`` says whether a number is beyond
+        the codebook's bounds.
+        """
+        table = require_coder(self.coder).table(newdata)
+        rows = public_rows(self.coder, table, clip=clip)
+        margin = rows.linear(np.asarray(self.params, dtype=np.float64))
+        added = {".fitted": self._level(margin), ".margin": margin, ".outside": rows.outside}
+        return table.assign(**added)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient: ``term, estimate``."""
@@ -65,6 +88,9 @@ class SVMResult(Result):
 
     scores, fittedvalues, resid = per_row("decision_function(newdata)")
     score = Refused(NO_SCORE)
+    cov_params, t_test, wald_test, anova, margins, emmeans, contrasts, get_prediction = (
+        Refused(NO_LAW) for _ in range(8)
+    )
     _no_intervals = (
         "coefficients of a support vector machine are those of a penalised classifier, and "
         "nothing is released of the rows near its margin; for intervals use "

@@ -15,6 +15,7 @@ from dpmodels.errors import (
     ArgumentError,
     DPModelsError,
     NotAvailable,
+    OutsideWarning,
 )
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.models.glm import dp_glm
@@ -63,14 +64,16 @@ def test_poisson_finds_the_maximum_likelihood_estimate(level):
 def test_predictions_are_those_of_the_coefficients():
     found = fit()
     new = {"a": [0.5, 9.0, np.nan], "b": [2.0, 2.0, 2.0], "g": ["w", "u", "u"]}
-    values = found.predict(new)
+    with pytest.warns(OutsideWarning, match=r"\(a: 1\)"):
+        assert math.isnan(found.predict(new)[1])
+    values = found.predict(new, clip=True)
     p = found.params
     assert values[0] == pytest.approx(
         expit(p["Intercept"] + 0.5 * p["a"] + 2 * p["b"] + p["g[T.w]"])
     )
     assert values[1] == pytest.approx(expit(p["Intercept"] + p["a"] + 2 * p["b"]))
     assert math.isnan(values[2])
-    np.testing.assert_allclose(expit(found.decision_function(new)), values)
+    np.testing.assert_allclose(expit(found.decision_function(new, clip=True)), values)
     assert found.classes == ("no", "yes")
     with pytest.raises(DPModelsError):
         found.predict({"a": [1.0]})

@@ -1,0 +1,46 @@
+"""P-values and levels of several tests that are to hold together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dpmodels.typing import Floats
+
+ADJUSTMENTS: Final = {
+    "holm": "p-values by Holm's method, intervals by Bonferroni's",
+    "bonferroni": "p-values and intervals by Bonferroni's method",
+    "sidak": "p-values and intervals by Sidak's method",
+    "none": "p-values and intervals of each by itself",
+}
+
+
+def adjusted(p_values: Floats, method: str) -> Floats:
+    """Return p-values that bound the chance of any false rejection; nan where there is none.
+
+    A test without a p-value counts as one.
+
+    .. [1] Holm, S. (1979). "A simple sequentially rejective multiple test procedure."
+       Scandinavian Journal of Statistics 6(2), 65-70.
+    """
+    tests = len(p_values)
+    match method:
+        case "none":
+            return p_values
+        case "sidak":
+            return np.asarray(-np.expm1(tests * np.log1p(-p_values)))
+        case "bonferroni":
+            return np.minimum(tests * p_values, 1.0)
+    order = np.argsort(p_values, kind="stable")
+    steps = np.maximum.accumulate((tests - np.arange(tests)) * p_values[order])
+    held = np.empty(tests)
+    held[order] = np.minimum(steps, 1.0)
+    return np.where(np.isnan(p_values), np.nan, held)
+
+
+def simultaneous(level: float, intervals: int, method: str) -> float:
+    """Return the level of each interval at which all together cover."""
+    if method == "none" or intervals < 2:
+        return level
+    return float(level ** (1 / intervals)) if method == "sidak" else 1 - (1 - level) / intervals

@@ -1,0 +1,52 @@
+"""Links between a linear predictor and an expected response, with two derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.special import expit
+
+from dpmodels.typing import Floats
+
+# The exponential of more is not finite.
+_LARGEST = 700.0
+
+
+@dataclass(frozen=True)
+class Link:
+    """How the mean follows from the linear predictor η; `ratio` names what exp(η) compares."""
+
+    name: str
+    ratio: str
+    mean: Callable[[Floats], Floats]
+    slope: Callable[[Floats], Floats]  # dμ/dη
+    bend: Callable[[Floats], Floats]  # d²μ/dη²
+
+
+def _identity(eta: Floats) -> Floats:
+    return eta
+
+
+def _exp(eta: Floats) -> Floats:
+    return np.exp(np.minimum(eta, _LARGEST))
+
+
+def _logistic(eta: Floats) -> Floats:
+    return np.asarray(expit(eta))
+
+
+def _logistic_slope(eta: Floats) -> Floats:
+    return np.asarray(expit(eta) * expit(-eta))
+
+
+def _logistic_bend(eta: Floats) -> Floats:
+    return np.asarray(_logistic_slope(eta) * (expit(-eta) - expit(eta)))
+
+
+IDENTITY: Final = Link("mean", "", _identity, np.ones_like, np.zeros_like)
+LOGIT: Final = Link("log odds", "Odds ratios", _logistic, _logistic_slope, _logistic_bend)
+LOG: Final = Link("log mean", "Rate ratios", _exp, _exp, _exp)
+OF_FAMILY: Final = {"binomial": LOGIT, "poisson": LOG}

@@ -1,0 +1,69 @@
+"""Contrasts and one-way tests of released means."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.stats.oneway import anova_oneway
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+
+BOOK = dp.codebook(y=(-8, 8), g=["a", "b", "c"])
+RNG = np.random.default_rng(4)
+ROWS = pd.DataFrame({"g": RNG.choice(["a", "b", "c"], 900, p=[0.5, 0.3, 0.2])})
+ROWS["y"] = (ROWS["g"] == "b") * 0.3 + RNG.normal(size=900) * (1 + (ROWS["g"] == "c"))
+
+
+@pytest.fixture(scope="module")
+def fit():
+    with dp.simulation(seed=1):
+        return dp.dp_mean("y ~ g", ROWS, codebook=BOOK, eps=1e7, mechanism="geometric")
+
+
+def test_pairs_are_welchs_without_noise(fit):
+    own = fit.contrasts(adjust="none").tidy().set_index("contrast")
+    for first, second in ("ab", "ac", "bc"):
+        x, y = (ROWS.loc[ROWS["g"] == one, "y"] for one in (first, second))
+        theirs = stats.ttest_ind(x, y, equal_var=False)
+        row = own.loc[f"{first} - {second}"]
+        # Sums are made of whole counts.
+        assert row["statistic"] == pytest.approx(theirs.statistic, rel=1e-2)
+        assert row["p_value"] == pytest.approx(theirs.pvalue, rel=2e-2)
+        ends = theirs.confidence_interval(0.95)
+        assert [row["conf_low"], row["conf_high"]] == pytest.approx(list(ends), abs=1e-3)
+
+
+def test_all_pairs_hold_together_and_a_pair_of_two_is_the_t_test(fit):
+    alone, held = fit.contrasts(adjust="none").tidy(), fit.contrasts().tidy()
+    assert (held["p_value"] >= alone["p_value"]).all()
+    assert (held["conf_low"] < alone["conf_low"]).all()
+    two = ROWS[ROWS["g"] != "c"]
+    words = {"codebook": dp.codebook(y=(-8, 8), g=["a", "b"]), "eps": 1.0, "mechanism": "geometric"}
+    with dp.simulation(seed=2):
+        means = dp.dp_mean("y ~ g", two, **words)
+    with dp.simulation(seed=2):
+        test = dp.dp_ttest("y ~ g", two, **words)
+    one = means.contrasts().tidy().iloc[0]
+    assert one["p_value"] == pytest.approx(test.pvalue)
+    assert one["conf_low"] == pytest.approx(test.conf_int()["lower"].item())
+
+
+def test_one_way_is_welchs_without_noise(fit):
+    theirs = anova_oneway(ROWS["y"], ROWS["g"], use_var="unequal", welch_correction=True)
+    own = fit.anova().tidy().iloc[0]
+    assert own["statistic"] == pytest.approx(theirs.statistic, rel=1e-3)
+    assert own["p_value"] == pytest.approx(theirs.pvalue, rel=1e-2)
+    assert "Welch" in str(fit.anova().summary())
+
+
+def test_what_is_lost_or_alone_is_said():
+    with dp.simulation(seed=1):
+        lost = dp.dp_mean("y ~ g", ROWS[:30], codebook=BOOK, eps=0.02, mechanism="geometric")
+        alone = dp.dp_mean("~ y", ROWS, codebook=BOOK, eps=1.0, mechanism="geometric")
+    assert lost.contrasts().tidy()["estimate"].isna().all()
+    assert "not identified" in str(lost.contrasts().summary())
+    assert "Not tested: fewer than two groups" in str(lost.anova().summary())
+    for ask in (alone.contrasts, alone.anova):
+        with pytest.raises(ArgumentError, match="y ~ group"):
+            ask()

@@ -1,0 +1,190 @@
+"""Marginal effects, means and contrasts against statsmodels and by hand, from huge budgets."""
+
+import numpy as np
+import pandas as pd
+import patsy
+import pytest
+import statsmodels.formula.api as smf
+from scipy.special import expit
+
+import dpmodels as dp
+from dpmodels.design import row_coder
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.response import two_sided
+from dpmodels.inference.links import OF_FAMILY
+from dpmodels.inference.normal import NormalLaw
+from dpmodels.results.fitted import Fitted
+from dpmodels.results.marginal_effects import margins
+from dpmodels.results.marginal_means import contrasts, grid
+from dpmodels.results.predictions import predicted
+from dpmodels.results.terms import Terms
+
+BOOK = dp.codebook(
+    yes=["n", "y"], c=(0, 40), x=(0, 4), k=dp.Numeric(1, 3, step=1), g=["a", "b", "c"], y=(-9, 9)
+)
+
+
+def made(rows=3_000):
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(
+        {
+            "x": rng.uniform(0.1, 3.9, rows),
+            "g": rng.choice(["a", "b", "c"], rows, p=[0.5, 0.3, 0.2]),
+            "k": rng.integers(1, 4, rows),
+        }
+    )
+    eta = -0.5 + 0.4 * data["x"] + 0.7 * (data["g"] == "b") - 0.2 * data["k"]
+    data["event"] = (rng.uniform(size=rows) < expit(eta)).astype(float)
+    data["c"] = rng.poisson(np.exp(eta)).clip(0, 40)
+    return data.assign(yes=np.where(data["event"] == 1, "y", "n"), y=eta + rng.normal(size=rows))
+
+
+ROWS = made()
+MODELS = {"binomial": (smf.logit, "event"), "poisson": (smf.poisson, "c")}
+
+
+def same_numbers(family, right):
+    """A model with statsmodels' coefficients and covariance, and statsmodels' own."""
+    verb, response = MODELS[family]
+    plain = verb(f"{response} ~ {right}", ROWS).fit(disp=0)
+    terms = two_sided(f"y ~ {right}", BOOK).terms
+    names = ["Intercept", *terms.names]
+    law = NormalLaw(
+        tuple(names),
+        plain.params[names].to_numpy(),
+        plain.cov_params().loc[names, names].to_numpy(),
+    )
+    return Fitted(law, OF_FAMILY[family], Terms(terms, tuple(names)), row_coder(terms)), plain
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_margins_are_those_of_statsmodels(family):
+    model, plain = same_numbers(family, "x + k")
+    columns = model.coder.read(ROWS)
+    own = margins(model, columns, ["x", "k"], 0.95)
+    theirs = plain.get_margeff(at="overall").summary_frame()
+    numbers = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
+    assert own["contrast"].tolist() == ["dY/dX", "dY/dX"]
+    assert own[numbers].to_numpy() == pytest.approx(theirs.to_numpy(), rel=1e-6, abs=1e-9)
+
+
+def test_levels_and_bends_are_differences_and_slopes_of_predictions():
+    """By numerical derivatives of the effects themselves, of terms that bend and interact."""
+    right = "g * x + I(x ** 2) + C(k)"
+    model, plain = same_numbers("binomial", right)
+    columns = model.coder.read(ROWS)
+    own = margins(model, columns, ["x", "g", "k"], 0.95).set_index(["term", "contrast"])
+
+    step = 1e-6
+    held = ({"x": ROWS["x"] + step}, {"x": ROWS["x"] - step}, {"g": "c"}, {"g": "a"}, {"k": 3})
+    designs = [plain_design(right, ROWS.assign(**one)) for one in (*held, {"k": 1})]
+
+    def effect(params):
+        up, down, c, a, three, one = (expit(rows @ params).mean() for rows in designs)
+        return np.array([(up - down) / (2 * step), c - a, three - one])
+
+    params = plain.params.to_numpy()
+    ones = 1e-5 * np.eye(len(params))
+    slopes = np.array([(effect(params + e) - effect(params - e)) / 2e-5 for e in ones]).T
+    keys = [("x", "dY/dX"), ("g", "c - a"), ("k", "3 - 1")]
+    sds = np.sqrt(np.diagonal(slopes @ plain.cov_params().to_numpy() @ slopes.T))
+    assert own.loc[keys, "estimate"].to_numpy() == pytest.approx(effect(params), rel=1e-6)
+    assert own.loc[keys, "std_error"].to_numpy() == pytest.approx(sds, rel=1e-4)
+
+
+def plain_design(right, rows):
+    """Rows as patsy codes them, with the levels of all rows."""
+    return np.asarray(patsy.dmatrix(patsy.dmatrix(right, ROWS).design_info, rows))
+
+
+def test_means_are_predictions_of_a_grid_and_contrasts_their_differences():
+    model, plain = same_numbers("binomial", "g * x + C(k)")
+    cells = grid(model, "g", {"x": 1.0})
+    new = pd.DataFrame([(g, 1.0, k) for g in "abc" for k in (1, 2, 3)], columns=["g", "x", "k"])
+    rows = plain_design("g * x + C(k)", new).reshape(3, 3, -1).mean(axis=1)
+    cov, params = plain.cov_params().to_numpy(), plain.params.to_numpy()
+    eta, sds = rows @ params, np.sqrt(np.diagonal(rows @ cov @ rows.T))
+    own = predicted(model.law, model.link, cells.rows, 0.9)
+    assert own["mean"].to_numpy() == pytest.approx(expit(eta), rel=1e-9)
+    assert own["mean_se"].to_numpy() == pytest.approx(expit(eta) * expit(-eta) * sds, rel=1e-6)
+    assert own["mean_ci_upper"].to_numpy() == pytest.approx(expit(eta + 1.6448536 * sds), rel=1e-6)
+    pairs = contrasts(model, cells, "bonferroni", 0.95)
+    way = rows[0] - rows[2]
+    assert pairs["contrast"].tolist() == ["a - b", "a - c", "b - c"]
+    assert pairs["estimate"][1] == pytest.approx(way @ params, rel=1e-6)
+    sd = np.sqrt(way @ cov @ way)
+    assert pairs["std_error"][1] == pytest.approx(sd, rel=1e-6)
+    assert pairs["conf_high"][1] == pytest.approx(way @ params + 2.3939798 * sd, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def fits():
+    asked = {"codebook": BOOK, "eps": 1e8, "delta": 1e-6}
+    with dp.simulation(seed=3):
+        return {
+            "lm": dp.dp_lm("y ~ g * x + C(k)", ROWS, **asked),
+            "glm": dp.dp_glm("yes ~ g + x", ROWS, **asked),
+        }
+
+
+def test_fits_tell_what_statsmodels_does_without_noise(fits):
+    plain = smf.ols("y ~ g * x + C(k)", ROWS).fit()
+    new = pd.DataFrame({"g": ["a", "b", "c"], "x": 2.0, "k": 2})
+    theirs = [plain.predict(new.assign(k=k)) for k in (1, 2, 3)]
+    own = fits["lm"].emmeans("g").tidy()
+    assert own["estimate"].to_numpy() == pytest.approx(np.mean(theirs, axis=0), rel=1e-3)
+    ahead = fits["glm"].get_prediction(new)
+    logit = smf.logit("event ~ g + x", ROWS).fit(disp=0, cov_type="HC0")
+    frame = logit.get_prediction(new).summary_frame()
+    want = frame[["predicted", "se", "ci_lower", "ci_upper"]].to_numpy()
+    assert ahead.to_numpy() == pytest.approx(want, rel=2e-2)
+    margin = fits["glm"].margins(ROWS).tidy().set_index("contrast")
+    effect = logit.get_margeff(dummy=True).summary_frame()
+    assert margin.loc["dY/dX", "estimate"] == pytest.approx(effect.loc["x", "dy/dx"], rel=1e-3)
+    assert margin.loc["dY/dX", "std_error"] == pytest.approx(effect.loc["x", "Std. Err."], rel=1e-2)
+
+
+def test_ratios_are_exponentials_and_errors_stay(fits):
+    fit = fits["glm"]
+    plain, ratios = fit.tidy(), fit.tidy(exponentiate=True)
+    for name in ("estimate", "conf_low", "noise_high"):
+        np.testing.assert_allclose(ratios[name], np.exp(plain[name]))
+    np.testing.assert_array_equal(ratios["std_error"], plain["std_error"])
+    table = fit.ratios(0.9)
+    assert table.tidy()["term"].tolist() == ["g[T.b]", "g[T.c]", "x"]
+    np.testing.assert_allclose(table.tidy()["conf_low"], np.exp(fit.conf_int(0.9)["lower"][1:]))
+    assert "Odds ratios" in str(table.summary())
+    assert "90% conf." in str(table.summary())
+    own = fit.contrasts("g", exponentiate=True).tidy()["estimate"]
+    np.testing.assert_allclose(own[0], 1 / ratios["estimate"][1])
+    assert "rate ratios" not in str(fit.contrasts("g").summary()).lower()
+
+
+def test_tables_say_what_is_held_and_averaged(fits):
+    text = " ".join(str(fits["lm"].emmeans("g").summary()).split())
+    assert "Held at: x = 2. Averaged with equal weights over: k." in text
+    text = " ".join(str(fits["lm"].contrasts(["g", "k"], adjust="sidak").summary()).split())
+    assert "36 pairs: p-values and intervals by Sidak's method." in text
+    assert fits["lm"].emmeans("C(k)").tidy()["k"].tolist() == [1, 2, 3]
+    both = fits["lm"].emmeans("g:x", at={"x": [1, 3], "k": 2}).tidy()
+    assert both[["g", "x"]].to_numpy().tolist()[:3] == [["a", 1], ["a", 3], ["b", 1]]
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda fit: fit.emmeans("x"), "is a number: say at which values"),
+        (lambda fit: fit.emmeans("z"), "no variable of the terms"),
+        (lambda fit: fit.emmeans("g", at={"x": 5}), "within the codebook, 0 to 4"),
+        (lambda fit: fit.emmeans("g", at={"k": "d"}), "within the codebook"),
+        (lambda fit: fit.emmeans("g", at=[1]), "expected a mapping"),
+        (lambda fit: fit.emmeans(["g", "g"]), "each variable once"),
+        (lambda fit: fit.contrasts("g", at={"g": "a"}), "two levels or more"),
+        (lambda fit: fit.contrasts("g", adjust="tukey"), "adjust"),
+        (lambda fit: fit.margins({"g": ["d"], "x": [1], "k": [1]}), "no complete row"),
+        (lambda fit: fit.margins(ROWS, "z"), "no variable of the terms"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(fits, ask, match):
+    with pytest.raises(ArgumentError, match=match):
+        ask(fits["lm"])
