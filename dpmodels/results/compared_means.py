@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.adjusted import adjusted, simultaneous
 from dpmodels.inference.differences import difference
 from dpmodels.inference.equal_means import equal_means
@@ -28,7 +28,7 @@ def pairs_of_means(
     labels, width = facts.labels, facts.width
     pairs = list(combinations(range(len(labels)), 2))
     if not 0 < len(pairs) <= MOST_PAIRS:
-        raise ArgumentError(
+        raise NotAvailable(
             f"contrasts() compares up to {MOST_PAIRS:,} pairs of groups, and here are "
             f"{len(pairs):,}: write 'y ~ group' with a factor of fewer levels, or 2 and more"
         )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import word
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import NotAvailable
 from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.means import GroupMoments
 from dpmodels.released import CountsRelease
@@ -176,7 +176,7 @@ class MeanResult(GroupedResult):
 
         Raises
         ------
-        ArgumentError
+        NotAvailable
             If there is one group alone, or very many.
         """
         how, held = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
@@ -197,11 +197,11 @@ class MeanResult(GroupedResult):
 
         Raises
         ------
-        ArgumentError
+        NotAvailable
             If there is one group alone.
         """
         if not self._facts.factors:
-            raise ArgumentError("anova() compares groups: write 'y ~ group'")
+            raise NotAvailable("anova() compares groups: write 'y ~ group'")
         table, test, reason = one_way(self._moments, self._facts)
         notes = tuple(filter(None, (f"Not tested: {reason}" if reason else "", WELCH.format(test))))
         title = f"Equality of means of {self._facts.variable}"
