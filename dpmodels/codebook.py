@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from html import escape
 from os import PathLike
 from typing import Any, Final
@@ -269,6 +270,12 @@ class Codebook(Mapping[str, Variable]):
 
     def _repr_html_(self) -> str:
         return as_html(self._rows())
+
+
+def fingerprint(declared: Mapping[str, Any]) -> str:
+    """Return the digest that stands for declarations in a ledger: SHA-256 of their JSON."""
+    plain = json.dumps(Codebook(declared).to_dict(), sort_keys=True)
+    return sha256(plain.encode()).hexdigest()
 
 
 def check_name(name: object) -> None:

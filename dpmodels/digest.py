@@ -22,6 +22,11 @@ def digest(release: AnyRelease) -> str:
     return made.hexdigest()
 
 
+def origin(release: AnyRelease) -> str:
+    """Return the digest of what was paid for: of the whole, where a release is a part of one."""
+    return release.whole or digest(release)
+
+
 def _pieces(value: object) -> Iterator[bytes]:
     match value:
         case np.ndarray():

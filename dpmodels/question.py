@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, cast
 
-from dpmodels.codebook import Codebook
+from dpmodels.codebook import Codebook, fingerprint
 from dpmodels.errors import BudgetError, shorten
 from dpmodels.labels import plain as shown
 from dpmodels.options import chosen
@@ -90,8 +89,7 @@ class Question:
 
     def about(self, mechanism: str, codebook: Mapping[str, Any] | None = None) -> About:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
-        declared = Codebook(self.codebook if codebook is None else codebook).to_dict()
-        own = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
+        own = fingerprint(self.codebook if codebook is None else codebook)
         unit = getattr(self.guarantee, "hidden", self.adjacency.unit.removeprefix("one "))
         return About(f"dp_{self.verb}", self.formula, mechanism, own, unit)
 

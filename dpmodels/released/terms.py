@@ -55,6 +55,8 @@ class Released:
         How sites made it; None where the rows were in one place.
     subset : str or None
         The condition on the rows that counted; None where all did.
+    whole : str or None
+        Digest of the release that it was taken from at no further cost; None where it is all.
     """
 
     rows: int | None
@@ -65,6 +67,7 @@ class Released:
     simulated: bool
     shared: Shared | None = None
     subset: str | None = None
+    whole: str | None = None
 
     # Fields that the first version had not: no digest is of them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset({"subset"})
+    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole"})

@@ -26,7 +26,12 @@ def as_html(report: Report) -> str:
     All strings are escaped. Its style applies to nothing outside, and MathJax is
     told to leave it alone, since a variable name may hold a dollar sign.
     """
-    return _fragment(report, heading="h3")
+    return _fragment(report, "h3", STYLE)
+
+
+def as_part(report: Report) -> str:
+    """Write the report as a part of a page that has the style once."""
+    return _fragment(report, "h3", "")
 
 
 def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
@@ -37,7 +42,7 @@ def as_page(report: Report, pictures: Sequence[tuple[str, bytes]] = ()) -> str:
     """
     title = report.title if report.stamp is None else f"{report.stamp}: {report.title}"
     figures = [picture(text, png) for text, png in pictures]
-    return document(title, _fragment(report, heading="h1", figures=figures))
+    return document(title, _fragment(report, "h1", STYLE, figures))
 
 
 def document(title: str, body: str) -> str:
@@ -76,10 +81,10 @@ def picture(text: str, png: bytes) -> str:
     return f'<figure><img alt="{escaped(text)}" src="data:image/png;base64,{data}"></figure>'
 
 
-def _fragment(report: Report, heading: str, figures: Sequence[str] = ()) -> str:
+def _fragment(report: Report, heading: str, style: str, figures: Sequence[str] = ()) -> str:
     report = placed(report)
     stamp = [] if report.stamp is None else [f'<p class="stamp">{escaped(report.stamp)}</p>']
-    lines = ['<div class="dpmodels-report tex2jax_ignore mathjax_ignore">', STYLE, *stamp]
+    lines = ['<div class="dpmodels-report tex2jax_ignore mathjax_ignore">', style, *stamp]
     lines += [f'<{heading} class="title">{escaped(report.title)}</{heading}>']
     lines += _facts(report.facts)
     for section in report.sections:

@@ -63,22 +63,25 @@ def as_latex(report: Report) -> str:
     report = placed(report, (_LINE,))
     stamp = []
     if report.stamp is not None:
-        stamp = [rf"\begin{{center}}\fbox{{\Large\textbf{{{_text(report.stamp)}}}}}\end{{center}}"]
+        stamp = [
+            rf"\begin{{center}}\fbox{{\Large\textbf{{{escaped(report.stamp)}}}}}\end{{center}}"
+        ]
     lines = [r"% Needs \usepackage{array, booktabs, longtable}", r"\begingroup\small", *stamp]
-    lines += [rf"\begin{{center}}\textbf{{{_text(report.title)}}}\end{{center}}"]
+    lines += [rf"\begin{{center}}\textbf{{{escaped(report.title)}}}\end{{center}}"]
     lines += _facts(report.facts)
     for section in report.sections:
         alike = [s for s in report.sections if s.columns == section.columns]
         layout = lay_out(alike, limits=(_LINE,))
         for panel in layout.panels:
             lines += _table(section, layout, panel)
-    lines += [rf"\noindent {_text(note)}\par" for note in report.notes]
+    lines += [rf"\noindent {escaped(note)}\par" for note in report.notes]
     return "\n".join([*lines, *stamp, r"\endgroup"])
 
 
-def _text(text: str) -> str:
-    escaped = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
-    return _MINUS.sub("$-$", escaped).replace("\0", "{}")
+def escaped(text: str) -> str:
+    """Return one line of text in which nothing acts."""
+    shown = "".join(_SPECIAL.get(c, c) for c in _LIGATURE.sub("-\0", plain(text)))
+    return _MINUS.sub("$-$", shown).replace("\0", "{}")
 
 
 def _line(*cells: str) -> str:
@@ -89,7 +92,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
     """Two pairs a row; long values wrap."""
     if not facts:
         return []
-    cells = [(_text(label) + ":", _text(value)) for label, value in facts]
+    cells = [(escaped(label) + ":", escaped(value)) for label, value in facts]
     if len(cells) % 2:
         cells.append(("", ""))
     value = _PARAGRAPH % r"0.28\linewidth"
@@ -100,7 +103,7 @@ def _facts(facts: Sequence[tuple[str, str]]) -> list[str]:
 
 def _stack(lines: Sequence[str], align: str, level: str) -> str:
     """Set the lines of one cell above each other; ``level`` t or b stands in the row."""
-    stack = r"\\".join(map(_text, lines))
+    stack = r"\\".join(map(escaped, lines))
     if len(lines) == 1:
         return stack
     return rf"\begin{{tabular}}[{level}]{{@{{}}{align}@{{}}}}{stack}\end{{tabular}}"
@@ -113,7 +116,7 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
     aligns = {j: "l" if is_words(section, j) else "r" for j in panel}
     paragraph = _PARAGRAPH % ("16em" if section.columns else r"0.95\linewidth")
     spec = (paragraph if long else "l") + "".join(aligns.values())
-    title = _text(section.title)
+    title = escaped(section.title)
     heads = [
         _stack(head_lines(section.columns[j], layout.widths[j]), aligns[j], "b") for j in panel
     ]
@@ -130,7 +133,7 @@ def _table(section: Section, layout: Layout, panel: range) -> list[str]:
             lines.append(_line(*_heading(row, panel)))
             continue
         broken = long and not row.about
-        label = r"\newline ".join(map(_text, wrap(row.label, LABEL))) if broken else _label(row)
+        label = r"\newline ".join(map(escaped, wrap(row.label, LABEL))) if broken else _label(row)
         cells = (_cell(row.cells[j], layout, aligns[j]) for j in panel)
         lines.append(_line(label, *cells))
     return [*lines, r"\bottomrule", r"\end{longtable}"]
@@ -141,7 +144,7 @@ def _above(section: Section, panel: range) -> list[str]:
     spans, start = section.spans(panel), 2
     cells, rules = [""], ""
     for text, columns in spans:
-        cells.append(rf"\multicolumn{{{columns}}}{{c}}{{{_text(text)}}}")
+        cells.append(rf"\multicolumn{{{columns}}}{{c}}{{{escaped(text)}}}")
         rules += rf"\cmidrule(lr){{{start}-{start + columns - 1}}}" * bool(text)
         start += columns
     return [_line(*cells), rules] if spans else []
@@ -155,8 +158,8 @@ def _cell(cell: str, layout: Layout, align: str) -> str:
 
 def _label(row: Row) -> str:
     r"""Set the words for a label behind it; levels below a heading stand a ``\quad`` further in."""
-    words = rf"\quad {{}}{_text(row.about[1])}" if row.about else ""
-    return r"\quad{}" * row.indent + _text(row.label) + words
+    words = rf"\quad {{}}{escaped(row.about[1])}" if row.about else ""
+    return r"\quad{}" * row.indent + escaped(row.label) + words
 
 
 def _heading(row: Row, panel: range) -> list[str]:
@@ -167,4 +170,4 @@ def _heading(row: Row, panel: range) -> list[str]:
         # Of no width of its own, it widens no column.
         text = rf"\rlap{{\parbox[t]{{0.95\linewidth}}{{\raggedright {text}\strut}}}}"
     label = rf"\multicolumn{{{blank + 1}}}{{@{{}}l}}{{{text}}}"
-    return [label, *(_text(row.cells[j]) for j in panel[blank:])]
+    return [label, *(escaped(row.cells[j]) for j in panel[blank:])]

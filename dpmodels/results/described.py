@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpmodels.digest import origin
 from dpmodels.inference.means import GroupMoments
 from dpmodels.inference.ratios import Noise
 from dpmodels.postprocess.totals import balanced
@@ -58,7 +59,7 @@ def taken(
     start = sum(table.size for table in call.tables[:number])
     facts = call.tables[number]
     values = release.values[start : start + facts.size]
-    return replace(call, tables=(facts,)), replace(release, values=values)
+    return replace(call, tables=(facts,)), replace(release, values=values, whole=origin(release))
 
 
 def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:

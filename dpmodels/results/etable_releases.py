@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpmodels.digest import digest
+from dpmodels.digest import origin
 from dpmodels.errors import shorten
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.lines import RELEASED, SHOWN
@@ -17,8 +17,7 @@ from dpmodels.variables import Boolean, Categorical, Variable
 
 def release_of(fit: Result) -> str:
     """Return the digest, as tables show it, of the release that a result is of or a part of."""
-    _, part, own = getattr(fit.call, "part_of", "").rpartition(", digest ")
-    return own if part else digest(fit.release)[:SHOWN]
+    return origin(fit.release)[:SHOWN]
 
 
 def together(columns: Sequence[Column]) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from dpmodels.arguments import truth
-from dpmodels.digest import digest
+from dpmodels.digest import origin
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design, design
 from dpmodels.formula.parse import parse, variables_in
@@ -204,7 +204,7 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Tak
 
 def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
     """Take the columns of a design out of a joint release; FormulaError if one is not in it."""
-    places = _places(own, call)
+    places, whole = _places(own, call), origin(release)
     chosen = replace(
         call,
         formula=own.formula,
@@ -215,11 +215,14 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
         origin=call.origin[places],
         divisor=call.divisor[places],
         ncomp=len(own.names),
-        part_of=f"{len(call.names)} columns ({call.formula}), digest {digest(release)[:SHOWN]}",
+        part_of=f"{len(call.names)} columns ({call.formula}), digest {whole[:SHOWN]}",
     )
     assert release.total is not None
     taken = replace(
-        release, total=release.total[places], second=release.second[np.ix_(places, places)]
+        release,
+        total=release.total[places],
+        second=release.second[np.ix_(places, places)],
+        whole=whole,
     )
     return Taken(chosen, taken, own)
 
