@@ -9,6 +9,7 @@ from .devices.randomized_response import randomized_response as randomized_respo
 from .devices.unary import unary_response as unary_response
 from .dictionaries.door import codebook as codebook
 from .dictionaries.draft import Draft as Draft
+from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate
 from .models.bounds import dp_bounds as dp_bounds

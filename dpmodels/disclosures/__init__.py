@@ -1,0 +1,7 @@
+"""Disclosure reports: what was released, at what cost, and what that guarantees: ``dp.disclosure``.
+
+It stands beside the house: nothing imports it. Its verb is `dpmodels.disclosures.verb.disclosure`.
+"""
+
+from dpmodels.disclosures.result import Disclosure as Disclosure
+from dpmodels.disclosures.verb import disclosure as disclosure

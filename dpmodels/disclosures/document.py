@@ -1,0 +1,205 @@
+"""The report from its first line to the place for a signature."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+import scipy
+
+from dpmodels.citation import citation
+from dpmodels.disclosures.accounts import accounts, loose_words, made_of, stated, warnings
+from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Points, Tables, Words
+from dpmodels.disclosures.cards import bibtex, card_named, source
+from dpmodels.disclosures.declarations import declarations
+from dpmodels.disclosures.gather import Gathered
+from dpmodels.disclosures.guarantees import NOT, guaranteed, neighbours
+from dpmodels.disclosures.pictures import pictures
+from dpmodels.models.reading import reading
+from dpmodels.privacy import Pufferfish
+from dpmodels.released import Card
+from dpmodels.report import Report, count
+from dpmodels.results.base import report_of
+from dpmodels.version import __version__
+
+_SIMULATED: Final = (
+    "There are simulations in this report. Their noise can be repeated by whoever knows the seed: "
+    "they have no guarantee at all, and tell of the rows they were made of. Each is stamped."
+)
+_APART: Final = (
+    "Ledgers are not added up. Whether they are of the same rows is not known here; where they "
+    "are, more can be learnt of these rows than any one of the guarantees allows."
+)
+_SO_FAR: Final = (
+    "The guarantee in all holds however each release was chosen after seeing those before. What "
+    "was charged so far is a guarantee by itself only where nobody decided by an answer what to "
+    "ask next, or when to stop."
+)
+_REPEATED: Final = (
+    "Can be repeated: the analysis as it was asked, from the formulas, the declarations with the "
+    "digests given here, the budgets and the version of the package; and every table and picture, "
+    "exactly, from saved results. Cannot be repeated: the noise. It came from the operating "
+    "system's source of randomness, was kept nowhere, and has to stay unknown. Asking again is "
+    "another release with other noise, and costs again."
+)
+_SIGNED: Final = (
+    "To be filled in by hand: I have read this report. To the best of my knowledge nothing else "
+    "was released of these rows, declarations were made without looking at the rows, and what is "
+    "listed as simulated was not passed on as private."
+)
+
+
+@dataclass(frozen=True)
+class About:
+    """What the author says of the report."""
+
+    title: str
+    author: str
+    contact: str
+    purpose: str
+    provenance: str
+    date: str
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What stands at the head; versions are those that the report is written with."""
+        told = (
+            ("Date", self.date or datetime.now(UTC).date().isoformat()),
+            ("Author", self.author),
+            ("Contact", self.contact),
+            ("Purpose", self.purpose),
+        )
+        versions = (
+            ("dpmodels", __version__),
+            ("Python", platform.python_version()),
+            ("numpy", np.__version__),
+            ("scipy", scipy.__version__),
+        )
+        return (*((name, own) for name, own in told if own), *versions)
+
+
+def document(found: Gathered, about: About, pictured: bool) -> Iterator[Block]:
+    """Return all blocks in order."""
+    yield Tables(Report("About this report", about.facts, (), ()))
+    yield from _in_short(found)
+    yield from _guarantees(found)
+    yield from accounts(found)
+    cards = _cards(found)
+    yield from _mechanisms(found, cards)
+    yield from declarations(found, about.provenance)
+    if found.made:
+        yield Heading("Results")
+    for one in found.made:
+        for fit in one.fits:
+            yield Tables(fit.summary().report)
+            yield from pictures(fit) if pictured else ()
+    yield Heading("Paragraph for a methods section")
+    yield Words(_methods(found))
+    yield Heading("What can be repeated")
+    yield Words(_REPEATED)
+    yield Heading("References")
+    yield Code(bibtex(cards))
+    yield Heading("Signature")
+    yield Words(_SIGNED)
+    yield Blanks(("Name", "Function", "Place", "Date", "Signature"))
+
+
+def _in_short(found: Gathered) -> Iterator[Block]:
+    yield Heading("In short")
+    if found.simulated:
+        yield Words(_SIMULATED)
+    if found.accounts:
+        yield Points(tuple(stated(own) for own in found.accounts))
+        yield Words(_SO_FAR)
+    yield from loose_words(found)
+    simulations = sum(own.simulated for own in found.loose)
+    if simulations:
+        yield Words(f"Simulations in no ledger, without any guarantee: {count(simulations)}.")
+    more = [text for own in found.accounts for text in warnings(own)]
+    more += [_APART] if len(found.accounts) > 1 else []
+    if more:
+        yield Points(tuple(more))
+
+
+def _guarantees(found: Gathered) -> Iterator[Block]:
+    """Return each guarantee in words, with what it lets anybody tell, then what none is."""
+    pairs: dict[Any, Any] = {}
+    for own in found.accounts:
+        pairs.setdefault((own.ledger.guarantee, own.ledger.adjacency), own.ledger)
+    for one in (*found.private, *found.local):
+        pairs.setdefault((one.release.guarantee, one.release.adjacency), one.fits[0])
+    if pairs:
+        yield Heading("What is guaranteed")
+    for (guarantee, relation), holder in pairs.items():
+        unit = () if isinstance(guarantee, Pufferfish) else (neighbours(relation),)
+        yield Points((*guaranteed(guarantee), *unit))
+        if not isinstance(guarantee, Pufferfish):
+            yield Tables(report_of(reading(holder)))
+    yield Heading("What is not guaranteed")
+    yield Points(NOT)
+
+
+def _cards(found: Gathered) -> tuple[Card, ...]:
+    """Return the cards of all mechanisms that are known, each once."""
+    cards = [one.release.card for one in found.made]
+    lines = [one for own in found.accounts for one in own.charges if one.made is None]
+    cards += [card_named(one.line["mechanism"]) for one in lines]
+    return tuple(dict.fromkeys(card for card in cards if card is not None))
+
+
+def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
+    yield Heading("Mechanisms")
+    for card in cards:
+        facts = (
+            ("Theorem", card.theorem),
+            ("Sensitivity", card.sensitivity),
+            ("Noise", card.noise),
+            ("Numerics", card.numerics),
+            ("Source", source(card)),
+        )
+        yield Tables(Report(f"Mechanism {card.name}", facts, (), ()))
+    known = {card.name for card in cards}
+    named = [one.line["mechanism"] for own in found.accounts for one in own.charges]
+    for name in dict.fromkeys(name or "without a name" for name in named):
+        if name not in known:
+            yield Words(
+                f"Mechanism {name}: not told here, as no result of it is at hand and the ledger "
+                "has no more than its name."
+            )
+    ideal = [card.name for card in cards if not card.numerics.startswith("exact")]
+    yield Words(
+        "Exact numerics: the theorem is about the computation as it was made, on whole numbers."
+        + (
+            f" Idealised ({', '.join(ideal)}): it is about real numbers, which floating point only "
+            "comes near."
+            if ideal
+            else ""
+        )
+    )
+
+
+def _methods(found: Gathered) -> str:
+    """Write what an article has to say, to be edited."""
+    sentences = [f"Statistics were released with noise by {citation()}"]
+    for own in found.accounts:
+        kept = getattr(own.ledger.guarantee, "hidden", own.ledger.adjacency.describe())
+        sentences.append(
+            f"All releases charged to the {own.name} satisfy together "
+            f"{own.ledger.guarantee.describe()} (neighbours: {kept})."
+        )
+        used = dict.fromkeys(f"{one.entry.label} ({one.line['mechanism']})" for one in own.charges)
+        sentences.append(f"They are: {'; '.join(used)}." if used else "Nothing was charged.")
+    for one in found.loose:
+        card, guarantee = one.release.card, one.release.guarantee.describe()
+        told = "no guarantee, a simulation" if one.simulated else guarantee
+        by = f"{card.name} ({card.source})"
+        sentences.append(f"{'; '.join(made_of(one))}: released by {by}, {told}.")
+    sentences.append(
+        "Bounds and levels of variables were declared beforehand; noise intervals are of the noise "
+        "alone, confidence intervals of noise and sampling."
+    )
+    return " ".join(sentences)

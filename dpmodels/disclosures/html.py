@@ -1,0 +1,72 @@
+"""Blocks as HTML, in one file that links nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from dpmodels.disclosures.blocks import (
+    Blanks,
+    Block,
+    Code,
+    Heading,
+    Picture,
+    Points,
+    Tables,
+    Words,
+)
+from dpmodels.report.html import as_part, document, escaped, picture
+from dpmodels.report.style import STYLE
+
+_STYLE: Final = """<style>
+.dpmodels-disclosure {line-height: 1.45}
+.dpmodels-disclosure h1 {font-size: 1.5em; margin: .4em 0}
+.dpmodels-disclosure h2 {font-size: 1.2em; margin: 1.6em 0 .4em 0}
+.dpmodels-disclosure > p, .dpmodels-disclosure > ul {max-width: 50em; overflow-wrap: anywhere}
+.dpmodels-disclosure pre {white-space: pre-wrap; overflow-wrap: anywhere; font-size: .85em;
+  border-left: 3px solid #8889; padding: .2em 0 .2em 1em}
+.dpmodels-disclosure .blank {display: flex; gap: 1em; align-items: flex-end; margin: 1.4em 0;
+  max-width: 34em}
+.dpmodels-disclosure .blank span {flex: 1; border-bottom: 1px solid currentColor}
+.dpmodels-disclosure .warning {background: #a40000; color: #fff; font-weight: 700;
+  text-align: center; padding: .4em; max-width: none}
+@media print {
+  .dpmodels-disclosure h2 {break-after: avoid}
+  .dpmodels-disclosure .blank, .dpmodels-disclosure figure {break-inside: avoid}
+  .dpmodels-disclosure .warning {background: none; color: #000; border: 2px solid #000}
+}
+</style>"""
+
+
+def as_page(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
+    """Return the whole document."""
+    head = title if stamp is None else f"{stamp}: {title}"
+    return document(head, as_fragment(title, stamp, blocks))
+
+
+def as_fragment(title: str, stamp: str | None, blocks: Sequence[Block]) -> str:
+    """Return the same for a notebook."""
+    warning = [] if stamp is None else [f'<p class="warning">{escaped(stamp)}</p>']
+    lines = ['<article class="dpmodels-disclosure tex2jax_ignore mathjax_ignore">', STYLE, _STYLE]
+    lines += [*warning, f"<h1>{escaped(title)}</h1>", *map(_block, blocks), *warning, "</article>"]
+    return "\n".join(lines)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text):
+            return f"<h2>{escaped(text)}</h2>"
+        case Words(text):
+            return f"<p>{escaped(text)}</p>"
+        case Points(texts):
+            return "\n".join(["<ul>", *(f"<li>{escaped(text)}</li>" for text in texts), "</ul>"])
+        case Tables(report):
+            return as_part(report)
+        case Picture(text, png):
+            return picture(text, png)
+        case Code(text):
+            return f"<pre>{escape(text)}</pre>"
+        case Blanks(names):
+            rows = (f'<p class="blank">{escaped(name)}<span></span></p>' for name in names)
+            return "\n".join(rows)

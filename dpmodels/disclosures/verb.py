@@ -1,0 +1,118 @@
+"""``disclosure``: what was released, at what cost, under which guarantee, as one report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+from dpmodels.arguments import truth
+from dpmodels.disclosures.document import About, document
+from dpmodels.disclosures.gather import Gathered, gathered
+from dpmodels.disclosures.result import Disclosure
+from dpmodels.errors import ArgumentError, said
+from dpmodels.privacy import Ledger
+from dpmodels.report import count
+from dpmodels.results.base import STAMP, Result
+from dpmodels.sessions.session import Session
+
+
+def disclosure(
+    of: Result | Ledger | Session | str | PathLike[str] | Iterable[Any],
+    *,
+    title: str = "Disclosure report",
+    author: str = "",
+    contact: str = "",
+    purpose: str = "",
+    provenance: str = "",
+    date: str = "",
+    pictures: bool = True,
+) -> Disclosure:
+    """Write the report that goes with what is disclosed.
+
+    Parameters
+    ----------
+    of : results, ledgers, sessions, or paths of their files; one or a list
+        A release that several results were made of is counted once, and so is a ledger that comes
+        twice. Results are found in the ledgers by their digests.
+    title, author, contact, purpose : str, optional
+        What stands at the head.
+    provenance : str, optional
+        Where the declared bounds and levels come from, in the author's words.
+    date : str, optional
+        By default today's, in UTC.
+    pictures : bool, default True
+        Whether results are drawn, where matplotlib is installed.
+
+    Returns
+    -------
+    Disclosure
+        ``as_html()``, one file that needs no network; ``as_markdown()``; ``save(path)``. It has the
+        guarantee in words with what it is not, each release with its cost, mechanism and digests,
+        what was declared, all tables, a paragraph for a methods section, BibTeX, and a place for a
+        signature.
+
+    Raises
+    ------
+    ArgumentError
+        If there is nothing to disclose, or something that cannot be.
+    FrameError
+        If a file cannot be read.
+    LedgerError
+        If a ledger does not verify.
+
+    Notes
+    -----
+    A total is stated of a ledger, by its rule, and of nothing else: of results without one it
+    cannot be known, and ledgers are never added up. Charges that nothing came of are listed as
+    spent. It is made of released values and public facts; nothing is read or charged.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(age=(0, 100), wage=(0, 80))
+    >>> rows = {"age": [20, 40, 60] * 900, "wage": [10, 30, 20] * 900}
+    >>> study = dp.session(rows, cb, eps=2.0, delta=1e-6)
+    >>> ages = study.mean("age", eps=0.5)
+    >>> report = dp.disclosure([study, ages], title="Wages", author="A. Analyst", pictures=False)
+    >>> report
+    <Disclosure 'Wages': 1 ledger, 1 charge, 0 unfinished, 0 releases in no ledger>
+    >>> "eps = 0.5" in report.as_markdown()
+    True
+    """
+    words = {
+        "title": title,
+        "author": author,
+        "contact": contact,
+        "purpose": purpose,
+        "provenance": provenance,
+        "date": date,
+    }
+    for name, own in words.items():
+        if not isinstance(own, str):
+            raise ArgumentError(f"{name}={said(own)}: expected a text")
+    if not title.strip():
+        raise ArgumentError("title is empty: write what the report is about, or leave it out")
+    drawn = truth("pictures", pictures)
+    found = gathered(of)
+    blocks = tuple(document(found, About(**words), drawn))
+    return Disclosure(title, _told(found), blocks, _stamp(found))
+
+
+def _told(found: Gathered) -> str:
+    charges = sum(len(own.charges) for own in found.accounts)
+    unfinished = sum(own.unfinished for own in found.accounts)
+    ledgers, loose = len(found.accounts), len(found.loose)
+    return (
+        f"{count(ledgers)} ledger{'s' * (ledgers != 1)}, {count(charges)} "
+        f"charge{'s' * (charges != 1)}, {count(unfinished)} unfinished, {count(loose)} "
+        f"release{'s' * (loose != 1)} in no ledger"
+    )
+
+
+def _stamp(found: Gathered) -> str | None:
+    """Return the stamp of a simulation where all is one, and a warning where some of it is."""
+    if not found.simulated:
+        return None
+    real = any(own.charges for own in found.accounts) or not all(o.simulated for o in found.made)
+    return "CONTAINS A SIMULATION - NOT PRIVATE" if real else STAMP
