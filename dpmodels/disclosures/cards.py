@@ -36,7 +36,7 @@ def source(card: Card) -> str:
     where = _documented().get(card)
     text = None if where is None else sys.modules[where].__doc__
     told = _SOURCE.search(text or "")
-    return " ".join(told[1].split()) if told else card.source
+    return " ".join(told[1].replace("``", "").split()) if told else card.source
 
 
 def bibtex(cards: tuple[Card, ...]) -> str:

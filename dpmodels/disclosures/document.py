@@ -17,7 +17,7 @@ from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Points, Ta
 from dpmodels.disclosures.cards import bibtex, card_named, source
 from dpmodels.disclosures.declarations import declarations
 from dpmodels.disclosures.gather import Gathered
-from dpmodels.disclosures.guarantees import NOT, guaranteed, neighbours
+from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
 from dpmodels.disclosures.pictures import pictures
 from dpmodels.models.reading import reading
 from dpmodels.privacy import Pufferfish
@@ -127,16 +127,20 @@ def _in_short(found: Gathered) -> Iterator[Block]:
 
 def _guarantees(found: Gathered) -> Iterator[Block]:
     """Return each guarantee in words, with what it lets anybody tell, then what none is."""
-    pairs: dict[Any, Any] = {}
+    holders: dict[Any, Any] = {}
     for own in found.accounts:
-        pairs.setdefault((own.ledger.guarantee, own.ledger.adjacency), own.ledger)
-    for one in (*found.private, *found.local):
-        pairs.setdefault((one.release.guarantee, one.release.adjacency), one.fits[0])
-    if pairs:
+        ledger = own.ledger
+        other = isinstance(ledger.guarantee, Pufferfish)
+        unit = "" if other else neighbours(ledger.adjacency)
+        holders.setdefault((ledger.guarantee, unit), ledger)
+    for one in found.private:
+        holders.setdefault((one.release.guarantee, neighbours(one.release.adjacency)), one.fits[0])
+    for one in found.local:
+        holders.setdefault((one.release.guarantee, TRUTHS), one.fits[0])
+    if holders:
         yield Heading("What is guaranteed")
-    for (guarantee, relation), holder in pairs.items():
-        unit = () if isinstance(guarantee, Pufferfish) else (neighbours(relation),)
-        yield Points((*guaranteed(guarantee), *unit))
+    for (guarantee, unit), holder in holders.items():
+        yield Points((*guaranteed(guarantee), *((unit,) if unit else ())))
         if not isinstance(guarantee, Pufferfish):
             yield Tables(report_of(reading(holder)))
     yield Heading("What is not guaranteed")
@@ -159,13 +163,13 @@ def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
             ("Sensitivity", card.sensitivity),
             ("Noise", card.noise),
             ("Numerics", card.numerics),
-            ("Source", source(card)),
         )
-        yield Tables(Report(f"Mechanism {card.name}", facts, (), ()))
+        notes = (f"Source: {source(card)}",)
+        yield Tables(Report(f"Mechanism {card.name}", facts, (), notes))
     known = {card.name for card in cards}
     named = [one.line["mechanism"] for own in found.accounts for one in own.charges]
-    for name in dict.fromkeys(name or "without a name" for name in named):
-        if name not in known:
+    for name in dict.fromkeys(named):
+        if name and name not in known:
             yield Words(
                 f"Mechanism {name}: not told here, as no result of it is at hand and the ledger "
                 "has no more than its name."

@@ -11,6 +11,10 @@ from dpmodels.report import signif
 # A convention: where the eps of a concentrated guarantee is stated.
 _DELTA: Final = 1e-6
 
+TRUTHS: Final = (
+    "Tables are neighbours where one respondent's truth is replaced by any other: each answer was "
+    "randomised before it was given, so that the guarantee holds against whoever has the answers."
+)
 NOT: Final = (
     "It is no promise about releases of the same table outside what is listed here, by this "
     "package or any other: each adds to what can be learnt.",

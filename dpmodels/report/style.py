@@ -75,6 +75,7 @@ STYLE: Final = f"""<style>
   .dpmodels-report .scroll table {{font-size: min(1em, {_LETTERS})}}
   .dpmodels-report .scroll th:first-child, .dpmodels-report .scroll td:first-child,
   .dpmodels-report caption {{position: static}}
+  .dpmodels-report .facts {{break-inside: avoid}}
   .dpmodels-report thead {{display: table-header-group}}
   .dpmodels-report tr, .dpmodels-report caption, .dpmodels-report .title {{break-inside: avoid;
   break-after: auto}}

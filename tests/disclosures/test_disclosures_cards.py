@@ -1,0 +1,35 @@
+"""Cards are found by name where there is one of it, and sources are those of the docstrings."""
+
+import inspect
+
+import pytest
+
+from dpmodels import mechanisms
+from dpmodels.disclosures.cards import bibtex, card_named, source
+
+TABLES = [own for name, own in vars(mechanisms).items() if name.isupper() and isinstance(own, dict)]
+STRATEGIES = {strategy.__module__: strategy for table in TABLES for strategy in table.values()}
+
+
+@pytest.mark.parametrize("where", STRATEGIES)
+def test_every_mechanism_tells_its_source(where):
+    card = STRATEGIES[where].card
+    told = source(card)
+    documented = " ".join(inspect.getmodule(STRATEGIES[where]).__doc__.replace("``", "").split())
+    assert told in documented
+    assert len(told) >= 4
+
+
+def test_a_name_that_several_mechanisms_have_tells_of_none():
+    assert card_named("gauss") == mechanisms.Gauss.card
+    assert card_named("tree") is card_named("no such") is None
+
+
+def test_entries_are_balanced_and_one_a_card():
+    text = bibtex((mechanisms.Gauss.card, mechanisms.Geometric.card))
+    assert [line.split("{")[1] for line in text.splitlines() if line.startswith("@")] == [
+        "dpmodels,",
+        "dpmodels-gauss,",
+        "dpmodels-geometric,",
+    ]
+    assert text.count("{") == text.count("}")
