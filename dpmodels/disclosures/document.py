@@ -13,7 +13,7 @@ import scipy
 
 from dpmodels.citation import citation
 from dpmodels.disclosures.accounts import accounts, loose_words, made_of, stated, warnings
-from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Points, Tables, Words
+from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Picture, Points, Tables, Words
 from dpmodels.disclosures.cards import bibtex, card_named, source
 from dpmodels.disclosures.declarations import declarations
 from dpmodels.disclosures.gather import Gathered
@@ -96,7 +96,7 @@ def document(found: Gathered, about: About, pictured: bool) -> Iterator[Block]:
     for one in found.made:
         for fit in one.fits:
             yield Tables(fit.summary().report)
-            yield from pictures(fit) if pictured else ()
+            yield from (Picture(*own) for own in pictures(fit)) if pictured else ()
     yield Heading("Paragraph for a methods section")
     yield Words(_methods(found))
     yield Heading("What can be repeated")

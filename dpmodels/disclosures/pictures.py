@@ -1,4 +1,4 @@
-"""Pictures of a result, as PNG files, where matplotlib is installed."""
+"""The pictures of a result, as files of PNG beside words for who cannot see them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 from importlib.util import find_spec
 from typing import Any, Final
 
-from dpmodels.disclosures.blocks import Picture
 from dpmodels.errors import DPModelsError
 
 _METHODS: Final = {
@@ -16,9 +15,9 @@ _METHODS: Final = {
 }
 
 
-def pictures(fit: Any) -> tuple[Picture, ...]:
-    """Draw what a result can draw of itself; nothing where that is nothing."""
-    if find_spec("matplotlib") is None:
+def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
+    """Draw a result, each picture with its words; none where matplotlib is not installed."""
+    if fit is None or find_spec("matplotlib") is None:
         return ()
     from matplotlib.figure import Figure
 
@@ -30,9 +29,9 @@ def pictures(fit: Any) -> tuple[Picture, ...]:
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         try:
             draw(ax=figure.add_subplot())
-        except DPModelsError:  # such as of a model of the constant alone
+        except DPModelsError:  # a model of the constant alone has nothing to draw
             continue
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
-        drawn.append(Picture(f"{text}: {fit.call.formula}", buffer.getvalue()))
+        drawn.append((f"{text}: {fit.call.formula}", buffer.getvalue()))
     return tuple(drawn)

@@ -18,6 +18,7 @@ from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design, design
 from dpmodels.formula.parse import parse, variables_in
 from dpmodels.formula.response import two_sided
+from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
@@ -203,7 +204,7 @@ def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Tak
 
 def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
     """Take the columns of a design out of a joint release; FormulaError if one is not in it."""
-    places = _places(own, call)
+    places, whole = _places(own, call), origin(release)
     chosen = replace(
         call,
         formula=own.formula,
@@ -214,14 +215,14 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
         origin=call.origin[places],
         divisor=call.divisor[places],
         ncomp=len(own.names),
-        part_of=f"{len(call.names)} columns ({call.formula})",
+        part_of=f"{len(call.names)} columns ({call.formula}), digest {whole[:SHOWN]}",
     )
     assert release.total is not None
     taken = replace(
         release,
         total=release.total[places],
         second=release.second[np.ix_(places, places)],
-        whole=origin(release),
+        whole=whole,
     )
     return Taken(chosen, taken, own)
 

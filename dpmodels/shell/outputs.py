@@ -75,7 +75,7 @@ def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) 
 
 def content(name: str, summary: Summary, fit: Any = None) -> bytes:
     """Return what a file holds, by the name of its option."""
-    from dpmodels.shell.pictures import pictures
+    from dpmodels.disclosures.pictures import pictures
     from dpmodels.shell.plain import as_csv, as_json
 
     makers: Mapping[str, Callable[[], str]] = {
