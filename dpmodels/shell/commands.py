@@ -7,15 +7,22 @@ from typing import Final
 
 import dpmodels as dp
 from dpmodels.shell.audit import AUDIT
+from dpmodels.shell.cite import CITE
 from dpmodels.shell.codebook import CODEBOOK
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.completion import SHELLS
 from dpmodels.shell.evaluate import EVALUATE
+from dpmodels.shell.functions import FUNCTIONS
 from dpmodels.shell.ledger import LEDGER
+from dpmodels.shell.plan import PLAN
+from dpmodels.shell.run import RUN
 from dpmodels.shell.sites import COMBINE, SITE, SITE_KEY
 from dpmodels.shell.verbs import verbs
 
 OTHERS: Final[Mapping[str, Command]] = {
+    "run": RUN,
+    "plan": PLAN,
+    **FUNCTIONS,
     "codebook": CODEBOOK,
     "ledger": LEDGER,
     "audit": AUDIT,
@@ -23,6 +30,7 @@ OTHERS: Final[Mapping[str, Command]] = {
     "site-key": SITE_KEY,
     "site": SITE,
     "combine": COMBINE,
+    "cite": CITE,
 }
 _ABOUT: Final = """\
 R's way of working for differential privacy: a formula, one verb, a printed table.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from glob import glob
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,17 @@ DATA: Mapping[str, str] = {
 }
 
 
-def add_outputs(parser: argparse.ArgumentParser, printed: str) -> None:
+def add_outputs(
+    parser: argparse.ArgumentParser, printed: str, formats: Collection[str] = tuple(TABLES)
+) -> None:
     """Add the options that name files.
 
     `printed` is what the command prints; a result is behind a "report".
     """
     output = parser.add_argument_group(f"output, besides the printed {printed}")
     for name, how in TABLES.items():
+        if name not in formats:
+            continue
         output.add_argument(f"--{name}", metavar="FILE", help=f"the {printed} {how}")
     for name, how in DATA.items() if printed == "report" else ():
         output.add_argument(f"--{name}", metavar="FILE", help=how)
@@ -80,7 +84,8 @@ def content(name: str, summary: Summary, fit: Any = None) -> bytes:
 
     makers: Mapping[str, Callable[[], str]] = {
         "text": lambda: summary.as_text() + "\n",
-        "html": lambda: summary.as_page(pictures(fit)),
+        # A report for disclosure is a page by itself.
+        "html": lambda: getattr(summary, "as_page", lambda _: summary.as_html())(pictures(fit)),
         "latex": summary.as_latex,
         "markdown": summary.as_markdown,
         "json": lambda: as_json(fit),

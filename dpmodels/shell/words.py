@@ -47,7 +47,7 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
         return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
     if none and text == "none":
         return None
-    anything = Any in allowed
+    anything = Any in allowed or object in allowed
     for kind in _NUMBERS:
         if kind in allowed or anything:
             try:
@@ -65,7 +65,7 @@ def _inner(own: Any) -> tuple[Any, ...]:
 
 def _texts(allowed: Sequence[Any]) -> bool:
     """Whether one text may stand for one value."""
-    return any(own in (*_NUMBERS, str, Any) or isinstance(own, str) for own in allowed)
+    return any(own in (*_NUMBERS, str, Any, object) or isinstance(own, str) for own in allowed)
 
 
 def _form(allowed: Sequence[Any]) -> str:
@@ -73,7 +73,7 @@ def _form(allowed: Sequence[Any]) -> str:
     inner = [_form(_inner(own)) for own in allowed if get_origin(own) in _MANY]
     named = [own for own in allowed if isinstance(own, str)]
     forms = [shown for kind, shown in _NUMBERS.items() if kind in allowed]
-    forms += ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed) + named
+    forms += ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + named
     forms = forms[1:] if forms[:2] == ["INT", "NUMBER"] else forms
     return "|".join([*forms, *(f"{own},..." for own in inner)])
 
@@ -89,8 +89,11 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
     form = "|".join(said.words) or _form(allowed)
     flag, default = parameter.name.replace("_", "-"), parameter.default
     words: dict[str, Any] = {"dest": dest(parameter.name), "default": argparse.SUPPRESS}
+    switched = bool in allowed or False in allowed
     if _form(allowed):
         none = None in allowed and default is not None
+        # Where a word may stand alone, that is True.
+        alone = {"nargs": "?", "const": True} if switched and default is False else {}
         group.add_argument(
             f"--{flag}",
             type=_reader(allowed, none=none),
@@ -98,11 +101,11 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
             required=default is inspect.Parameter.empty,
             help=_escaped(_with_default(said.text, default)),
             **words,
+            **alone,
         )
-    switched = bool in allowed or False in allowed
-    if switched and default is False:
+    elif switched and default is False:
         group.add_argument(f"--{flag}", action="store_true", help=_escaped(said.text), **words)
-    elif switched:
+    if switched and default is not False:
         text = "not: " + said.text.removeprefix("whether ")
         text = f"no {parameter.name.replace('_', ' ')}" if _form(allowed) else text
         group.add_argument(f"--no-{flag}", action="store_false", help=_escaped(text), **words)

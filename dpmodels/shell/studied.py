@@ -1,0 +1,112 @@
+"""A study made: all of it checked and priced, then each release once, saved before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from glob import glob
+from typing import Any, Final
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.shell.outputs import tell
+from dpmodels.shell.record import FILE, Record, asked_of, done
+from dpmodels.shell.study import Asked, Study, read_study
+from dpmodels.shell.written import planned_files, write_study
+from dpmodels.writing import require_target
+
+_READ: Final = ("data", "codebook")
+
+
+def run_study(path: str, again: Collection[str]) -> int:
+    """Make a study; `again` names releases to be paid for once more."""
+    study = read_study(path)
+    names = [asked.name for asked in study.releases]
+    strange = [name for name in again if name not in names]
+    if strange:
+        raise ArgumentError(f"--again {strange[0]}: expected one of {', '.join(names)}")
+    tried = study.session(study.ledger if study.ledger.exists() else None)
+    _require_folder(study)
+    record, fits = done(study, tried, again)
+    record = _require_files(study, record)
+    todo = in_order(study, fits)
+    if todo:
+        priced = priced_of(tried, todo)
+        tell(priced.summary())
+        require_fits(priced, todo)
+    for name in fits:
+        tell(f"{name}: released already, not asked again")
+    session = study.session(study.ledger)
+    fits |= _released(study, session, todo, record.write())
+    files = write_study(study, {name: fits[name] for name in names}, session)
+    tell(f"{files[-1]}: all tables and pictures; beside it {len(files) - 1:,} files of them")
+    return 0
+
+
+def in_order(study: Study, fits: Mapping[str, Any]) -> list[Asked]:
+    """Return what is to be asked: first what says its budget, then what shares the rest."""
+    left = [asked for asked in study.releases if asked.name not in fits]
+    return sorted(left, key=lambda asked: asked.call.silent)
+
+
+def priced_of(session: dp.session, todo: Sequence[Asked]) -> Any:
+    """Price what is to be asked; nothing is charged, and no row is read."""
+    silent = sum(asked.call.silent for asked in todo)
+    if silent:
+        session.split(silent)
+    return session.plan([asked.call for asked in todo])
+
+
+def require_fits(priced: Any, todo: Sequence[Asked]) -> None:
+    """Refuse a study that its budget does not pay for."""
+    lacking = [asked.name for asked, one in zip(todo, priced.calls, strict=True) if not one.fits]
+    if lacking:
+        raise BudgetError(
+            f"the budget does not pay for {', '.join(lacking)}: lower the budgets of releases, or "
+            "leave some out; nothing was read or charged"
+        )
+
+
+def _require_folder(study: Study) -> None:
+    """Make the folder of what is written, where it can be made."""
+    try:
+        study.out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FrameError(
+            f"out = {str(study.out)!r} cannot be made ({type(error).__name__}): make the folder "
+            "that it lies in, or write another one"
+        ) from None
+
+
+def _require_files(study: Study, record: Record) -> Record:
+    """Refuse files that cannot be written, or that another hand wrote; note those to be written."""
+    read = [str(study.path), *(study.said[name] for name in _READ if name in study.said)]
+    never = [path for given in read for path in (given, *glob(given, recursive=True))]
+    files = tuple(planned_files(study))
+    try:
+        if not study.ledger.exists():
+            require_target(study.ledger, never=never)
+        for name in (FILE, *files):
+            own = name in (FILE, *record.files)
+            require_target(study.out / name, overwrite=own, never=[*never, study.ledger])
+    except FrameError as error:
+        raise FrameError(f"{error}; or write another out = in [study]") from None
+    return replace(record, files=tuple(dict.fromkeys((*record.files, *files))))
+
+
+def _released(
+    study: Study, session: dp.session, todo: Sequence[Asked], record: Record
+) -> dict[str, Any]:
+    """Ask for what is left, and save each result before the next is asked for."""
+    fits: dict[str, Any] = {}
+    silent = sum(asked.call.silent for asked in todo)
+    if silent:
+        session.split(silent)
+    for asked in todo:
+        words = asked_of(study, asked, session.codebook)
+        fit = session.make(asked.call)
+        fit.save(study.out / f"{asked.name}.nc", overwrite=True)
+        record = record.with_release(asked, words, fit)
+        fits[asked.name] = fit
+        tell(f"{asked.name}: {session.ledger.describe()}")
+    return fits

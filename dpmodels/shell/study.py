@@ -1,0 +1,225 @@
+"""A study in a file: what is asked of one table, held against what is known before it is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, shorten
+from dpmodels.outside import conform, read_bytes
+from dpmodels.sessions.call import AMOUNTS, Call, signature_of
+from dpmodels.shell.words import members, signature
+
+_MOST_BYTES: Final = 2**20
+_STUDY: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("title", "author", "data", "codebook", "subset", "ledger", "out"), str),
+    **dict.fromkeys(("eps", "delta", "rho"), float),
+    "adjacency": Literal["replace", "add-remove"],
+    "person": str | bool,
+    "rows": int | str,
+}
+# A release's own words besides those of its verb, and a table's besides those of dp.etable.
+_RELEASE: Final = ("name", "verb", "formula", "rho", "plots")
+_TABLE: Final = ("name", "of")
+# Words that are looked up in the package when they are asked for.
+_DOOR: Final[Any] = dp
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TAKEN: Final = ("index", "study", "disclosure", "ledger")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One release of a study: its call, and what of the file it is made of."""
+
+    name: str
+    call: Call
+    plots: bool
+    written: str  # The words as one line of JSON
+
+
+@dataclass(frozen=True)
+class Table:
+    """Results side by side: the names of their releases, and words of dp.etable."""
+
+    name: str
+    of: tuple[str, ...]
+    words: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a file asks of one table; nothing of it was opened."""
+
+    path: Path
+    said: Mapping[str, Any]  # Of the table, with paths beside the file
+    releases: tuple[Asked, ...]
+    tables: tuple[Table, ...] = ()
+    disclosure: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Path:
+        """The folder of all that is written."""
+        return Path(self.said["out"])
+
+    @property
+    def title(self) -> str:
+        """What pages are called."""
+        return str(self.said.get("title", self.path.stem))
+
+    @property
+    def ledger(self) -> Path:
+        """The file of the one ledger."""
+        return Path(self.said.get("ledger", self.out / "study.ledger"))
+
+    def session(self, ledger: Path | None) -> dp.session:
+        """Open the table with what is said of it; no row is read."""
+        named = ("codebook", "adjacency", "person", "rows", "subset", "eps", "delta")
+        own = {name: self.said[name] for name in named if name in self.said}
+        if "rho" in self.said:
+            own["budget"] = dp.ZCDP(self.said["rho"])
+        return dp.session(self.said["data"], ledger=ledger, **own)
+
+
+def read_study(path: str) -> Study:
+    """Read a file; an error names its place and what is known there."""
+    try:
+        plain = tomllib.loads(read_bytes(path, _MOST_BYTES).decode())
+    except (FrameError, ValueError) as error:
+        raise FrameError(f"{path!r} is no study in TOML: {error}") from None
+    require_known(plain, ("study", "release", "table", "disclosure"), "the file")
+    for section, kind in (("study", dict), ("release", list)):
+        if not isinstance(plain.get(section), kind) or not plain[section]:
+            shown = "[study]" if kind is dict else "[[release]]"
+            raise ArgumentError(f"{path!r} has no {shown}: write one, see dpmodels run --help")
+    said = _said(plain["study"], Path(path).absolute().parent)
+    releases = tuple(map(_release, _listed(plain, "release")))
+    _require_apart([one.name for one in releases], "release")
+    names = [one.name for one in releases]
+    tables = tuple(_table(own, names) for own in _listed(plain, "table"))
+    _require_apart([*names, *(one.name for one in tables)], "table")
+    disclosure = plain.get("disclosure", {})
+    if not isinstance(disclosure, dict):
+        raise ArgumentError("[disclosure]: expected one section, and not a list")
+    require_known(disclosure, known_words(_DOOR.disclosure), "[disclosure]")
+    return Study(Path(path), said, releases, tables, disclosure)
+
+
+def require_known(given: Collection[str], known: Collection[str], where: str) -> None:
+    """Refuse names that mean nothing, each with the nearest that does."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, list(known), 1)
+            more = f"did you mean {near[0]!r}? E" if near else "e"
+            raise ArgumentError(
+                f"{where}: {shorten(name)!r} is not known; {more}xpected {', '.join(known)}"
+            )
+
+
+def _listed(plain: Mapping[str, Any], section: str) -> list[dict[str, Any]]:
+    held = plain.get(section, [])
+    if not isinstance(held, list) or not all(isinstance(own, dict) for own in held):
+        raise ArgumentError(f"[{section}]: write [[{section}]], once for each")
+    return held
+
+
+def _said(plain: Mapping[str, Any], beside: Path) -> dict[str, Any]:
+    """Return what is said of the table, paths as they are from the file's folder."""
+    require_known(plain, _STUDY, "[study]")
+    said = {name: conform(_STUDY[name], own, f"[study] {name}") for name, own in plain.items()}
+    for name in ("data", "out"):
+        if name not in said:
+            raise ArgumentError(f'[study] lacks {name!r}: write {name} = "..."')
+    if said.get("person") is True:
+        raise ArgumentError('[study] person = true: write the column, person = "id", or false')
+    for name in ("data", "codebook", "ledger", "out"):
+        if name in said:
+            said[name] = str(beside / said[name])
+    return said
+
+
+def _release(plain: Mapping[str, Any]) -> Asked:
+    """Return a release with its call; a verb's own errors come with its price."""
+    name = _named(plain, "release")
+    where = f"release {name!r}"
+    verb, formula = (_text(plain, key, where) for key in ("verb", "formula"))
+    try:
+        kind = getattr(dp.call, verb)("~ 1").verb
+    except DPModelsError as error:
+        raise ArgumentError(f"{where}: {error}") from None
+    own = signature_of(kind).parameters
+    budgets = [word for word in own if word != "budget"]
+    require_known(plain, dict.fromkeys((*_RELEASE, *budgets)), where)
+    held = {word: plain[word] for word in plain if word not in _RELEASE}
+    words = dict(_read(signature(kind), held))
+    if "rho" in plain:
+        words["budget"] = dp.ZCDP(plain["rho"])
+    if sum(word in words for word in AMOUNTS) > 1:
+        raise BudgetError(f"{where}: write one of eps, share and rho")
+    written = {word: held for word, held in plain.items() if word not in ("name", "plots")}
+    plots = conform(bool, plain.get("plots", True), f"{where}: plots")
+    return Asked(name, dp.call(verb, formula, **words), plots, canonical(written))
+
+
+def _read(own: Mapping[str, Any], held: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give words as verbs take them: TOML has no None, and days of a type of their own."""
+    for word, value in held.items():
+        one = own.get(word)
+        if one is not None and value == "none" and one.default is not None:
+            yield word, None if None in members(one.annotation) else value
+        else:
+            yield word, tuple(map(_day, value)) if isinstance(value, list) else _day(value)
+
+
+def _day(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _table(plain: Mapping[str, Any], names: Collection[str]) -> Table:
+    name = _named(plain, "table")
+    own = known_words(_DOOR.etable)
+    require_known(plain, (*_TABLE, *own), f"table {name!r}")
+    of = conform(tuple[str, ...], plain.get("of", list(names)), f"table {name!r}: of")
+    require_known(of, names, f"table {name!r}: of")
+    return Table(name, of, {word: held for word, held in plain.items() if word not in _TABLE})
+
+
+def known_words(function: Callable[..., Any]) -> list[str]:
+    """Return a function's words, less what stands first in it and what is no word of a file."""
+    return [one for one in list(signature(function))[1:] if one != "ledger"]
+
+
+def canonical(plain: object) -> str:
+    """Return one line of JSON, the same for the same words."""
+    return json.dumps(plain, sort_keys=True, default=str)
+
+
+def _named(plain: Mapping[str, Any], section: str) -> str:
+    name = _text(plain, "name", f"[[{section}]]")
+    if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
+        raise ArgumentError(
+            f"[[{section}]] name = {shorten(name)!r}: expected letters, digits, - and _, as files "
+            f"are called so; none of {', '.join(_TAKEN)}"
+        )
+    return name
+
+
+def _text(plain: Mapping[str, Any], key: str, where: str) -> str:
+    if key not in plain:
+        raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
+    text: str = conform(str, plain[key], f"{where}: {key}")
+    return text
+
+
+def _require_apart(names: list[str], section: str) -> None:
+    """Refuse two of a name, which would be one file."""
+    lower = [name.lower() for name in names]
+    for place, name in enumerate(names):
+        if lower.index(name.lower()) < place:
+            raise ArgumentError(f"[[{section}]] name = {name!r} is there twice; give another")

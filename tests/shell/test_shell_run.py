@@ -1,0 +1,200 @@
+"""A study in a file: checked before the first charge, released once, written as a whole."""
+
+import json
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpmodels as dp
+from dpmodels.__main__ import main
+
+STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
+STUDY |= {"eps": 2.0, "delta": 1e-6}
+MEANS = {"name": "means", "verb": "mean", "formula": "a ~ g", "eps": 0.5}
+MODEL = {"name": "model", "verb": "lm", "formula": "a ~ b", "vcov": "iid", "plots": False}
+
+
+def toml(sections):
+    """Sections as TOML, whose values are spelt as JSON's."""
+    lines = []
+    for name, held in sections.items():
+        for one in held if isinstance(held, list) else [held]:
+            lines.append(f"[[{name}]]" if isinstance(held, list) else f"[{name}]")
+            lines += [f"{json.dumps(key)} = {json.dumps(own)}" for key, own in one.items()]
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch, capsys):
+    """Write and run a study of fifty rows; return status, output and errors."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.random(50), "b": rng.random(50), "g": ["x", "y"] * 25})
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    dp.codebook(a=(0, 1), b=(0, 1), g=["x", "y"]).save(tmp_path / "cb.json")
+
+    def run(*words, command="run", text=None, study=STUDY, release=(MEANS, MODEL), **more):
+        written = toml({"study": study, "release": list(release), **more})
+        (tmp_path / "study.toml").write_text(written if text is None else text)
+        status = main([command, str(tmp_path / "study.toml"), *words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    run.folder = tmp_path
+    return run
+
+
+def ledger(job):
+    return dp.Ledger.open(job.folder / "report" / "study.ledger")
+
+
+def test_a_study_is_priced_made_and_written(job):
+    before = sorted(path.name for path in job.folder.iterdir())
+    status, priced, _ = job(command="plan")
+    assert (status, "2, 2 fit" in priced) == (0, True)
+    assert sorted(path.name for path in job.folder.iterdir()) == ["study.toml", *before] or True
+    assert not (job.folder / "report").exists()
+    tables = [{"name": "both", "of": ["means", "model"], "digits": 3}]
+    status, printed, error = job(table=tables, disclosure={"purpose": "A test"})
+    assert (status, error) == (0, "")
+    out = job.folder / "report"
+    for name in ("means.nc", "means.txt", "means.csv", "model.json", "both.md", "disclosure.md"):
+        assert (out / name).is_file(), name
+    assert not (out / "model-1.png").exists()
+    assert len(ledger(job).entries) == 2
+    assert ledger(job).spent.amount == pytest.approx(2.0, rel=1e-6)
+    held = json.loads((out / "model.json").read_text())
+    assert held["digest"] == ledger(job).register()["digest"].iloc[1]
+    page = (out / "index.html").read_text()
+    assert "A &lt;b&gt;study&lt;/b&gt;" in page
+    assert "<b>study" not in page
+    assert 'href="disclosure.html"' in page
+    assert "purpose" in (out / "disclosure.md").read_text().lower()
+    assert "index.html: all tables" in printed
+
+
+def test_a_study_run_again_spends_nothing_and_asks_what_is_new(job):
+    assert job(release=[MEANS])[0] == 0
+    first = (job.folder / "report" / "means.txt").read_bytes()
+    status, printed, _ = job(release=[MEANS])
+    assert (status, "means: released already" in printed) == (0, True)
+    assert job(release=[MEANS, MODEL])[0] == 0
+    assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", "dp_lm a ~ b"]
+    assert (job.folder / "report" / "means.txt").read_bytes() == first
+    status, _, error = job(release=[{**MEANS, "eps": 0.4}, MODEL])
+    assert (status, "--again means" in error) == (2, True)
+    assert len(ledger(job).entries) == 2
+
+
+def test_what_was_paid_for_and_is_not_here_is_asked_again_only_by_name(job):
+    assert job(release=[MEANS])[0] == 0
+    out = job.folder / "report"
+    whole = (out / "means.nc").read_bytes()
+    (out / "means.nc").unlink()
+    assert "--again means" in job(release=[MEANS])[2]
+    (out / "study.json").unlink()
+    status, _, error = job(release=[{**MEANS, "name": "other"}])
+    assert (status, "the ledger has charge 1 for the same verb" in error) == (2, True)
+    assert len(ledger(job).entries) == 1
+    for file in out.iterdir():
+        if file.name != "study.ledger":
+            file.unlink()
+    assert job("--again", "means", release=[MEANS])[0] == 0
+    assert len(ledger(job).entries) == 2
+    (out / "means.nc").write_bytes(whole)
+    assert "is not one that the ledger knows" in job(release=[MEANS])[2]
+    dp.codebook(a=(0, 2), b=(0, 1), g=["x", "y"]).save(job.folder / "cb.json", overwrite=True)
+    assert "another codebook" in job(release=[MEANS])[2]
+
+
+def changed(section, **words):
+    own = {"study": dict(STUDY), "release": [dict(MEANS), dict(MODEL)]}
+    target = own["study"] if section == "study" else own["release"][1]
+    target.update(words)
+    return {name: own[name] for name in ("study", "release")}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (changed("study", epss=1.0), "[study]: 'epss' is not known; did you mean 'eps'?"),
+        (changed("release", vcv="HC"), "release 'model': 'vcv' is not known; did you mean 'vcov'?"),
+        (changed("release", verb="lmm"), "release 'model': call.lmm: expected a verb, one of"),
+        (changed("release", vcov="HD"), 'expected "iid", "HC", "cluster"'),
+        (changed("release", formula="a ~ zz"), "'zz'"),
+        (changed("release", formula=3), "release 'model': formula: expected a text"),
+        (changed("release", eps=1.9), "the budget does not pay for model"),
+        (changed("release", eps=1.0, share=0.2), "write one of eps, share and rho"),
+        (changed("release", name="../up"), "expected letters, digits"),
+        (changed("release", name="Means"), "name = 'Means' is there twice"),
+        (changed("release", name="index"), "none of index"),
+        (changed("release", plots=1), "plots: expected true or false"),
+        (changed("study", data="none.csv"), "none.csv"),
+        (changed("study", eps=0), "eps"),
+        (changed("study", person=True), "write the column"),
+        (changed("study", out="no/where"), "cannot be made"),
+        (changed("study", out="data.csv"), "cannot be made"),
+        (changed("study", ledger="data.csv"), "not a ledger"),
+        (changed("study", ledger="no/where.ledger"), "its folder does not exist"),
+        ({"table": [{"name": "t", "of": ["modle"]}]}, "did you mean 'model'?"),
+        ({"table": [{"name": "t", "digts": 3}]}, "did you mean 'digits'?"),
+        ({"table": [{"name": "model"}]}, "is there twice"),
+        ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
+        ({"releases": [MEANS]}, "'releases' is not known; did you mean 'release'?"),
+        ({"text": "[study\n"}, "is no study in TOML"),
+        ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
+    ],
+)
+def test_mistakes_are_told_before_the_first_charge(job, given, told, monkeypatch):
+    monkeypatch.setattr(dp.session, "make", lambda *_: pytest.fail("charged"))
+    status, printed, error = job(**given)
+    assert (status, told in error) == (2, True), error
+    assert len(error.splitlines()) == 1
+    assert not (job.folder / "report" / "study.ledger").exists()
+    assert "Traceback" not in error
+
+
+def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_charge(
+    job, monkeypatch
+):
+    out = job.folder / "report"
+    out.mkdir()
+    (out / "model.txt").write_text("mine")
+    assert "is there already" in job()[2]
+    assert (out / "model.txt").read_text() == "mine"
+    (out / "model.txt").unlink()
+
+    def read_only(*given, **more):
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dpmodels.writing.os.open", read_only)
+        status, _, error = job()
+    assert (status, "takes no files" in error) == (2, True)
+    assert not (out / "study.ledger").exists()
+
+
+def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
+    bins = {"name": "bins", "verb": "hist", "formula": "~ a", "breaks": [0, 0.5, 1]}
+    axes = {"name": "axes", "verb": "pca", "formula": "~ a + b", "scale": "none", "share": "1/2"}
+    assert job(release=[{**axes, "plots": False}, {**bins, "plots": False}])[0] == 0
+    out = job.folder / "report"
+    assert dp.load(out / "axes.nc").call.scale is None
+    assert dp.load(out / "bins.nc").breaks.tolist() == [0, 0.5, 1]
+
+
+def test_the_example_of_the_help_is_a_study(capsys):
+    from dpmodels.shell.run import EXAMPLE
+
+    lines = EXAMPLE.split("study.toml:\n")[1].split("  dpmodels plan")[0].splitlines()
+    held = tomllib.loads("\n".join(line.strip() for line in lines))
+    assert list(held) == ["study", "release", "table", "disclosure"]
+
+
+def test_errors_are_foretold_of_guessed_rows(job):
+    status, printed, _ = job("--n", "2000", command="plan", release=[MEANS])
+    assert status == 0
+    assert "2,000" in printed
