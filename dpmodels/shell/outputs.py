@@ -86,8 +86,8 @@ def content(name: str, summary: Summary, fit: Any = None) -> bytes:
         "text": lambda: summary.as_text() + "\n",
         # A report for disclosure is a page by itself.
         "html": lambda: getattr(summary, "as_page", lambda _: summary.as_html())(pictures(fit)),
-        "latex": summary.as_latex,
-        "markdown": summary.as_markdown,
+        "latex": lambda: summary.as_latex(),
+        "markdown": lambda: summary.as_markdown(),
         "json": lambda: as_json(fit),
         "csv": lambda: as_csv(fit),
     }

@@ -8,7 +8,8 @@ from glob import glob
 from typing import Any, Final
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, FrameError
+from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError
+from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.record import FILE, Record, asked_of, done
 from dpmodels.shell.study import Asked, Study, read_study
@@ -54,7 +55,21 @@ def priced_of(session: dp.session, todo: Sequence[Asked]) -> Any:
     silent = sum(asked.call.silent for asked in todo)
     if silent:
         session.split(silent)
-    return session.plan([asked.call for asked in todo])
+    calls = [asked.call for asked in todo]
+    try:
+        return session.plan(calls)
+    except DPModelsError as error:
+        for place, asked in enumerate(todo):
+            _require_price(session, calls[: place + 1], asked.name)
+        raise error
+
+
+def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
+    """Refuse a call that has no price, by the name of its release."""
+    try:
+        session.plan(calls)
+    except DPModelsError as error:
+        raise type(error)(f"release {name!r}: {error}") from None
 
 
 def require_fits(priced: Any, todo: Sequence[Asked]) -> None:

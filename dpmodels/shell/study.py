@@ -43,6 +43,13 @@ class Asked:
     plots: bool
     written: str  # The words as one line of JSON
 
+    @property
+    def told(self) -> str:
+        """The call as the file writes it."""
+        words = json.loads(self.written)
+        verb, formula = words.pop("verb"), words.pop("formula")
+        return ", ".join([f"{verb}({formula!r}", *(f"{a} = {b!r}" for a, b in words.items())]) + ")"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -183,7 +190,7 @@ def _day(value: Any) -> Any:
 
 def _table(plain: Mapping[str, Any], names: Collection[str]) -> Table:
     name = _named(plain, "table")
-    own = known_words(_DOOR.etable)
+    own = known_words(dp.etable)
     require_known(plain, (*_TABLE, *own), f"table {name!r}")
     of = conform(tuple[str, ...], plain.get("of", list(names)), f"table {name!r}: of")
     require_known(of, names, f"table {name!r}: of")

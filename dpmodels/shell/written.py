@@ -44,9 +44,10 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
         files |= {_png(asked.name, place): png for place, (_, png) in enumerate(drawn)}
         places += _write(study.out, files)
         held = (f"{asked.name}.nc", *files)
-        parts.append(Part(asked.name, repr(asked.call), fit.summary().as_html(), drawn, held))
+        parts.append(Part(asked.name, asked.told, fit.summary().as_html(), drawn, held))
     for table in study.tables:
-        made = _DOOR.etable({name: fits[name] for name in table.of}, **table.words).summary()
+        of = {name: fits[name] for name in table.of}
+        made = dp.etable(of, ledger=session.ledger, **table.words).summary()
         files = _contents(table.name, _OF_TABLE, made)
         places += _write(study.out, files)
         parts.append(Part(table.name, "", made.as_html(), (), tuple(files)))

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shlex
 import warnings
 from functools import wraps
 
@@ -53,6 +54,14 @@ def test_each_word_of_a_verb_is_an_option_or_told_to_be_left_out(name):
     for word in signature(VERBS[name]):
         assert (dest(word) in options or ELSEWHERE.get(word) in options) != (word in left), word
     assert all(action.help for action in made._actions)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_example_of_a_verb_is_one_of_its_command(name):
+    (line,) = (own for own in own_parser(name).epilog.splitlines() if own.startswith("  dpmodels"))
+    words = parser().parse_args(shlex.split(line)[1:])
+    assert (words.command, words.data) == (name, "people.csv")
+    assert "~" in words.formula or name in ("bounds", "levels")
 
 
 def test_every_verb_of_the_package_is_a_command():

@@ -1,0 +1,95 @@
+"""Functions that read no row are commands by their signatures."""
+
+import json
+from functools import wraps
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.__main__ import main
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Stand in a folder with two saved results and their ledger."""
+    monkeypatch.chdir(tmp_path)
+    cb = dp.codebook(a=(0, 1), b=(0, 1))
+    cb.save("cb.json")
+    rows = {"a": [0.2, 0.4, 0.9] * 200, "b": [0.1, 0.7, 0.4] * 200}
+    ledger = dp.Ledger.open("s.ledger", eps=4.0, delta=1e-6)
+    for name in ("one", "two"):
+        fit = dp.dp_lm("a ~ b", rows, codebook=cb, eps=1.0, delta=1e-6, ledger=ledger)
+        fit.save(f"{name}.nc")
+    return tmp_path
+
+
+def test_saved_results_stand_side_by_side(job, capsys):
+    more = ("--digits", "3", "--stats", "nobs,r_squared", "--labels", "--html", "t.html")
+    assert main(["etable", "one.nc", "two.nc", *more]) == 0
+    printed = capsys.readouterr().out
+    assert all(head in printed for head in ("side by side", "(1)", "(2)", "Intercept"))
+    assert (job / "t.html").read_text().startswith("<!DOCTYPE html>")
+    assert main(["etable", "one.nc", "--html", "one.nc", "--force"]) == 2
+    assert "also read or written" in capsys.readouterr().err
+
+
+def test_a_report_for_disclosure_is_of_results_and_ledgers(job, monkeypatch, capsys):
+    class Report:
+        def __init__(self, words):
+            self.words = words
+
+        def as_html(self):
+            return "<!DOCTYPE html>"
+
+        def as_markdown(self):
+            return json.dumps(self.words)
+
+    def disclosure(of, *, title: str = "", pictures: bool = True):
+        kinds = [type(one).__name__ for one in of]
+        return Report({"of": kinds, "title": title, "pictures": pictures})
+
+    monkeypatch.setattr(dp, "disclosure", disclosure, raising=False)
+    given = ["disclosure", "s.ledger", "one.nc", "--title", "Wages", "--no-pictures"]
+    assert main(given) == 0
+    told = {"of": ["Ledger", "LMResult"], "title": "Wages", "pictures": False}
+    assert json.loads(capsys.readouterr().out) == told
+    assert main([*given, "--html", "d.html", "--markdown", "d.md"]) == 0
+    assert (job / "d.html").read_text() == "<!DOCTYPE html>"
+    assert json.loads((job / "d.md").read_text()) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("reading", "--eps", "0.1,1"), "eps = 0.1"),
+        (("reading", "--rho", "0.5", "--person", "id"), "rho = 0.5"),
+        (("cite", "--format", "bibtex"), "@software{dpmodels"),
+    ],
+)
+def test_what_needs_no_file(words, shown, capsys):
+    assert main(list(words)) == 0
+    assert shown in capsys.readouterr().out
+
+
+def test_power_is_asked_by_its_own_words(monkeypatch, capsys):
+    seen = {}
+
+    def spy(formula, **words):
+        seen.update(words, formula=formula)
+        raise dp.errors.ArgumentError("seen")
+
+    monkeypatch.setattr(dp, "power", wraps(dp.power)(spy))
+    words = ["power", "~ a", "--verb", "mean", "--codebook", "cb.json", "--eps", "1,2"]
+    assert main([*words, "--n", "100", "--effect", "sample"]) == 2
+    assert "dpmodels: ArgumentError: seen" in capsys.readouterr().err
+    asked = {"verb": "mean", "codebook": "cb.json", "eps": (1.0, 2.0), "n": 100}
+    assert seen == {"formula": "~ a", **asked, "effect": "sample"}
+
+
+@pytest.mark.parametrize("words", [("etable", "no.nc"), ("disclosure", "no.ledger")])
+def test_files_that_are_not_there_are_named(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(dp, "disclosure", lambda of: None, raising=False)
+    assert main(list(words)) == 2
+    assert words[1] in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
