@@ -61,7 +61,7 @@ def priced_of(session: dp.session, todo: Sequence[Asked]) -> Any:
     except DPModelsError as error:
         for place, asked in enumerate(todo):
             _require_price(session, calls[: place + 1], asked.name)
-        raise error
+        raise
 
 
 def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
@@ -69,7 +69,8 @@ def _require_price(session: dp.session, calls: list[Call], name: str) -> None:
     try:
         session.plan(calls)
     except DPModelsError as error:
-        raise type(error)(f"release {name!r}: {error}") from None
+        error.args = (f"release {name!r}: {error}",)
+        raise
 
 
 def require_fits(priced: Any, todo: Sequence[Asked]) -> None:
