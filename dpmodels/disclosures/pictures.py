@@ -8,11 +8,7 @@ from typing import Any, Final
 
 from dpmodels.errors import DPModelsError
 
-_METHODS: Final = {
-    "plot_scree": "Variances of the components with noise intervals",
-    "plot_loadings": "Loadings of the variables on the components",
-    "plot": "Estimates with their errors",
-}
+_METHODS: Final = ("plot_scree", "plot_loadings", "plot")
 
 
 def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
@@ -21,17 +17,16 @@ def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
         return ()
     from matplotlib.figure import Figure
 
+    from dpmodels.plots.style import alt_text
+
     drawn = []
-    for name, text in _METHODS.items():
-        draw = getattr(fit, name, None)
-        if draw is None:
-            continue
+    for draw in (getattr(fit, name) for name in _METHODS if hasattr(fit, name)):
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         try:
-            draw(ax=figure.add_subplot())
+            text = alt_text(draw(ax=figure.add_subplot()))
         except DPModelsError:  # a model of the constant alone has nothing to draw
             continue
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=120)
-        drawn.append((f"{text}: {fit.call.formula}", buffer.getvalue()))
+        drawn.append((text, buffer.getvalue()))
     return tuple(drawn)

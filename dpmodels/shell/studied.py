@@ -58,7 +58,7 @@ def priced_of(session: dp.session, todo: Sequence[Asked]) -> Any:
     calls = [asked.call for asked in todo]
     try:
         return session.plan(calls)
-    except DPModelsError as error:
+    except DPModelsError:
         for place, asked in enumerate(todo):
             _require_price(session, calls[: place + 1], asked.name)
         raise
