@@ -20,6 +20,7 @@ SMALL_LOADING: Final = 0.1
 # Of loadings whose noise is not known so much is taken for it: two digits are printed.
 UNKNOWN: Final = 0.01
 
+UNKNOWN_MATRIX: Final = 'matrix={!r}: expected "loadings" or "eigenvalues"'
 ELLIPSES: Final = "95% noise ellipses"
 NO_ELLIPSES: Final = "no ellipses: noise leaves the components too little apart"
 _QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom

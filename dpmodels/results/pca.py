@@ -23,6 +23,7 @@ from dpmodels.results.components import Components
 from dpmodels.results.loadings import (
     ELLIPSES,
     NO_ELLIPSES,
+    UNKNOWN_MATRIX,
     blank_words,
     ellipses,
     loading_noise,
@@ -399,6 +400,3 @@ class PCAResult(Result):
         return self.components.augment(newdata, clip=clip)
 
     scores, fittedvalues, resid = per_row("transform(newdata)")
-
-
-UNKNOWN_MATRIX = 'matrix={!r}: expected "loadings" or "eigenvalues"'

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import dpmodels as dp
+from dpmodels.disclosures.pictures import pictures
 from dpmodels.report import Summary
 from dpmodels.shell.outputs import content
 from dpmodels.shell.page import Part, page
-from dpmodels.shell.pictures import pictures
 from dpmodels.shell.study import Study
 from dpmodels.writing import write_whole
 

@@ -218,4 +218,6 @@ def test_words_have_to_be_texts(study):
 def test_pictures_are_in_the_file_with_their_words(study):
     report = dp.disclosure(study[2].lm("wage ~ age"))
     found = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())
-    assert found == ["Estimates with their errors: wage ~ age"]
+    (words,) = found
+    assert words.startswith("Coefficient plot, Change of wage over the range of each term.")
+    assert "eps = " in words
