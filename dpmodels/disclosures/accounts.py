@@ -44,11 +44,16 @@ def stated(own: Account) -> str:
     many = len(own.charges)
     left = f", {count(own.unfinished)} of them unfinished" if own.unfinished else ""
     return (
-        f"{own.name[0].upper()}{own.name[1:]}: {count(many)} charge{'s' * (many != 1)}{left}. All "
-        f"that is charged to it, now and later, has together the guarantee "
+        f"{own.name[0].upper()}{own.name[1:]}: {count(many)} charge{'s' * (many != 1)}{left}. "
+        f"{covered(own)}, now and later, has together the guarantee "
         f"{own.ledger.guarantee.describe()}. Charged so far: {own.ledger.spent.describe()} "
         f"({_by_rule(own)})."
     )
+
+
+def covered(own: Account) -> str:
+    """Say what a ledger's guarantee is of."""
+    return f"All that is charged to it{' and is no simulation' if own.simulated else ''}"
 
 
 def warnings(own: Account) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from dpmodels.citation import citation
-from dpmodels.disclosures.accounts import accounts, loose_words, made_of, stated, warnings
+from dpmodels.disclosures.accounts import accounts, covered, loose_words, made_of, stated, warnings
 from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Picture, Points, Tables, Words
 from dpmodels.disclosures.cards import bibtex, card_named, source
 from dpmodels.disclosures.declarations import declarations
@@ -192,7 +192,7 @@ def _methods(found: Gathered) -> str:
     for own in found.accounts:
         kept = getattr(own.ledger.guarantee, "hidden", own.ledger.adjacency.describe())
         sentences.append(
-            f"All releases charged to the {own.name} satisfy together "
+            f"Of the {own.name}: {covered(own).lower()} satisfies together "
             f"{own.ledger.guarantee.describe()} (neighbours: {kept})."
         )
         used = dict.fromkeys(f"{one.entry.label} ({one.line['mechanism']})" for one in own.charges)

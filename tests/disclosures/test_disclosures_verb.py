@@ -100,6 +100,7 @@ def test_simulations_are_stamped_never_hidden(study):
     own = disclosed([ledger, charged, study[0]])
     assert "Charge 1 of the ledger 1, in memory is a simulation" in plain(own)
     assert "simulation, released" in plain(own)
+    assert "All that is charged to it and is no simulation, now and later, has" in plain(own)
     assert own.stamp == "CONTAINS A SIMULATION - NOT PRIVATE"
     assert disclosed(loose).stamp == "SIMULATION - NOT PRIVATE"
     assert disclosed(study[1]).stamp is None
