@@ -84,7 +84,8 @@ class About:
 
 def document(found: Gathered, about: About, pictured: bool) -> Iterator[Block]:
     """Return all blocks in order."""
-    yield Tables(Report("About this report", about.facts, (), ()))
+    yield Heading("About this report")
+    yield Tables(Report("Author and versions", about.facts, (), ()))
     yield from _in_short(found)
     yield from _guarantees(found)
     yield from accounts(found)
