@@ -36,6 +36,7 @@ from .models.site_files import combine as combine
 from .models.site_files import site_release as site_release
 from .models.split import split_budget as split_budget
 from .models.survey import dp_survey as dp_survey
+from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm
 from .models.table import dp_table as dp_table
 from .models.ttest import dp_ttest as dp_ttest

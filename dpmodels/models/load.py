@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -17,6 +17,7 @@ from dpmodels.formula import Design, design
 from dpmodels.formula.margins import margins
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.sides import Sides, named, one_measured, sides
+from dpmodels.formula.survival import survival
 from dpmodels.formula.tally import Tally
 from dpmodels.models.bounds import numbers
 from dpmodels.models.describing import mean_tally, table_call
@@ -63,6 +64,7 @@ from dpmodels.results.states import StatesResult
 from dpmodels.results.store import FORMAT, read_result
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
@@ -92,12 +94,17 @@ def require_tables(result: Any) -> None:
         expected = list(map(table_call, tallies))
         if isinstance(result, QuantileResult):
             _require_quantiles(result, tallies[0])
-    if len(expected) != len(call.tables) or not all(map(_same, expected, call.tables)):
-        raise FrameError("call.tables: not those of the formula")
+    _require_tables(result, expected)
     if isinstance(result, OverviewResult) and result.strata != len(both.groups):
         raise FrameError("strata: not as many as the formula groups by")
     if isinstance(result, OverviewResult) and result.tested and not both.groups:
         raise FrameError("tested: the formula has no groups that a test could compare")
+
+
+def _require_tables(result: Any, expected: Sequence[TableCall]) -> None:
+    found = result.call.tables
+    if len(expected) != len(found) or not all(map(_same, expected, found)):
+        raise FrameError("call.tables: not those of the formula")
 
 
 def _tallies(result: Any, both: Sides) -> tuple[Tally, ...]:
@@ -167,6 +174,7 @@ Described = (
     | LevelsResult
     | MarginsResult
     | SelectResult
+    | SurvfitResult
 )
 Surveyed = SurveyResult | SurveyFitResult
 Components = PCAResult | SubspaceResult
@@ -306,6 +314,12 @@ def _surveyed(result: SurveyFitResult) -> SurveyFitResult:
     return replace(result, coder=row_coder(both.terms) if both.terms.names else None)
 
 
+def _followed(result: SurvfitResult) -> SurvfitResult:
+    own = survival(result.call.formula, result.call.codebook)
+    _require_tables(result, [table_call(own.tally((own.time.lower, *result.ends))[0])])
+    return result
+
+
 def _plain(call: CoefficientsCall) -> tuple[object, ...]:
     """Return what a regression of answers says of its formula."""
     scaled = np.array_equal(call.matrix, np.eye(len(call.names)))
@@ -364,5 +378,6 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     SelectResult: _selected,
     SurveyResult: _answered,
     SurveyFitResult: _surveyed,
+    SurvfitResult: _followed,
     MarginsResult: _margins,
 }

@@ -29,6 +29,7 @@ from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.select import SelectResult
 from dpmodels.results.series import SeriesResult
 from dpmodels.results.subspace import SubspaceResult
+from dpmodels.results.survfit import SurvfitResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.results.table import TableResult
 from dpmodels.results.ttest import TTestResult
@@ -91,6 +92,15 @@ def _counted(fit: Any, unit: float = 1.0) -> pd.DataFrame:
     above = 2 * (noise["upper"].to_numpy() / unit - values) / _WIDTH
     ends = {"noise": above, "total": _spread(total)}
     return pd.DataFrame({"value": values, **ends}, index=total.index)
+
+
+def _survival(fit: SurvfitResult) -> pd.DataFrame:
+    """Return the curves at all times; beyond their ends they are not identified."""
+    names = {"estimate": "value", "noise_sd": "noise", "std_error": "total"}
+    told = fit.at(fit.times)
+    index = [*told.columns[: list(told.columns).index("n_risk")]]
+    own = told.set_index(index)[list(names)].rename(columns=names)
+    return own.fillna({"noise": math.inf, "total": math.inf})
 
 
 def _margins(fit: MarginsResult) -> pd.DataFrame:
@@ -187,6 +197,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         MarginsResult: _margins,
         OverviewResult: _overview,
         SeriesResult: _counted,
+        SurvfitResult: _survival,
         PCAResult: _eigenvalues,
         SubspaceResult: _directions,
         CovResult: _covariances,

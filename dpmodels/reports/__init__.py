@@ -31,3 +31,4 @@ from dpmodels.reports import series as series
 from dpmodels.reports import split as split
 from dpmodels.reports import states as states
 from dpmodels.reports import survey as survey
+from dpmodels.reports import survfit as survfit

@@ -29,6 +29,7 @@ from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
 from dpmodels.models.select import dp_select
 from dpmodels.models.series import dp_series
+from dpmodels.models.survfit import dp_survfit
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
@@ -156,6 +157,7 @@ class Session:
     select = method(dp_select)
     series = method(dp_series)
     summary = method(dp_summary)
+    survfit = method(dp_survfit)
     svm = method(dp_svm)
     table = method(dp_table)
     ttest = method(dp_ttest)

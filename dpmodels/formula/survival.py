@@ -1,0 +1,196 @@
+"""Times until an event: a left side ``Surv(time, event)``, and what there is a curve of each."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpmodels.arguments import finite, several
+from dpmodels.codebook import Codebook
+from dpmodels.errors import FormulaError, shorten
+from dpmodels.formula.bins import by_whole_numbers
+from dpmodels.formula.breaks import binned
+from dpmodels.formula.coding import checked_codebook
+from dpmodels.formula.expression import check_removed, compile_factor
+from dpmodels.formula.parse import ParsedFormula, parse, syntax, variables_in
+from dpmodels.formula.sides import Sides, grouping
+from dpmodels.formula.tally import Tally
+from dpmodels.formula.values import Category, Columns, Evaluate, Real, Truth
+from dpmodels.typing import Floats
+
+# A choice: the noise of a curve takes the square of their number in memory.
+MOST_INTERVALS = 1_000
+ENDINGS = ("censored", "event")
+BEYOND = "followed to the end"
+_WRITE = "write 'Surv(time, event) ~ group', or '~ 1' for one curve"
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Public facts of times until an event, by groups or not.
+
+    `event` tells how a row's time ended, by the two `ENDINGS`; times above the declared range are
+    censored at its end.
+    """
+
+    text: str
+    codebook: Codebook
+    time: Real
+    event: Category
+    groups: tuple[Category, ...]
+
+    @property
+    def sides(self) -> Sides:
+        """The same as what is described and what rows are grouped by."""
+        return Sides(self.text, self.codebook, (self.time, self.event), self.groups)
+
+    def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
+        """Return the table of groups, endings and intervals of time, and the ends of the latter.
+
+        The intervals cover the declared range: its ends are added where breaks do not reach them.
+        One more stands for the rows that were followed to the end of it without the event.
+        """
+        cut, ends = binned(self.time, _covering(self.time, breaks))
+        if len(cut.levels) > MOST_INTERVALS:
+            raise FormulaError(
+                f"breaks= makes {len(cut.levels):,} intervals of {self.time.code!r}; write at most "
+                f"{MOST_INTERVALS:,}, such as breaks=100"
+            )
+        return Tally((*self.groups, self.event, self._with_beyond(cut))), ends
+
+    def _with_beyond(self, cut: Category) -> Category:
+        how, name = self.event.evaluate, str(self.time.variable)
+
+        def when(columns: Columns) -> Floats:
+            followed = (columns[name] >= self.time.upper) & (how(columns) == 0)
+            return np.where(followed, float(len(cut.levels)), cut.evaluate(columns))
+
+        return replace(cut, levels=(*cut.levels, BEYOND), evaluate=when)
+
+    def breaks(self, ends: tuple[float, ...]) -> Floats:
+        """Return what the table of a result with these ends has between its intervals."""
+        return np.array(self.tally((self.time.lower, *ends))[1])
+
+
+def survival(formula: str, codebook: Codebook | None) -> Survival:
+    """Compile a formula whose left side is ``Surv(time, event)``.
+
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(days=dp.Integer(0, 90), died=["no", "yes"], arm=["a", "b"])
+    >>> own = survival("Surv(days, died) ~ arm", cb)
+    >>> own.time.code, own.event.code, [one.code for one in own.groups]
+    ('days', 'died', ['arm'])
+    """
+    book = checked_codebook(codebook)
+    parsed = parse(formula, book)
+    check_removed(parsed, book)
+    time, event = _left(parsed)
+    codes = tuple(dict.fromkeys(code for term in parsed.predictors for code in term))
+    if not codes and not parsed.intercept:
+        raise FormulaError(
+            f"formula {shorten(parsed.text)!r} does not say of whom a curve is; {_WRITE}"
+        )
+    when = _time(time, book)
+    how = _ending(event, book, when)
+    groups = tuple(grouping(compile_factor(code, book)) for code in codes)
+    used = {name for code in (time, event, *codes) for name in variables_in(code)}
+    twice = {when.code, how.code} & {one.code for one in groups}
+    if twice or when.code == how.code:
+        named = min(twice) if twice else when.code
+        raise FormulaError(
+            f"formula {shorten(parsed.text)!r} names {named!r} twice: the time, the event and the "
+            "groups are different variables; leave it out in one place"
+        )
+    own = book.select(name for name in book if name in used)
+    return Survival(" ".join(formula.split()), own, when, how, groups)
+
+
+def _left(parsed: ParsedFormula) -> tuple[str, str]:
+    """Return the texts of the time and of the event."""
+    codes = [code for term in parsed.response for code in term]
+    match syntax(codes[0]) if len(codes) == 1 else None:
+        case ast.Call(func=ast.Name(id="Surv"), args=[time, event], keywords=[]):
+            return ast.unparse(time), ast.unparse(event)
+        case ast.Call(func=ast.Name(id="Surv")) as call:
+            raise FormulaError(
+                f"{shorten(ast.unparse(call))!r}: Surv has two arguments, the time until the event "
+                f"or until a row was last seen, and whether it was the event; {_WRITE}. Times "
+                "between two ends, of late entry or of an interval, are not taken"
+            )
+    raise FormulaError(
+        f"formula {shorten(parsed.text)!r}: the left side of dp_survfit is Surv(time, event); "
+        f"{_WRITE}"
+    )
+
+
+def _time(code: str, book: Codebook) -> Real:
+    """Return the time, a declared number as it stands that is not negative."""
+    value = compile_factor(code, book)
+    if not isinstance(value, Real) or value.variable is None or value.date:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is no declared number: the time since a row's own start "
+            "is a variable as it stands, such as days=dp.Integer(0, 3650); breaks= are in its unit"
+        )
+    if value.lower < 0:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is declared from {value.lower:g} on: the time since a "
+            "row's own start is not negative; declare it from 0 on"
+        )
+    return value
+
+
+def _ending(code: str, book: Codebook, time: Real) -> Category:
+    """Return whether a row's time ended by the event, within the declared range."""
+    happened, name = _happened(code, book), time.variable
+
+    def ending(columns: Columns) -> Floats:
+        known = happened(columns)
+        return np.where((columns[str(name)] > time.upper) & (known == 1), 0.0, known)
+
+    return Category(code, ENDINGS, ending)
+
+
+def _happened(code: str, book: Codebook) -> Evaluate:
+    """Return what evaluates to 1 where the event came, to 0 where not."""
+    match compile_factor(code, book):
+        case Truth(evaluate=evaluate):
+            return evaluate
+        case Category(levels=levels, evaluate=evaluate) if len(levels) == 2:
+            return evaluate
+        case Category(levels=levels):
+            raise FormulaError(
+                f"the event {shorten(code)!r} in Surv() is a category of {len(levels)} levels; "
+                f"write which of them it is, Surv(time, {shorten(code)} == {levels[-1]!r})"
+            )
+        case Real(lower=0.0, upper=1.0, variable=str() as name):
+            return lambda columns: np.where(
+                (columns[name] == 0) | (columns[name] == 1), columns[name], np.nan
+            )
+        case Real():
+            raise FormulaError(
+                f"the event {shorten(code)!r} in Surv() is a number; declare it from 0 to 1 or as "
+                f"two levels, the event the second, or write Surv(time, {shorten(code)} == 2)"
+            )
+    raise FormulaError(f"the event {shorten(code)!r} in Surv() has several columns; write one")
+
+
+def _covering(time: Real, breaks: object) -> object:
+    """Add the declared ends to those that are written, where these do not reach them."""
+    if not several(breaks):
+        return breaks
+    ends = [finite("breaks", one) for one in breaks]
+    first = [time.lower] if ends and ends[0] > time.lower else []
+    last = [time.upper] if ends and ends[-1] < time.upper else []
+    return [*first, *ends, *last]
+
+
+def one_value(time: Real, breaks: Floats) -> Floats:
+    """Tell which intervals hold one whole number, shape (intervals,): 1.0 or 0.0."""
+    return np.asarray((np.diff(breaks) == 1.0) & by_whole_numbers(time), dtype=float)
+
+
+def last_times(time: Real, breaks: Floats) -> Floats:
+    """Return the last time of each interval."""
+    return np.asarray(breaks[1:] - 0.5 if by_whole_numbers(time) else breaks[1:])

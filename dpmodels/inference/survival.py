@@ -1,0 +1,140 @@
+"""Noise and sampling error of survival curves that are made of counts by interval.
+
+To first order the noise of a curve is linear in that of the counts, with the weights of its
+derivatives. Sampling errors are Greenwood's: with so many `effective` rows as without any censored
+would tell as much, a point of a curve is a share of them (Rothman's), and its interval solves
+``(estimate - s)² <= kappa² (s (1 - s) / effective + variance of the noise)`` for s.
+
+.. [1] Greenwood, M. (1926). "The natural duration of cancer." Reports on Public Health and Medical
+   Subjects 33, HMSO.
+.. [2] Rothman, K. J. (1978). "Estimation of confidence limits for the cumulative probability of
+   survival in life table analysis." Journal of Chronic Diseases 31(8), 557-560.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpmodels.inference.ordered import SumNoise
+from dpmodels.postprocess.protocol import Spread
+from dpmodels.postprocess.survival import Followed
+from dpmodels.typing import Floats
+
+# From weights of counts, shape (..., rows of cells, cells), to the noise in sums with them.
+Noise = Callable[[Floats], Spread]
+
+
+def joint_noise(spread: Noise, rows: int, cells: int, *, public: bool) -> Noise:
+    """Return the noise in sums over several rows of cells with independent noise, and one more.
+
+    `spread` is of one row of cells, shape (..., cells), without a public total. Where the total of
+    `rows` such rows and of one more number, with the noise of one count, is `public`, sums are
+    corrected by it: their variance falls by the square of their covariance with the total over the
+    total's variance. Covariances are had by polarisation.
+    """
+    one = np.ones(cells)
+    whole = rows * float(spread(one).squares) + 1.0
+
+    def noise(weights: Floats) -> Spread:
+        own = spread(weights)
+        squares, fourths = own.squares.sum(axis=-1), own.fourths.sum(axis=-1)
+        if public:
+            more, less = (spread(weights + side).squares.sum(axis=-1) for side in (one, -one))
+            squares = np.maximum(squares - ((more - less) / 4) ** 2 / whole, 0.0)
+        return Spread(squares, fourths)
+
+    return noise
+
+
+def risk_weights(cells: int) -> Floats:
+    """Return the weights of rows at risk, shape (intervals, endings, cells)."""
+    upper = np.triu(np.ones((cells, cells)))
+    return np.stack([upper, upper], axis=1)
+
+
+def hazard_weights(own: Followed, cells: int) -> Floats:
+    """Return derivatives of the hazards by the counts, shape (intervals, endings, cells)."""
+    size = len(own.risk)
+    at = np.arange(size)
+    weights = -own.hazard[:, None, None] * risk_weights(cells)[:size]
+    weights[at, 0, at] += own.hazard * own.halved
+    weights[at, 1, at] += 1.0
+    return np.asarray(weights / np.maximum(own.exposed, 0.5)[:, None, None])
+
+
+def survival_weights(own: Followed, cells: int) -> Floats:
+    """Return derivatives of the survival curve by the counts, shape (intervals, endings, cells)."""
+    weights = -hazard_weights(own, cells)
+    before = np.append(1.0, own.survival[:-1])
+    weights *= before[:, None, None]
+    for k in range(1, len(weights)):
+        weights[k] += (1 - own.hazard[k]) * weights[k - 1]
+    return weights
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """Numbers with the noise in them and, as shares of so many rows, their sampling errors."""
+
+    values: Floats
+    spread: Spread
+    noise: SumNoise
+    effective: Floats
+
+    @property
+    def noise_sd(self) -> Floats:
+        """Standard deviation of the noise."""
+        return np.asarray(self.noise.sd * np.sqrt(self.spread.squares))
+
+    def noise_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return intervals for the numbers of these rows, within 0 and 1."""
+        width = self.noise.widths(self.spread, np.zeros(()), level)
+        return np.maximum(self.values - width, 0.0), np.minimum(self.values + width, 1.0)
+
+    @property
+    def _rows(self) -> Floats:
+        return np.maximum(self.effective, 0.5)
+
+    @property
+    def std_error(self) -> Floats:
+        """Standard error for the population: noise and sampling."""
+        sampled = self.values * (1 - self.values) / self._rows
+        return np.sqrt(self.noise_sd**2 + sampled)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return intervals for the shares of the population."""
+        rows = self._rows
+        sampled = np.sqrt(self.values * (1 - self.values) / rows)
+        width = self.noise.widths(self.spread, sampled, level)
+        sd = self.std_error
+        kappa = np.divide(width, sd, out=np.full(len(sd), 2.0), where=sd > 0)
+        return _solved(self.values, kappa**2, 1 / rows, self.noise_sd**2)
+
+
+def _solved(values: Floats, kappa: Floats, each: Floats, noisy: Floats) -> tuple[Floats, Floats]:
+    """Solve ``(value - s)² <= kappa (each s (1 - s) + noisy)`` for s within 0 and 1."""
+    a = 1 + kappa * each
+    b = values + kappa * each / 2
+    root = np.sqrt(np.maximum(b * b - a * (values**2 - kappa * noisy), 0.0))
+    return np.maximum((b - root) / a, 0.0), np.minimum((b + root) / a, 1.0)
+
+
+def cumulative_interval(
+    values: Floats, spread: Spread, noise: SumNoise, exposed: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Return intervals of cumulative hazards, which are sums of Poisson numbers over `exposed`.
+
+    They solve ``(value - s)² <= kappa² (s / exposed + variance of the noise)`` for s.
+    """
+    rows = np.maximum(exposed, 0.5)
+    noisy = noise.sd**2 * spread.squares
+    sampled = values / rows
+    width = noise.widths(spread, np.sqrt(sampled), level)
+    variance = noisy + sampled
+    kappa = np.divide(width**2, variance, out=np.full(len(rows), 4.0), where=variance > 0)
+    middle = values + kappa / (2 * rows)
+    root = np.sqrt(middle**2 - values**2 + kappa * noisy)
+    return np.maximum(middle - root, 0.0), middle + root

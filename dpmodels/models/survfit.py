@@ -1,0 +1,157 @@
+"""``dp_survfit``: private survival curves on a public grid of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, Literal
+
+from dpmodels.declared import Declared, declared
+from dpmodels.design.cells import PrivateCells, unbound_cells
+from dpmodels.errors import ArgumentError
+from dpmodels.formula.survival import survival
+from dpmodels.mechanisms import COUNTS, ORDERED, choose
+from dpmodels.mechanisms.choose import Choice, auto_counts
+from dpmodels.mechanisms.choose_ordered import auto_ordered
+from dpmodels.mechanisms.count_plan import CountFacts
+from dpmodels.mechanisms.counts import CountMechanism
+from dpmodels.models.crossing import Way, cross
+from dpmodels.models.describing import described_call
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
+from dpmodels.question import Question, asked
+from dpmodels.results.survfit import SurvfitResult
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+
+# Those whose noise has a known law in all sums of cells.
+CURVES: Final = {name: own for name, own in ORDERED.items() if name != "partition"}
+
+
+def dp_survfit(
+    formula: str,
+    data: object = None,
+    *,
+    sites: Mapping[str, object] | None = None,
+    protocol: str | SiteProtocol | None = None,
+    codebook: Declared = None,
+    eps: float | None = None,
+    delta: float = 0.0,
+    budget: Guarantee | None = None,
+    breaks: int | Iterable[float] = 20,
+    mechanism: str | CountMechanism = "auto",
+    adjacency: AdjacencyName | Adjacency | None = None,
+    person: str | Literal[False] | None = None,
+    rows: int | Literal["mean"] | None = None,
+    subset: str | None = None,
+    ledger: Ledger | None = None,
+) -> SurvfitResult:
+    """Release survival curves, by groups or not: Kaplan and Meier's on a public grid of time.
+
+    Parameters
+    ----------
+    formula : str
+        ``"Surv(time, event) ~ group"``, or ``"~ 1"`` on the right for one curve. The time
+        is a declared number as it stands, from 0 on: until the event, or until a row
+        was last seen. The event is a variable of two levels, of which the second is
+        it, a number from 0 to 1, or a comparison, ``status == "dead"``. Several groups
+        make a curve of each combination of their levels.
+    data, sites, protocol
+        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook, eps, delta, budget
+        As for :func:`dp_pca`.
+    breaks : int or sequence of float
+        A number of equal intervals over the declared range of the time, 2 to 1,000, or
+        the ends of the intervals, rising, to which the declared ends are added
+        where they are missing: every row is followed to the end of the range.
+    mechanism : str or instance
+        ``"flat"``: noise in each count by itself, the quieter of ``"geometric"``,
+        discrete Laplace, and ``"gaussian"``, discrete Gaussian. ``"tree"``,
+        ``"wavelet"`` and ``"factorisation"``: noisy sums over runs of intervals, so that
+        rows at risk have little noise. By default flat for up to 40 intervals; for
+        more the quietest, as in :func:`dp_hist`.
+    adjacency, person, rows, subset, ledger
+        As for :func:`dp_pca`.
+
+    Returns
+    -------
+    SurvfitResult
+
+    Raises
+    ------
+    FormulaError, CodebookError, ArgumentError, BudgetError, FrameError
+        Before a row is read and before anything is charged.
+    LedgerError
+        If the ledger refuses; nothing is charged.
+
+    Notes
+    -----
+    A row is counted once: in its group, in the interval its time ends in, and by
+    whether it ended with the event. Everything else is made of these counts, free
+    of charge. Times at the true event times would tell of rows: there are none.
+
+    Rows censored in an interval of several values are taken to be at risk in
+    half of it (the actuarial convention). Where time goes by whole numbers and
+    each has an interval of its own the curve is Kaplan and Meier's itself. Times
+    above the declared range are censored at its end, and counted by themselves
+    with those censored there; times below it are read as its beginning. A curve
+    ends where fewer rows are at risk than five standard deviations of the noise
+    in their number: fewer, wider intervals carry it farther.
+
+    References
+    ----------
+    .. [1] Kaplan, E. L. and Meier, P. (1958). "Nonparametric estimation from
+       incomplete observations." JASA.
+    .. [2] Gondara, L. and Wang, K. (2020). "Differentially private survival function
+       estimation." MLHC.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> cb = dp.codebook(days=dp.Integer(0, 99), died=["no", "yes"], arm=["a", "b"])
+    >>> rows = {"days": list(range(100)) * 40, "died": ["no", "yes"] * 2_000, "arm": ["a"] * 4_000}
+    >>> fit = dp_survfit("Surv(days, died) ~ 1", rows, codebook=cb, eps=1.0, breaks=10)
+    >>> fit.times[:4].tolist()
+    [9.0, 19.0, 29.0, 39.0]
+    """
+    held = gathered(data, sites, protocol, PROTOCOLS)
+    book = declared(codebook, data, sites, formula)
+    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
+    question = asked("survfit", formula, book, eps, delta, budget, adjacency, **words)
+    return cross(survfit_way(question), held, mechanism, ledger)
+
+
+def survfit_way(question: Question) -> Way[SurvfitResult]:
+    """Return the way of the verb's question."""
+    own = survival(question.formula, question.codebook)
+    tally, ends = own.tally(question.words["breaks"])
+    cells = tally.shape[-1]
+    shape = (tally.cells // cells, cells)
+    facts = CountFacts(1, tally.size, False, question.adjacency, shape)
+
+    def made(release: Any, ledger: str, reason: str) -> SurvfitResult:
+        call = described_call(own.sides, (tally,), ledger, reason)
+        inner = tuple(min(end, own.time.upper) for end in ends[1:])
+        return SurvfitResult(call, release, inner)
+
+    return Way(
+        question,
+        unbound_cells(own.text, own.codebook, (tally,)),
+        facts,
+        partial(_chosen, facts, question.private),
+        made,
+        "gaussian",
+    )
+
+
+def _chosen(
+    facts: CountFacts, guarantee: Guarantee, mechanism: object, private: Sequence[PrivateCells]
+) -> Choice[Any]:
+    """Choose among all that count cells in an order and tell the law of their noise."""
+    flat, _ = auto_counts(facts, guarantee)
+    table = {"flat": COUNTS[flat], **COUNTS, **CURVES}
+    own = choose(mechanism, table, partial(auto_ordered, facts, guarantee))
+    if not isinstance(own.strategy, tuple(table.values())):
+        raise ArgumentError(
+            f"mechanism= is of type {type(own.strategy).__name__}, which tells no law of the noise "
+            f"in sums of counts; write one of {', '.join(map(repr, table))}"
+        )
+    return own

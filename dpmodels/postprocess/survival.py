@@ -1,0 +1,111 @@
+"""From noisy counts of events and of censored rows by interval to a survival curve.
+
+An interval's hazard is its events over the rows at risk in it: those that were there at its start,
+and of those censored within it, where it holds several values, half (the actuarial convention). Of
+an interval that holds one value all of them were at risk, and the curve is Kaplan and Meier's.
+
+.. [1] Kaplan, E. L. and Meier, P. (1958). "Nonparametric estimation from incomplete observations."
+   JASA 53(282), 457-481.
+.. [2] Cutler, S. J. and Ederer, F. (1958). "Maximum utilization of the life table method in
+   analyzing survival." Journal of Chronic Diseases 8(6), 699-712.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from dpmodels.postprocess.totals import rising
+from dpmodels.typing import Floats, Integers
+
+# A curve ends where fewer rows are at risk than so many sds of the noise in their number: a choice.
+TOLD: Final = 5.0
+NOTHING: Final = 1e-12
+
+
+def at_risk(cells: Floats) -> Floats:
+    """Return the rows at the start of each interval, of counts of shape (..., endings, cells)."""
+    return np.asarray(np.cumsum(cells.sum(axis=-2)[..., ::-1], axis=-1)[..., ::-1])
+
+
+def identified(risk: Floats, sds: Floats) -> int:
+    """Return how many intervals begin with rows at risk that are told from noise, from the first.
+
+    A rule of released numbers and the law of their noise alone.
+    """
+    told = risk >= np.maximum(TOLD * sds, 0.5)
+    return int(np.argmin(np.append(told, False)))
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Whole counts of a curve that agree: who was at risk, who had the event, who was censored.
+
+    `halved` is what share of those censored within an interval was not at risk in it; arrays have
+    the shape (intervals,).
+    """
+
+    risk: Integers
+    events: Integers
+    censored: Integers
+    halved: Floats
+
+    @cached_property
+    def exposed(self) -> Floats:
+        """Rows at risk in each interval."""
+        return np.asarray(self.risk - self.halved * self.censored)
+
+    @cached_property
+    def hazard(self) -> Floats:
+        """Share of those exposed that had the event; 0 where nobody was."""
+        none = np.zeros(len(self.risk))
+        return np.asarray(np.divide(self.events, self.exposed, out=none, where=self.exposed > 0))
+
+    @cached_property
+    def survival(self) -> Floats:
+        """Share beyond each interval: falling, within 0 and 1."""
+        return np.cumprod(1 - self.hazard)
+
+    @cached_property
+    def greenwood(self) -> Floats:
+        """Sampling variance of the logarithm of `survival`; infinite where that is 0."""
+        left = self.exposed * (self.exposed - self.events)
+        full = np.full(len(left), np.inf)
+        each = np.divide(self.events, left, out=full, where=left > 0)
+        return np.cumsum(np.where(self.events > 0, each, 0.0))
+
+    @cached_property
+    def effective(self) -> Floats:
+        """So many rows without any censored would tell as much of each point of the curve.
+
+        The harmonic mean of what those exposed stand for, which falls with time; where there was no
+        event, the last of it.
+        """
+        before = np.append(1.0, self.survival[:-1])
+        last = np.divide(self.exposed, before, out=np.zeros(len(before)), where=before > 0)
+        last = np.minimum.accumulate(last)
+        known = (self.greenwood > 0) & np.isfinite(self.greenwood)
+        odds = 1 / np.where(known, self.survival, 1.0) - 1
+        return np.asarray(np.where(known, odds / np.where(known, self.greenwood, 1.0), last))
+
+
+def followed(cells: Floats, sds: Floats, halved: Floats, end: int) -> Followed:
+    """Return whole counts of so many intervals that agree with each other.
+
+    `cells`, shape (2, cells), are unbiased counts of censored rows and of events, `sds` those
+    of the noise in the rows at risk. Running totals are made to rise, and the rows at risk, which
+    fall by them, are on the level that is nearest to the unbiased ones.
+    """
+    if not end:
+        none = np.zeros(0, dtype=np.int64)
+        return Followed(none, none, none, halved[:0])
+    totals = np.rint(rising(np.cumsum(cells[:, :end], axis=1))).astype(np.int64)
+    gone = totals.sum(axis=0)
+    before = np.append(0, gone[:-1])
+    weights = 1 / np.maximum(sds[:end] ** 2, NOTHING)
+    level = round(float((weights * (at_risk(cells)[:end] + before)).sum() / weights.sum()))
+    censored, events = np.diff(totals, axis=1, prepend=0)
+    return Followed(np.maximum(level, gone[-1]) - before, events, censored, halved[:end])

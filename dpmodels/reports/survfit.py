@@ -1,0 +1,157 @@
+"""The printed report of survival curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.errors import NotAvailable
+from dpmodels.report import Fact, Report, Row, Section, count, signif
+from dpmodels.reports.counted import counted_as
+from dpmodels.reports.header import LOST, closing, complete_text, described_header, more
+from dpmodels.results.base import report_of
+from dpmodels.results.survfit import SurvfitResult
+from dpmodels.results.survival_curve import Curve
+
+# Lines of a curve, and curves of a page: choices.
+SHOWN_LINES = 20
+SHOWN_CURVES = 6
+LEVEL = 0.95
+
+
+@report_of.register
+def survfit_report(fit: SurvfitResult) -> Report:
+    """Lay out a line for each curve, then each curve over time."""
+    own, what = fit.counted, counted_as(fit.release.adjacency)
+    complete = complete_text(fit.ncomplete, own.noise_sd, fit.release.rows, what)
+    return Report(
+        title="Private survival curves" if fit.strata else "Private survival curve",
+        facts=(
+            *described_header(fit.call, fit.release, complete),
+            ("Event", own.asked.event.code),
+            ("Grid", f"{own.asked.time.code}, {_grid(fit)}"),
+            ("Count noise", f"sd {signif(fit.release.noise_sd, 2)} a released count"),
+            *_test(fit),
+        ),
+        sections=(_overview(fit), *_curves(fit)),
+        notes=(
+            *more(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
+            *_ends(fit),
+            *_notes(fit),
+            *closing(fit.call, fit.release),
+        ),
+        stamp=fit.stamp,
+    )
+
+
+def _grid(fit: SurvfitResult) -> str:
+    return f"{len(fit.times):,} intervals up to {fit.times[-1]:,.6g}"
+
+
+def _test(fit: SurvfitResult) -> tuple[Fact, ...]:
+    if fit.ncurves < 2:
+        return ()
+    try:
+        own = fit.logrank()
+    except NotAvailable:
+        return (("Log-rank", "not told from noise"),)
+    p = "p < 0.0001" if own.pvalue < 1e-4 else f"p = {signif(own.pvalue, 2)}"
+    return (("Log-rank", f"chi2({own.df}) = {signif(own.statistic, 3)}, {p}"),)
+
+
+def _overview(fit: SurvfitResult) -> Section:
+    """Print what R's print of a survfit does."""
+    table = fit.table(LEVEL)
+    upto = table["upto"].max()
+    mean = "mean" if np.isnan(upto) else f"mean to {upto:,.6g}"
+    shown = table.head(SHOWN_CURVES).to_dict("records")
+    names = fit.strata or ["(all)"]
+    rows = tuple(Row(name, _line(row)) for name, row in zip(names, shown, strict=False))
+    title = "Curve" if fit.strata else counted_as(fit.release.adjacency).capitalize()
+    return Section(title, ("n", "events", "median", "95% conf. int.", mean, "std. error"), rows)
+
+
+def _line(row: dict[object, float]) -> tuple[str, ...]:
+    low, high = _time(row["conf_low"]), _time(row["conf_high"])
+    known = np.isfinite(row["conf_low"]) and not np.isnan(row["end"])
+    return (
+        count(row["records"]),
+        count(row["events"]),
+        _time(row["median"]),
+        f"[{low}, {high}]" if known else LOST,
+        _time(row["rmean"]),
+        LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2),
+    )
+
+
+def _time(value: float) -> str:
+    """Print a time; one that is not reached as a stroke, one beyond the curve as no end."""
+    if np.isnan(value):
+        return LOST
+    return "inf" if np.isinf(value) else f"{value:,.4g}"
+
+
+def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
+    names = fit.strata or [fit.counted.asked.time.code]
+    told = zip(names[:SHOWN_CURVES], fit.counted.curves, strict=False)
+    return tuple(_curve(name, own) for name, own in told if own.end)
+
+
+def _curve(name: str, own: Curve) -> Section:
+    """Give times a line each; of many some, with the events since the line before."""
+    table = pd.DataFrame(own.columns(LEVEL))
+    width = -(-own.end // SHOWN_LINES)
+    shown = np.append(np.arange(width - 1, own.end - 1, width), own.end - 1)
+    since = np.diff(np.append(0, np.cumsum(table["n_event"])[shown]))
+    digits = 4 if table["std_error"].min() < 1e-3 else 3
+    rows = tuple(
+        Row(
+            f"{row['time']:,.6g}",
+            (
+                count(row["n_risk"]),
+                count(events),
+                f"{row['estimate']:.{digits}f}",
+                _interval(row["noise_low"], row["noise_high"], digits),
+                _interval(row["conf_low"], row["conf_high"], digits),
+            ),
+        )
+        for events, row in zip(since, table.iloc[shown].to_dict("records"), strict=True)
+    )
+    heads = ("at risk", "events", "survival", "95% noise int.", "95% conf. int.")
+    return Section(name, heads, rows)
+
+
+def _interval(low: float, high: float, digits: int) -> str:
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _ends(fit: SurvfitResult) -> tuple[str, ...]:
+    """Say how far the curves are told."""
+    why = "fewer are at risk than five sds of the noise in their number"
+    notes = []
+    for name, own in zip(fit.strata or [""], fit.counted.curves, strict=True):
+        whose = f" of {name}" if name else ""
+        if not own.end:
+            notes.append(f"The curve{whose} is not told: {why}.")
+        elif own.end < len(own.times):
+            notes.append(f"The curve{whose} ends at {own.known[-1]:,.6g}: beyond, {why}.")
+    return tuple(notes[:SHOWN_CURVES])
+
+
+def _notes(fit: SurvfitResult) -> list[str]:
+    notes = []
+    if any(own.end > SHOWN_LINES for own in fit.counted.curves):
+        notes.append("Events are those since the line before; all times: tidy(); some: at(times).")
+    if fit.counted.halved.any():
+        notes.append(
+            "Actuarial: of those censored in an interval half were at risk in it. At risk is their "
+            "number at the start of the interval that ends at the time."
+        )
+    else:
+        notes.append("Each interval holds one value: the product-limit estimate itself.")
+    return [
+        *notes,
+        "Counts are whole and agree, and survival is made of them; noise intervals are about the "
+        "curve of these rows, confidence intervals about the population's, each time by itself.",
+        "Times above the declared range are censored at its end.",
+    ]

@@ -1,0 +1,402 @@
+"""The result of private survival curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.arguments import between, finite, several
+from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.inference.log_rank import LogRank
+from dpmodels.outside import Quantity
+from dpmodels.released import CountsRelease, SumsRelease
+from dpmodels.results.base import Result, checked_level
+from dpmodels.results.call import DescribedCall, TableCall
+from dpmodels.results.described import described_line
+from dpmodels.results.group_frames import by_group, place_of
+from dpmodels.results.survival_counts import SurvivalCounts
+from dpmodels.results.survival_curve import TOLD, Curve, differing
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Curves that a picture tells apart: a choice.
+DRAWN = 6
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SurvfitResult(Result):
+    """Private survival curves: released values and public facts only.
+
+    Parameters
+    ----------
+    ends : tuple of float
+        Public ends of the intervals of time, each but the first open at its lower end.
+
+    Notes
+    -----
+    Curves are told at the ends of the intervals, as far as the rows at risk are
+    told from noise. Their counts are whole and agree: whoever multiplies ``1 -
+    n_event / n_risk`` finds the estimates, where an interval holds one value; of
+    one that holds several, half of those censored in it are taken off its
+    ``n_risk`` (the actuarial convention). :meth:`noise_int` is about the curve
+    that these rows have without noise, :meth:`conf_int` about the population's:
+    Greenwood's sampling error, as that of a share of so many rows, and the noise.
+    """
+
+    call: DescribedCall
+    release: CountsRelease | SumsRelease
+    ends: tuple[Quantity, ...]
+
+    @cached_property
+    def counted(self) -> SurvivalCounts:
+        """The same as arrays, by group."""
+        return SurvivalCounts(self.call, self.release, self.ends)
+
+    @property
+    def _curves(self) -> tuple[Curve, ...]:
+        return self.counted.curves
+
+    @property
+    def _grouped(self) -> TableCall:
+        return self.counted.timed
+
+    @property
+    def times(self) -> Floats:
+        """Last times of the intervals, shape (intervals,)."""
+        return self.counted.times
+
+    @property
+    def strata(self) -> list[str]:
+        """What the curves are of, as R names them; empty where there is one of all rows."""
+        return self.counted.strata
+
+    @property
+    def ncurves(self) -> int:
+        """How many curves there are, one a group."""
+        return self.counted.shape[0] // 2
+
+    @property
+    def ncomplete(self) -> float:
+        """Number of complete rows, unbiased but not below 0."""
+        return max(float(self.counted.cells.sum()), 0.0)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a curve and time, as broom's of a survfit.
+
+        ``std_error`` is that of ``estimate``, noise and sampling; intervals are of 95 %.
+        """
+        return self._table(0.95)
+
+    def at(self, times: object, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the rows of :meth:`tidy` at some times.
+
+        Parameters
+        ----------
+        times : float or sequence of float
+            Ends of intervals of the grid, in the unit of the time.
+        group : level or tuple of levels, optional
+            Which group; all of them by default.
+        level : float
+            Coverage of each interval by itself, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            A row a curve and time; nan where the curve has ended before.
+
+        Raises
+        ------
+        ArgumentError
+            If a time is no end of an interval.
+        """
+        checked_level(level)
+        places = [self._place(one) for one in (times if several(times) else [times])]
+
+        def columns(place: int) -> dict[str, Any]:
+            own = self._curves[place]
+            held = pd.DataFrame(own.columns(level)).reindex(places)
+            return dict(held.assign(time=self.times[places]))
+
+        return by_group(self._grouped, group, columns)
+
+    def _place(self, time: object) -> int:
+        """Return which interval a time is the end of."""
+        value = finite("time", time)
+        near = int(np.argmin(np.abs(self.times - value)))
+        if abs(self.times[near] - value) > 1e-9 * max(1.0, abs(value)):
+            raise ArgumentError(
+                f"time={said(time)} is within an interval, where survival is not told: write one "
+                f"of its ends, such as {self.times[near]:.10g}, or a fit with breaks= there"
+            )
+        return near
+
+    def hazard(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
+        """Return hazards by interval, and cumulative ones (Nelson and Aalen's) with intervals.
+
+        Parameters
+        ----------
+        group, level
+            As for :meth:`at`.
+
+        Returns
+        -------
+        DataFrame
+            ``hazard`` is the share of the rows at risk in an interval that had the event in it,
+            with its ``hazard_noise_sd``; ``cumhaz`` their running sum, with ``noise_sd`` and both
+            intervals.
+        """
+        checked_level(level)
+        return by_group(self._grouped, group, lambda place: self._curves[place].hazards(level))
+
+    def quantile(
+        self,
+        probs: float | Iterable[float] = (0.25, 0.5, 0.75),
+        *,
+        group: object = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Return quantiles of the time: when survival comes to ``1 - prob``.
+
+        Parameters
+        ----------
+        probs : float or sequence of float
+            In [0, 1], or an ArgumentError; 0.5 is the median.
+        group, level
+            As for :meth:`at`.
+
+        Returns
+        -------
+        DataFrame
+            A row a prob: ``estimate``, nan where the curve ends above, evenly within an interval
+            of several values; ``conf_low, conf_high`` for the population's and ``noise_low,
+            noise_high`` for that of these rows, which end where intervals do, or at inf where it
+            may be beyond the curve.
+        """
+        checked_level(level)
+        given = list(probs) if several(probs) else [probs]
+        asked = [between("probs", prob, 0, 1, ", such as 0.5") for prob in given]
+
+        def columns(place: int) -> dict[str, Any]:
+            own = self._curves[place]
+            return dict(pd.DataFrame([own.quantile(prob, level) for prob in asked]))
+
+        return by_group(self._grouped, group, columns)
+
+    def mean(
+        self, upto: float | None = None, *, group: object = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return restricted means: the area below each curve up to a time.
+
+        Parameters
+        ----------
+        upto : float, optional
+            An end of an interval; by default the last to which all curves asked for reach.
+        group, level
+            As for :meth:`at`.
+
+        Returns
+        -------
+        DataFrame
+            ``upto, estimate, std_error`` in the unit of the time, and both intervals; nan for a
+            curve that has ended before.
+
+        Raises
+        ------
+        ArgumentError
+            If `upto` is no end of an interval.
+        """
+        checked_level(level)
+        held = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
+        told = [own.end for own in held if own.end]
+        last = min(told, default=0) - 1 if upto is None else self._place(upto)
+
+        def columns(place: int) -> dict[str, Any]:
+            own = self._curves[place]
+            known = 0 <= last < own.end
+            lost = dict.fromkeys(("upto", *TOLD), np.nan)
+            return {name: [one] for name, one in (own.mean(last, level) if known else lost).items()}
+
+        return by_group(self._grouped, group, columns)
+
+    def difference(
+        self, time: float, groups: tuple[Any, Any] | None = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return how much larger a share of one group is beyond a time than of another.
+
+        Parameters
+        ----------
+        time : float
+            An end of an interval.
+        groups : pair of level or of tuple of levels, optional
+            Which two; by default the two that there are. The second is taken from the first.
+        level : float
+            Coverage of both intervals, in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            One row: ``estimate, std_error``, and both intervals, Newcombe's of those of the two
+            curves; nan where one of them has ended before.
+
+        Raises
+        ------
+        ArgumentError
+            If `time` is no end of an interval, or the groups are not two of the declared ones.
+        """
+        checked_level(level)
+        place = self._place(time)
+        first, second = (self._curves[own] for own in self._pair(groups))
+        row: dict[str, Any] = {"time": self.times[place]}
+        if place >= min(first.end, second.end):
+            return pd.DataFrame([row | dict.fromkeys(TOLD, np.nan)])
+        return pd.DataFrame([row | differing(first, second, place, level)])
+
+    def _pair(self, groups: object) -> tuple[int, int]:
+        if groups is None and self.ncurves == 2:
+            return 0, 1
+        if not isinstance(groups, tuple | list) or len(groups) != 2:
+            raise ArgumentError(
+                f"groups={said(groups)}: the result has {self.ncurves} curves; write the pair of "
+                "groups to compare, as they are declared: groups=(first, second)"
+            )
+        first, second = (place_of(self._grouped, own) for own in groups)
+        if first == second:
+            raise ArgumentError(
+                f"groups={said(groups)}: a group differs from itself by 0; write two groups"
+            )
+        return first, second
+
+    def logrank(self) -> LogRank:
+        """Test that all curves are one (the log-rank test), with the noise counted in.
+
+        Returns
+        -------
+        LogRank
+            ``statistic, df, pvalue``, and by group events ``observed`` and ``expected``. Over the
+            intervals in which the rows at risk of all groups together are told from noise;
+            NotAvailable where there are none, or one curve.
+        """
+        if self.ncurves < 2:
+            raise NotAvailable(
+                "logrank() is not available: it compares curves, and there is one; write groups, "
+                "'Surv(time, event) ~ group'"
+            )
+        found = self.counted.log_rank()
+        if found is None:
+            raise NotAvailable(
+                "logrank() is not available: the rows at risk are not told from noise; write a "
+                "larger eps, fewer breaks or fewer groups"
+            )
+        return found
+
+    def _table(self, level: float) -> pd.DataFrame:
+        frames = [pd.DataFrame(own.columns(level)) for own in self._curves]
+        if not self.strata:
+            return frames[0]
+        named = zip(frames, self.strata, strict=True)
+        return pd.concat([own.assign(strata=name) for own, name in named], ignore_index=True)
+
+    def _ends(self, kind: str, level: float) -> pd.DataFrame:
+        own = self._table(level)
+        index = ["strata", "time"] if self.strata else ["time"]
+        names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
+        return own.set_index(index)[list(names)].rename(columns=names)
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        return self._ends("noise", level)
+
+    def _conf_int(self, level: float) -> pd.DataFrame:
+        return self._ends("conf", level)
+
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Return one row a curve: rows, events, the median and the restricted mean.
+
+        Returns
+        -------
+        DataFrame
+            ``records`` and ``events``, unbiased but not below 0, over the whole grid; ``end``,
+            the last time the curve is told at; ``rmean`` up to the time ``upto`` that all curves
+            reach, with its standard error; ``median`` with its confidence interval.
+        """
+        median = self.quantile(0.5, level=level)
+        mean = self.mean(level=level)
+        own = {
+            "records": np.maximum(self.counted.cells.sum(axis=(1, 2)), 0.0),
+            "events": np.maximum(self.counted.cells[:, 1].sum(axis=-1), 0.0),
+            "end": [own.known[-1] if own.end else np.nan for own in self._curves],
+            "upto": mean["upto"].to_numpy(),
+            "rmean": mean["estimate"].to_numpy(),
+            "rmean_std_error": mean["std_error"].to_numpy(),
+            "median": median["estimate"].to_numpy(),
+            "conf_low": median["conf_low"].to_numpy(),
+            "conf_high": median["conf_high"].to_numpy(),
+        }
+        return pd.DataFrame(own, index=pd.Index(self.strata or ["(all)"], name="strata"))
+
+    def _line(self) -> dict[str, Any]:
+        line = described_line(self.release, self.ncomplete, self.ncurves)
+        own = self.table()
+        line |= {"records": own["records"].sum(), "events": own["events"].sum()}
+        if self.ncurves == 1:
+            return {**line, **{name: own[name].iloc[0] for name in own.columns[2:]}}
+        try:
+            test = self.logrank()
+        except NotAvailable:
+            return line
+        return {**line, "statistic": test.statistic, "df": test.df, "p_value": test.pvalue}
+
+    @property
+    def _size(self) -> str:
+        many = "1 curve" if self.ncurves == 1 else f"{self.ncurves} curves"
+        return f"{many}, {len(self.times)} intervals"
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        group: object = None,
+        level: float = 0.95,
+        *,
+        risk: bool = False,
+    ) -> Axes:
+        """Draw the curves with the band of their noise and that for the population.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        group : level or tuple of levels, optional
+            Which group; all of them, at most six, by default.
+        level : float
+            Coverage of the bands, in (0, 1), at each time by itself.
+        risk : bool, default False
+            Whether the numbers at risk stand below.
+
+        Raises
+        ------
+        ArgumentError
+            If the group is not one of the declared ones, or there are more than six and none is
+            named.
+        """
+        from dpmodels.plots.survival import Drawn, curves
+
+        checked_level(level)
+        if group is None and self.ncurves > DRAWN:
+            raise ArgumentError(
+                f"plot(): {self.ncurves} curves are more than the {DRAWN} a picture tells apart; "
+                "write group= for one of them"
+            )
+        places = range(self.ncurves)
+        shown = places if group is None else [place_of(self._grouped, group)]
+        names = self.strata or [""]
+        drawn = [Drawn(names[place], self._curves[place].columns(level)) for place in shown]
+        steps = not self.counted.halved.any()
+        return curves(
+            drawn, self.counted.asked.time.code, steps=steps, risk=risk, ax=ax, stamp=self.stamp
+        )

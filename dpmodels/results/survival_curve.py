@@ -1,0 +1,243 @@
+"""One survival curve, of the rows of one group, with the intervals of what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from dpmodels.inference.ordered import SumNoise
+from dpmodels.inference.survival import (
+    Estimated,
+    Noise,
+    cumulative_interval,
+    hazard_weights,
+    risk_weights,
+    survival_weights,
+)
+from dpmodels.postprocess.survival import Followed, at_risk, followed, identified
+from dpmodels.typing import Floats
+
+Columns = dict[str, Any]
+
+# Shares that are the same but for rounding.
+NEAR: Final = 1e-12
+# What is told of one number.
+TOLD: Final = (
+    "estimate",
+    "std_error",
+    "conf_low",
+    "conf_high",
+    "noise_sd",
+    "noise_low",
+    "noise_high",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The counts of one group, followed as far as the rows at risk are told from noise.
+
+    `cells`, shape (2, intervals + 1), are unbiased counts of censored rows and of events, the last
+    of those followed to the end; `times` the last ones of all intervals, and `effect` how many rows
+    sampling takes for one.
+    """
+
+    cells: Floats
+    times: Floats
+    halved: Floats
+    noise: Noise
+    sums: SumNoise
+    effect: int
+
+    @cached_property
+    def risk_sds(self) -> Floats:
+        """Noise standard deviation of the rows at risk, shape (intervals + 1,)."""
+        squares = self.noise(risk_weights(self.cells.shape[1])).squares
+        return np.asarray(self.sums.sd * np.sqrt(squares))
+
+    @cached_property
+    def end(self) -> int:
+        """How many intervals the curve is identified for."""
+        return identified(at_risk(self.cells)[:-1], self.risk_sds[:-1])
+
+    def upto(self, end: int) -> Followed:
+        """Return whole counts of so many intervals, identified or not."""
+        return followed(self.cells, self.risk_sds, self.halved, end)
+
+    @cached_property
+    def counts(self) -> Followed:
+        """Whole counts of the identified intervals."""
+        return self.upto(self.end)
+
+    @property
+    def known(self) -> Floats:
+        """Last times of the identified intervals."""
+        return self.times[: self.end]
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Derivatives of the curve by the counts."""
+        return survival_weights(self.counts, self.cells.shape[1])
+
+    @cached_property
+    def survival(self) -> Estimated:
+        """The curve at the ends of the identified intervals."""
+        own = self.counts
+        effective = own.effective / self.effect
+        return Estimated(own.survival, self.noise(self.weights), self.sums, effective)
+
+    def columns(self, level: float) -> Columns:
+        """Return the curve as columns of a table."""
+        own, curve = self.counts, self.survival
+        noise_low, noise_high = curve.noise_interval(level)
+        conf_low, conf_high = curve.interval(level)
+        return {
+            "time": self.known,
+            "n_risk": own.risk,
+            "n_event": own.events,
+            "n_censor": own.censored,
+            "estimate": own.survival,
+            "std_error": curve.std_error,
+            "conf_low": conf_low,
+            "conf_high": conf_high,
+            "noise_sd": curve.noise_sd,
+            "noise_low": noise_low,
+            "noise_high": noise_high,
+        }
+
+    def hazards(self, level: float) -> Columns:
+        """Return hazards by interval and their running sums, Nelson and Aalen's."""
+        own = self.counts
+        each = hazard_weights(own, self.cells.shape[1])
+        exposed = np.maximum(own.exposed, 0.5)
+        total = np.cumsum(own.hazard)
+        squares = np.cumsum(own.hazard / exposed)
+        stands = np.divide(total, squares, out=exposed.copy(), where=squares > 0) / self.effect
+        spread = self.noise(np.cumsum(each, axis=0))
+        width = self.sums.widths(spread, np.zeros(()), level)
+        low, high = cumulative_interval(total, spread, self.sums, stands, level)
+        return {
+            "time": self.known,
+            "hazard": own.hazard,
+            "hazard_noise_sd": self.sums.sd * np.sqrt(self.noise(each).squares),
+            "cumhaz": total,
+            "conf_low": low,
+            "conf_high": high,
+            "noise_sd": self.sums.sd * np.sqrt(spread.squares),
+            "noise_low": np.maximum(total - width, 0.0),
+            "noise_high": total + width,
+        }
+
+    def quantile(self, prob: float, level: float) -> Columns:
+        """Return when survival is ``1 - prob`` first, with both intervals."""
+        left = 1 - prob
+        columns: Columns = {"prob": prob, "estimate": self._crossed(left)}
+        for name, (low, high) in (
+            ("conf", self.survival.interval(level)),
+            ("noise", self.survival.noise_interval(level)),
+        ):
+            columns[f"{name}_low"], columns[f"{name}_high"] = self._reached(low, high, left)
+        return columns
+
+    def _crossed(self, left: float) -> float:
+        """Return where the curve comes to `left`, nan where it does not.
+
+        Within an interval of several values it falls evenly, in one of one value at once.
+        """
+        place = _first(self.counts.survival, left)
+        if place == self.end:
+            return np.nan
+        before = 1.0 if place == 0 else float(self.counts.survival[place - 1])
+        start, stop = self._spans[place : place + 2].tolist()
+        fallen = before - float(self.counts.survival[place])
+        if not self.halved[place] or not fallen > 0:
+            return float(stop)
+        return float(start + (stop - start) * (before - left) / fallen)
+
+    @property
+    def _spans(self) -> Floats:
+        """Where intervals begin and end, the first at 0."""
+        return np.append(0.0, self.times)
+
+    def _reached(self, low: Floats, high: Floats, left: float) -> tuple[float, float]:
+        """Return the ends of the intervals that a quantile may be in; inf where it may be later.
+
+        An interval is left out where survival at its end is above `left`, or where at its start it
+        is not, by more than noise, and sampling, explain.
+        """
+        first = _first(low, left)
+        later = np.flatnonzero(high > left)
+        last = int(later[-1]) + 1 if later.size else 0
+        begins = first < self.end and not self.halved[first]
+        return (
+            float(self._spans[first + begins]),
+            float(self.times[last]) if last < self.end else np.inf,
+        )
+
+    def mean(self, upto: int, level: float) -> Columns:
+        """Return the mean time up to the end of an interval, spent at most until then."""
+        own, size = self.counts, upto + 1
+        widths = np.diff(self.times[:size], prepend=0.0)
+        halved = own.halved[:size]
+        parts = widths * halved + np.append((widths * (1 - halved))[1:], 0.0)
+        value = widths[0] * (1 - halved[0]) + float(parts @ own.survival[:size])
+        spread = self.noise(np.tensordot(parts, self.weights[:size], axes=1)[None])
+        left = np.cumsum((parts * own.survival[:size])[::-1])[::-1]
+        steps = np.diff(own.greenwood[:size], prepend=0.0)
+        known = np.isfinite(steps) & (left > 0)
+        sampled = self.effect * float((left[known] ** 2 * steps[known]).sum())
+        noise, both = (
+            float(self.sums.widths(spread, np.asarray(sd), level)[0])
+            for sd in (0.0, np.sqrt(sampled))
+        )
+        squares, most = float(spread.squares[0]), float(self.times[upto])
+        noise_sd = self.sums.sd * np.sqrt(squares)
+        return {
+            "upto": most,
+            "estimate": value,
+            "std_error": float(np.hypot(noise_sd, np.sqrt(sampled))),
+            "conf_low": max(value - both, 0.0),
+            "conf_high": min(value + both, most),
+            "noise_sd": float(noise_sd),
+            "noise_low": max(value - noise, 0.0),
+            "noise_high": min(value + noise, most),
+        }
+
+
+def _first(curve: Floats, left: float) -> int:
+    """Return the first place where a curve is at `left` or below, or their number."""
+    return int(np.argmax(np.append(curve <= left + NEAR, True)))
+
+
+def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
+    """Return the difference of two curves at the end of an interval, with both intervals.
+
+    They are Newcombe's, of those of the curves; `noise` holds besides what a public number of rows
+    tells of both curves at once, and widens them by that.
+
+    .. [1] Newcombe, R. G. (1998). "Interval estimation for the difference between independent
+       proportions." Statistics in Medicine 17(8), 873-890.
+    """
+    one, two = (float(own.counts.survival[place]) for own in (first, second))
+    joint = np.concatenate([first.weights[place], -second.weights[place]])[None]
+    noise = first.sums.sd * float(np.sqrt(first.noise(joint).squares[0]))
+    errors = np.array([own.survival.std_error[place] for own in (first, second)])
+    noises = np.array([own.survival.noise_sd[place] for own in (first, second)])
+    error = float(np.sqrt(max((errors**2).sum() - (noises**2).sum(), 0.0) + noise**2))
+    ends = {
+        "conf": (error, errors, [own.survival.interval(level) for own in (first, second)]),
+        "noise": (noise, noises, [own.survival.noise_interval(level) for own in (first, second)]),
+    }
+    row: Columns = {"estimate": one - two, "std_error": error, "noise_sd": noise}
+    for name, (both, each, intervals) in ends.items():
+        apart = float(np.sqrt((each**2).sum()))
+        wider = both / apart if apart > 0 else 1.0
+        (low, high), (other_low, other_high) = (
+            [float(end[place]) for end in own] for own in intervals
+        )
+        row[f"{name}_low"] = max(one - two - wider * np.hypot(one - low, other_high - two), -1.0)
+        row[f"{name}_high"] = min(one - two + wider * np.hypot(high - one, two - other_low), 1.0)
+    return {key: row[key] for key in TOLD}
