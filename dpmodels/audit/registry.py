@@ -28,6 +28,7 @@ from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
 from dpmodels.models.select import dp_select
 from dpmodels.models.series import dp_series
+from dpmodels.models.survfit import dp_survfit
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
@@ -63,6 +64,12 @@ MOVED: Final = Pair(
 )
 LEFT: Final = Pair(
     {"t": [0, 2, 5, 5]}, {"t": [None, 2, 5, 5]}, name="the first period against none"
+)
+
+DIED: Final = Pair(
+    {"t": [3, 1, 2, 3], "e": [1, 1, 0, 0]},
+    {"t": [None, 1, 2, 3], "e": [None, 1, 0, 0]},
+    name="the last event against none",
 )
 
 # What goes with g, and what against it, changes places: one product falls, the other rises.
@@ -170,6 +177,9 @@ def _over(periods: int, words: dict[str, Any]) -> dict[str, Any]:
     return {**words, "time": "t", "codebook": codebook(t=Integer(0, periods - 1))}
 
 
+# Few intervals, so that a row that goes is told by the rows at risk in all of them.
+FOLLOWED: Final = {**PURE, "codebook": codebook(t=Integer(0, 3), e=Integer(0, 1)), "breaks": 4}
+
 REGISTRY: Final = (
     _pca("gauss", GAUSSIAN, GONE_OF_MANY, 1_000, 60_000),
     _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
@@ -232,6 +242,7 @@ REGISTRY: Final = (
     _of(dp_select, "g ~ a + b", "peeling", ADDED, TURNED, 100, 6_000),
     _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
     _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
+    _of(dp_survfit, "Surv(t, e) ~ 1", "geometric", FOLLOWED, DIED, 1_000, 40_000),
     _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
     _of(dp_quantile, "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
     _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),

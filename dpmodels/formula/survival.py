@@ -101,7 +101,7 @@ def survival(formula: str, codebook: Codebook | None) -> Survival:
         named = min(twice) if twice else when.code
         raise FormulaError(
             f"formula {shorten(parsed.text)!r} names {named!r} twice: the time, the event and the "
-            "groups are different variables; leave it out in one place"
+            "groups are different variables; write each once"
         )
     own = book.select(name for name in book if name in used)
     return Survival(" ".join(formula.split()), own, when, how, groups)

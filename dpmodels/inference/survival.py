@@ -68,7 +68,7 @@ def hazard_weights(own: Followed, cells: int) -> Floats:
 def survival_weights(own: Followed, cells: int) -> Floats:
     """Return derivatives of the survival curve by the counts, shape (intervals, endings, cells)."""
     weights = -hazard_weights(own, cells)
-    before = np.append(1.0, own.survival[:-1])
+    before = np.append(1.0, own.survival)[:-1]
     weights *= before[:, None, None]
     for k in range(1, len(weights)):
         weights[k] += (1 - own.hazard[k]) * weights[k - 1]

@@ -67,7 +67,7 @@ class Followed:
     @cached_property
     def survival(self) -> Floats:
         """Share beyond each interval: falling, within 0 and 1."""
-        return np.cumprod(1 - self.hazard)
+        return np.asarray(np.cumprod(1 - self.hazard))
 
     @cached_property
     def greenwood(self) -> Floats:
@@ -84,7 +84,7 @@ class Followed:
         The harmonic mean of what those exposed stand for, which falls with time; where there was no
         event, the last of it.
         """
-        before = np.append(1.0, self.survival[:-1])
+        before = np.append(1.0, self.survival)[:-1]
         last = np.divide(self.exposed, before, out=np.zeros(len(before)), where=before > 0)
         last = np.minimum.accumulate(last)
         known = (self.greenwood > 0) & np.isfinite(self.greenwood)

@@ -197,7 +197,8 @@ class SurvfitResult(Result):
         Parameters
         ----------
         upto : float, optional
-            An end of an interval; by default the last to which all curves asked for reach.
+            An end of an interval, or an ArgumentError; by default the last to which all curves
+            asked for reach.
         group, level
             As for :meth:`at`.
 
@@ -207,10 +208,6 @@ class SurvfitResult(Result):
             ``upto, estimate, std_error`` in the unit of the time, and both intervals; nan for a
             curve that has ended before.
 
-        Raises
-        ------
-        ArgumentError
-            If `upto` is no end of an interval.
         """
         checked_level(level)
         held = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)

@@ -267,15 +267,14 @@ class Session:
 
     def make(self, call: Call) -> Any:
         """Make a call that was written: charge for it, read the rows, return the verb's result."""
-        if not (call.silent and self._parts):
-            budget = budget_of(call, self._terms, self._ledger, self._share)
-            return self._terms.make(call, budget, self._ledger)
-        budget = budget_of(call, self._terms, self._ledger, Fraction(1, self._parts))
+        split = call.silent and self._parts > 0
+        share = Fraction(1, self._parts) if split else self._share
+        budget = budget_of(call, self._terms, self._ledger, share)
         charged = len(self._ledger.entries)
         try:
             return self._terms.make(call, budget, self._ledger)
         finally:
-            self._parts -= len(self._ledger.entries) > charged
+            self._parts -= split and len(self._ledger.entries) > charged
 
     def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
@@ -290,8 +289,7 @@ class Session:
         Returns
         -------
         BoundsResult
-            What was found; its codebook has replaced the session's declarations of the formula's
-            variables, and is public from then on.
+            What was found; its codebook, now public, replaces declarations of the same variables.
         """
         found: BoundsResult = self.make(self.call.bounds(formula, **words))
         self.declare(found.codebook)

@@ -227,6 +227,28 @@ def bounds(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
         assert own.outside <= beyond.sum() + 0.5
 
 
+def followed(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """The life table of each group, the second level the event."""
+    frame = complete(formula, data, book)
+    cuts = fit.counted.breaks
+    place = pd.cut(frame["age"], cuts, labels=False, include_lowest=True)
+    region = frame["region"] if "region" in frame else pd.Series("(all)", frame.index)
+    told = fit.tidy().to_dict("list")
+    expected: dict[str, list[float]] = {name: [] for name in ("n_risk", "n_event", "estimate")}
+    for _, own in frame.groupby(region, observed=False):
+        here = place[own.index]
+        dead = own["sex"] == "M"
+        left = 1.0
+        for k in range(len(cuts) - 1):
+            risk, events = int((here >= k).sum()), int((dead & (here == k)).sum())
+            lost = int((~dead & (here == k) & (own["age"] < cuts[-1])).sum())
+            left *= 1 - events / (risk - lost / 2)
+            for name, one in zip(expected, (risk, events, left), strict=True):
+                expected[name].append(one)
+    for name, values in expected.items():
+        np.testing.assert_allclose(told[name], values, atol=NEAR)
+
+
 def levels(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """All that two rows name, and how many there are."""
     for name in fit.names:

@@ -237,7 +237,7 @@ FAMILIES = {
         COUNTS,
         counts,
         ("groups", "all rows"),
-        (verbs.MEAN, verbs.VAR, verbs.HIST, verbs.TABLE, verbs.SUMMARY, verbs.TTEST),
+        (verbs.MEAN, verbs.VAR, verbs.HIST, verbs.TABLE, verbs.SUMMARY, verbs.TTEST, verbs.SURVFIT),
         _tables,
         noises.of_counts,
         ("values",),

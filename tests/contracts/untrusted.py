@@ -64,6 +64,7 @@ def results():
     yield dp.dp_table("~ g + h", ROWS, **PURE)
     yield dp.dp_series("~ g", ROWS, time="d", by="month", **PURE)
     yield dp.dp_series("~ h", ROWS, time="k", **APPROX, mechanism="factorisation")
+    yield dp.dp_survfit("Surv(k, h) ~ g", ROWS, **PURE)
     yield dp.dp_select("~ g:k", ROWS, **PURE, k=4)
     yield dp.dp_select("h ~ a + b + g", ROWS, **PURE, k=2, score="z")
     yield dp.dp_fdr("a + b + g ~ h", ROWS, **APPROX, most=2)

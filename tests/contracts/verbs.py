@@ -190,6 +190,13 @@ SERIES = Verb(
     ({"time": "region"},) * 2,
     {"": exact.events},
 )
+SURVFIT = Verb(
+    "dp_survfit",
+    ("Surv(age, sex) ~ region", "Surv(age, sex) ~ 1"),
+    "Surv(b, (a > 0)) ~ g",
+    ({"breaks": 4}, {"breaks": [30, 60]}),
+    {"": exact.followed},
+)
 BOUNDS = Verb("dp_bounds", ("~ age + wage", "~ wage"), "~ a + b", answers={"": exact.bounds})
 LEVELS = Verb("dp_levels", ("~ sex + region", "~ region"), "~ g + b", answers={"": exact.levels})
 SELECT = Verb(

@@ -88,6 +88,8 @@ ASKED = {
     "above": lambda: dp.dp_select("~ g", ROWS, **APPROX, threshold=50, values=False),
     "series": lambda: dp.dp_series("~ g", ROWS, time="k", by=3, **APPROX),
     "series of a tree": lambda: dp.dp_series("~ h", ROWS, time="k", **PURE),
+    "survfit": lambda: dp.dp_survfit("Surv(k, h) ~ g", ROWS, **PURE),
+    "survfit of a tree": lambda: dp.dp_survfit("Surv(k, h) ~ 1", ROWS, **PURE, mechanism="tree"),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
     "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
 }
