@@ -16,6 +16,7 @@ from dpmodels.models.mean import mean_way
 from dpmodels.models.moments import moments_way
 from dpmodels.models.overview import summary_way
 from dpmodels.models.pca import pca_way
+from dpmodels.models.survfit import survfit_way
 from dpmodels.models.table import table_way
 from dpmodels.models.var import var_way
 from dpmodels.outside import Shape, conform
@@ -44,6 +45,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "mean": Verb(mean_way, {}),
     "var": Verb(var_way, {}),
     "hist": Verb(hist_way, {"breaks": 10}),
+    "survfit": Verb(survfit_way, {"breaks": 20}),
     "table": Verb(table_way, {}),
     "summary": Verb(summary_way, {"tests": False}),
 }

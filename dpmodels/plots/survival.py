@@ -78,7 +78,7 @@ def curves(
     ax.set_ylabel("survival")
     _legend(ax, drawn)
     if risk:
-        _at_risk(ax, drawn)
+        _at_risk(ax, drawn, steps=steps)
     return stamped(ax, stamp)
 
 
@@ -95,33 +95,33 @@ def _legend(ax: Axes, drawn: Sequence[Drawn]) -> None:
         text.set_parse_math(False)
 
 
-def _at_risk(ax: Axes, drawn: Sequence[Drawn]) -> None:
-    """Write how many rows are at risk below the times, a line a curve."""
-    times = max((own.columns["time"] for own in drawn), key=len)
-    shown = times[:: -(-len(times) // TICKS)] if len(times) else times
+def _at_risk(ax: Axes, drawn: Sequence[Drawn], *, steps: bool) -> None:
+    """Write how many rows are at risk below the times, a line a curve.
+
+    They are those of the interval that begins at a time or, where each holds one value, is it.
+    """
+    known = [_risks(own, steps=steps) for own in drawn]
+    times = sorted(set().union(*known))
+    shown = times[:: -(-len(times) // TICKS)] if times else times
     ax.set_xticks(shown)
     across = ax.get_xaxis_transform()
-    ax.annotate(
-        "at risk",
-        (0, 0),
-        (0, -44),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=FONT,
-        color=INK,
-    )
-    for place, own in enumerate(drawn):
+    below = {"textcoords": "offset points", "fontsize": FONT, "annotation_clip": False}
+    ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **below)
+    for place, own in enumerate(known):
         colour, height = COLOURS[place % len(COLOURS)], -58 - 13 * place
-        known = dict(zip(own.columns["time"].tolist(), own.columns["n_risk"], strict=True))
-        for time in shown.tolist():
-            if time in known:
-                ax.annotate(
-                    f"{int(known[time]):,}",
-                    (time, 0),
-                    (0, height),
-                    xycoords=across,
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=FONT - 1,
-                    color=colour,
-                )
+        for time in (one for one in shown if one in own):
+            ax.annotate(
+                f"{own[time]:,}",
+                (time, 0),
+                (0, height),
+                xycoords=across,
+                ha="center",
+                color=colour,
+                **below,
+            )
+
+
+def _risks(own: Drawn, *, steps: bool) -> dict[float, int]:
+    ends = np.asarray(own.columns["time"], dtype=float)
+    times = ends if steps else np.append(0.0, ends)[: len(ends)]
+    return dict(zip(times.tolist(), map(int, own.columns["n_risk"]), strict=True))

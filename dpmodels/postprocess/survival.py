@@ -69,6 +69,20 @@ class Followed:
         """Share beyond each interval: falling, within 0 and 1."""
         return np.asarray(np.cumprod(1 - self.hazard))
 
+    @property
+    def unordered(self) -> tuple[Floats, Floats]:
+        """Between what `survival` is, in whatever order rows left within intervals.
+
+        Least where those censored within an interval left before its events, most where after.
+        """
+        lost = self.censored * (self.halved > 0)
+        each = []
+        for exposed in (self.risk - lost, self.risk):
+            none = np.zeros(len(exposed))
+            each.append(np.divide(self.events, exposed, out=none, where=exposed > 0))
+        low, high = (np.asarray(np.cumprod(1 - hazard)) for hazard in each)
+        return low, high
+
     @cached_property
     def greenwood(self) -> Floats:
         """Sampling variance of the logarithm of `survival`; infinite where that is 0."""

@@ -37,6 +37,7 @@ def survfit_report(fit: SurvfitResult) -> Report:
         notes=(
             *more(SHOWN_CURVES, fit.ncurves, "curves", "tidy() and plot()"),
             *_ends(fit),
+            *_order(fit),
             *_notes(fit),
             *closing(fit.call, fit.release),
         ),
@@ -135,6 +136,23 @@ def _ends(fit: SurvfitResult) -> tuple[str, ...]:
             notes.append(f"The curve{whose} is not told: {why}.")
         elif own.end < len(own.times):
             notes.append(f"The curve{whose} ends at {own.known[-1]:,.6g}: beyond, {why}.")
+    return tuple(notes[:SHOWN_CURVES])
+
+
+def _order(fit: SurvfitResult) -> tuple[str, ...]:
+    """Say where the grid is too coarse for the convention not to matter."""
+    notes = []
+    for name, own in zip(fit.strata or [""], fit.counted.curves, strict=True):
+        low, high = own.counts.unordered
+        apart = (high - low) / 2
+        if own.end and (apart > own.survival.std_error).any():
+            at = int(np.argmax(apart))
+            whose = f" of {name}" if name else ""
+            notes.append(
+                f"Coarse grid: by the order in which rows left within intervals survival{whose} at "
+                f"{own.known[at]:,.6g} is from {low[at]:.3f} to {high[at]:.3f}; write more breaks "
+                "where rows are."
+            )
     return tuple(notes[:SHOWN_CURVES])
 
 

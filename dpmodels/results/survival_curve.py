@@ -106,6 +106,8 @@ class Curve:
             "noise_sd": curve.noise_sd,
             "noise_low": noise_low,
             "noise_high": noise_high,
+            "order_low": own.unordered[0],
+            "order_high": own.unordered[1],
         }
 
     def hazards(self, level: float) -> Columns:
