@@ -21,8 +21,8 @@ from dpmodels.variables import Categorical, Numeric
 class TwoSided:
     """Both sides of a formula, coded from the codebook alone.
 
-    The response is one column: the number, or for a category of two levels the indicator of the
-    second; `terms` may have none, and never the intercept. An `offset` is taken off the response.
+    The response is one column, the number, or for a category the indicators of all levels but the
+    first; `terms` may have none, and never the intercept. An `offset` is taken off the response.
     """
 
     response: Design
@@ -37,11 +37,13 @@ class TwoSided:
         return _design(self.terms.formula, Codebook(both), self.terms.blocks + self.response.blocks)
 
 
-def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] = ()) -> TwoSided:
+def two_sided(
+    formula: str, codebook: Codebook | None, *, apart: Iterable[str] = (), most: int = 2
+) -> TwoSided:
     """Code a formula with a response.
 
     ``.`` stands for all variables of the codebook but those of the response and those `apart`, such
-    as weights.
+    as weights. A category on the left has at `most` so many levels.
 
     >>> import dpmodels as dp
     >>> cb = dp.codebook(income=(0, 250_000), age=(0, 100), sex=["F", "M"])
@@ -66,7 +68,7 @@ def two_sided(formula: str, codebook: Codebook | None, *, apart: Iterable[str] =
         raise FormulaError(
             f"{shorten(code)!r} is the response and a term; take it off the right-hand side"
         )
-    _check_response(code, book)
+    _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
     return TwoSided(_side(left, book), _side(parsed, book), parsed.intercept, offset)
 
@@ -141,19 +143,20 @@ def _response(parsed: ParsedFormula) -> str:
     return parsed.response[0][0]
 
 
-def _check_response(code: str, book: Codebook) -> None:
-    """Refuse a response that is not one column of numbers."""
+def _check_response(code: str, book: Codebook, most: int) -> None:
+    """Refuse a response that is neither a number nor a plain category."""
     match compile_factor(code, book):
-        case Category(levels=levels) if len(levels) > 2:
+        case Category(levels=levels) if len(levels) > most:
+            fewer = "two" if most == 2 else f"{most} at most"
             raise FormulaError(
                 f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
-                f"be a number or have two: compare it with one, {shorten(code)} == "
+                f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
                 f"{levels[0]!r} ~ ..."
             )
         case Category(contrast=contrast) if contrast is not None:
             raise FormulaError(
-                f"the response {shorten(code)!r} has a contrast; a response of two levels is the "
-                "indicator of the second: write the variable alone"
+                f"the response {shorten(code)!r} has a contrast; a response is the indicators of "
+                "its levels but the first: write the variable alone"
             )
         case Basis():
             raise FormulaError(

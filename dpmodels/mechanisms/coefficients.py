@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from dpmodels.design import PrivateDesign
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms.release_terms import release_terms
-from dpmodels.noise.lattice import MAX_BITS, Lattice
 from dpmodels.privacy import Adjacency, Event, Guarantee
 from dpmodels.released import Ball, BoughtCurvature, Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
@@ -25,13 +25,18 @@ class RegressionFacts:
     """Public facts a plan may use; none of them is learnt from a row."""
 
     predictors: Predictors  # The linear predictor's coordinates and their scaling
-    loss: Loss | Poisson  # What is summed over the rows
+    loss: Loss | Poisson | Multinomial  # What is summed over the rows
     adjacency: Adjacency
 
     @property
     def columns(self) -> int:
-        """Coordinates of the linear predictor."""
-        return self.predictors.columns
+        """Coordinates of the parameter: those of a linear predictor for each line."""
+        return self.predictors.columns * self.lines
+
+    @property
+    def lines(self) -> int:
+        """Linear predictors of a row: one, or of a multinomial model one for each level."""
+        return self.loss.levels if isinstance(self.loss, Multinomial) else 1
 
 
 @dataclass(frozen=True)
@@ -52,15 +57,19 @@ def bounded_loss(facts: RegressionFacts, name: str) -> Loss:
             f'mechanism="{name}" needs a loss whose gradients are bounded, which that of '
             'family="poisson" is not; write mechanism="gradients"'
         )
+    if isinstance(facts.loss, Multinomial):
+        raise ArgumentError(
+            f'mechanism="{name}" is proved for one linear predictor, and family="multinomial" has '
+            'one for each level; write mechanism="gradients"'
+        )
     return facts.loss
 
 
 def passes(design: PrivateDesign, facts: RegressionFacts) -> Gradients:
     """Take a design's rows for several passes. FrameError if the rows can be read only once."""
     design.require_passes()
-    lattice = Lattice(MAX_BITS, facts.predictors.terms + 1)
-    public = facts.adjacency.n_public
-    return Gradients((design,), facts.predictors, facts.loss, lattice, count_public=public)
+    own, public = facts.predictors, facts.adjacency.n_public
+    return Gradients((design,), own, facts.loss, own.lattice, count_public=public)
 
 
 def as_gradients(statistic: Statistic) -> Gradients:

@@ -155,7 +155,8 @@ def near_rows(
     if ends[at] >= own.radius:
         return Near(own, None)
     scaled, radius = rows.scaling, float(ends[at])
-    place = scaled.centre[:-1] + centre * scaled.row_norm * scaled.scale[:-1]
+    terms = slice(own.terms)
+    place = scaled.centre[terms] + centre * scaled.row_norm * scaled.scale[terms]
     beyond, sd = found.beyond
     ball = Ball(place, radius * scaled.row_norm, float(beyond[at]), float(sd[at]))
     return Near(own.within(centre, radius), ball)

@@ -38,6 +38,7 @@ from dpmodels.privacy import (
 )
 from dpmodels.question import Question
 from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.typing import Floats
 
 # The variance of a number at both ends of its range over that of the guess, a sixth of the range.
@@ -97,7 +98,7 @@ def of_outcomes(plan: Any, rows: int) -> Foreseen | None:
 
     Nothing of counts, whose mean within their bounds no guess is near to.
     """
-    if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson):
+    if not isinstance(plan, RegressionPlan) or isinstance(plan.facts.loss, Poisson | Multinomial):
         return None
     columns = plan.facts.columns
     if not plan.facts.predictors.terms or not {"both", "tilt"} & plan.scales.keys():

@@ -11,11 +11,12 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sided
-from dpmodels.models.linear import levels
+from dpmodels.models.linear import levels, of_levels
 from dpmodels.results import MomentsResult
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.lm import LMResult
+from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.svm import SVMResult
 from dpmodels.variables import Numeric
 
@@ -55,16 +56,19 @@ def require_linear(result: LMResult) -> Design:
     return both.terms
 
 
-def require_coefficients(result: GLMResult | SVMResult) -> Design:
+def require_coefficients(result: GLMResult | MultinomialResult | SVMResult) -> Design:
     """Return the terms of a linear predictor, or refuse what is not of its formula."""
     call = result.call
-    if (call.family == "svm") != isinstance(result, SVMResult):
+    kind = {"svm": SVMResult, "multinomial": MultinomialResult}.get(call.family, GLMResult)
+    if not isinstance(result, kind):
         raise FrameError(f"call.family: {call.family!r} is none of such a result")
-    both = two_sided(call.formula, call.codebook)
+    asked = of_levels if call.family == "multinomial" else two_sided
+    both = asked(call.formula, call.codebook)
     names = ("Intercept",) * both.intercept + both.terms.names
     if call.names != names or call.response != both.response.names[0]:
         raise FrameError("call.names, call.response: not those of the formula")
-    if call.levels != (() if call.family == "poisson" else levels(both, call.family)):
+    known = () if call.family == "poisson" else levels(both, call.family)
+    if call.levels != known:
         raise FrameError("call.levels: not those of the formula's response")
     tuned = result.release.tuning
     if tuned is not None and result.release.ridge != dict(enumerate(tuned.ridges)).get(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
 from dpmodels.errors import FormulaError, shorten
@@ -24,6 +25,7 @@ from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.statistics.losses import Poisson
+from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Coder, Floats
@@ -34,6 +36,8 @@ ROUNDED = (
     "point, not exactly: the noise allows for their rounding, as for one table."
 )
 ALONE = "One ridge alone is no choice: it was fitted to all rows, and nothing went on choosing."
+# Of a response: a choice, beyond what a table of coefficients is read for.
+MOST_LEVELS = 100
 Table = Mapping[str, type[RegressionMechanism]]
 
 
@@ -49,13 +53,14 @@ class Model(NamedTuple):
     """The model in a word, what is summed over rows, and levels of a response that has them."""
 
     family: str
-    loss: Loss | Poisson
+    loss: Loss | Poisson | Multinomial
     levels: tuple[str, ...]
 
 
 def linear(question: Question) -> Linear:
     """Code a question's formula."""
-    both = two_sided(question.formula, question.codebook)
+    asked = of_levels if question.words.get("family") == "multinomial" else two_sided
+    both = asked(question.formula, question.codebook)
     if question.words.get("family") != "poisson":
         both = two_levels(both)
     if both.offset:
@@ -71,9 +76,10 @@ def linear(question: Question) -> Linear:
         # Without an intercept a moved column would be another model.
         center=both.intercept,
     )
-    scaled = own.scaling
-    ends = (both.response.lower[0], both.response.upper[0])
-    left = max(abs(end - scaled.centre[-1]) for end in ends) / scaled.scale[-1]
+    scaled, points = own.scaling, both.response.blocks[0].points
+    responses = slice(-points.shape[1], None)
+    apart = (points - scaled.centre[responses]) / scaled.scale[responses]
+    left = float(np.linalg.norm(apart, axis=1).max())
     longest = math.sqrt(scaled.row_norm**2 - left**2) / scaled.row_norm if both.terms.names else 0.0
     predictors = Predictors(
         terms=len(both.terms.names),
@@ -81,16 +87,21 @@ def linear(question: Question) -> Linear:
         radius=longest,
         middle=float(scaled.centre[-1]),
         reach=float(scaled.scale[-1] * scaled.row_norm),
+        responses=points.shape[1],
     )
     return Linear(both, own, predictors)
 
 
-def levels(both: TwoSided, verb: str) -> tuple[str, str]:
-    """Return the two levels of the response, the modelled one last."""
+def of_levels(formula: str, codebook: Codebook | None) -> TwoSided:
+    """Code a formula whose response may have many levels."""
+    return two_sided(formula, codebook, most=MOST_LEVELS)
+
+
+def levels(both: TwoSided, verb: str) -> tuple[str, ...]:
+    """Return the levels of the response: of two the modelled one last, else the reference first."""
     factor = both.response.blocks[0].factors[0]
     if isinstance(factor, Category):
-        first, second = factor.levels
-        return str(first), str(second)
+        return tuple(map(str, factor.levels))
     name = shorten(both.response.names[0])
     raise FormulaError(
         f"the response {name!r} is a number; {verb} needs two levels: declare it as such, for "
@@ -166,16 +177,17 @@ def _worst_case(own: Linear) -> float:
     return math.sqrt(scaled.worst_case**2 - response)
 
 
-def _matrix(terms: Linear) -> Floats:
+def _matrix(own: Linear) -> Floats:
     """Return what turns coefficients of the ball into those of the coded columns."""
-    predictors, scaled = terms.predictors, terms.design.scaling
-    own, size = int(predictors.intercept), predictors.columns
+    predictors, scaled = own.predictors, own.design.scaling
+    first, size = int(predictors.intercept), predictors.columns
     matrix = np.zeros((size, size))
     if predictors.terms:
-        each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[:-1]
-        matrix[own:, own:] = np.diag(each)
-        if own:
-            matrix[0, 1:] = -each * scaled.centre[:-1]
-    if own:
+        terms = slice(predictors.terms)
+        each = predictors.share / (predictors.radius * scaled.row_norm) / scaled.scale[terms]
+        matrix[first:, first:] = np.diag(each)
+        if first:
+            matrix[0, 1:] = -each * scaled.centre[terms]
+    if first:
         matrix[0, 0] = predictors.constant
     return matrix

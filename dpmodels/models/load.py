@@ -55,6 +55,7 @@ from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.margins import MarginsResult
+from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.plane import PlaneResult
 from dpmodels.results.quantile import QuantileResult
@@ -184,6 +185,7 @@ Result = (
     | MomentsResult
     | LMResult
     | GLMResult
+    | MultinomialResult
     | SVMResult
     | Described
     | Surveyed
@@ -362,6 +364,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     FDRResult: require_screened,
     LMResult: partial(_terms, require_linear),
     GLMResult: partial(_terms, require_coefficients),
+    MultinomialResult: partial(_terms, require_coefficients),
     SVMResult: partial(_terms, require_coefficients),
     MeanResult: _described,
     VarResult: _described,

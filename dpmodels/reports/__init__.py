@@ -19,6 +19,7 @@ from dpmodels.reports import ledger as ledger
 from dpmodels.reports import levels as levels
 from dpmodels.reports import lm as lm
 from dpmodels.reports import margins as margins
+from dpmodels.reports import multinomial as multinomial
 from dpmodels.reports import overview as overview
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan

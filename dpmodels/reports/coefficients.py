@@ -25,11 +25,13 @@ from dpmodels.results.as_released import released_noise
 from dpmodels.results.base import report_of
 from dpmodels.results.call import LINKS, CoefficientsCall
 from dpmodels.results.glm import GLMResult
+from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.svm import SVMResult
 
 # Coefficients in a printed table: a choice.
 SHOWN = 60
 UNKNOWN = "not identified"
+COLUMNS = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
 
 
 @report_of.register
@@ -37,7 +39,9 @@ def glm_report(fit: GLMResult) -> Report:
     """Lay out a fit as tables of strings."""
     model = f"{fit.call.family}, {LINKS[fit.call.family]}"
     section = _coefficients(fit) if fit.identified.any() else _unidentified(fit)
-    return _report(fit, "Private generalised linear model", model, section, _glm_notes(fit))
+    notes = (*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()"),)
+    title = "Private generalised linear model"
+    return fit_report(fit, title, model, _response(fit.call), (section,), (*notes, *fit_notes(fit)))
 
 
 @report_of.register
@@ -50,15 +54,24 @@ def svm_report(fit: SVMResult) -> Report:
         *more(SHOWN, len(fit.params), "coefficients", "params and tidy()"),
     )
     title, model = "Private linear support vector machine", "Huber loss, linear"
-    return _report(fit, title, model, _as_released(fit.call, fit.release), notes)
+    section = _as_released(fit.call, fit.release)
+    return fit_report(fit, title, model, _response(fit.call), (section,), notes)
 
 
-def _report(
-    fit: GLMResult | SVMResult, title: str, model: str, section: Section, notes: tuple[str, ...]
+def _response(call: CoefficientsCall) -> str:
+    return f"{call.levels[1]} against {call.levels[0]}" if call.levels else call.response
+
+
+def fit_report(
+    fit: GLMResult | MultinomialResult | SVMResult,
+    title: str,
+    model: str,
+    response: str,
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...],
 ) -> Report:
-    """Put what every report of coefficients says around its table."""
+    """Put what every report of coefficients says around its tables."""
     call, release = fit.call, fit.release
-    response = f"{call.levels[1]} against {call.levels[0]}" if call.levels else call.response
     facts: tuple[Fact, ...] = (
         *opening(call, release),
         ("Model", model),
@@ -69,7 +82,7 @@ def _report(
     )
     notes = (*notes, *_tuning_notes(release))
     closed = closing(call, release, f"{SEE}.regression")
-    return Report(title, facts, (section,), (*notes, *closed), fit.stamp)
+    return Report(title, facts, sections, (*notes, *closed), fit.stamp)
 
 
 def _ridge(release: CoefficientsRelease) -> str:
@@ -99,16 +112,21 @@ def _tuning_notes(release: CoefficientsRelease) -> tuple[str, ...]:
 def _coefficients(fit: GLMResult) -> Section:
     columns = (fit.params, fit.bse, fit.bse_noise, fit.tvalues, fit.pvalues)
     numbers = np.column_stack([*columns, fit.conf_int()]).tolist()
-    heads = ("coef", "std err", "noise", "z", "P>|z|", "95% conf. interval")
-    rows = []
-    for name, (value, bse, noise, test, p, low, high) in zip(fit.call.names, numbers, strict=True):
-        cells = (UNKNOWN,) + ("",) * (len(heads) - 1)
-        if math.isfinite(bse):
-            sds = signif(bse, 2), signif(noise, 2)
-            ends = interval(low, high)
-            cells = (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
-        rows.append(Row(name, cells, about=about(fit.call, name)))
-    return Section("Coefficients", heads, tuple(rows[:SHOWN]))
+    rows = [
+        Row(name, coefficient_cells(*line), about=about(fit.call, name))
+        for name, line in zip(fit.call.names, numbers, strict=True)
+    ]
+    return Section("Coefficients", COLUMNS, tuple(rows[:SHOWN]))
+
+
+def coefficient_cells(
+    value: float, bse: float, noise: float, test: float, p: float, low: float, high: float
+) -> tuple[str, ...]:
+    """Return the cells of one coefficient under :data:`COLUMNS`."""
+    if not math.isfinite(bse):
+        return (UNKNOWN,) + ("",) * (len(COLUMNS) - 1)
+    sds, ends = (signif(bse, 2), signif(noise, 2)), interval(low, high)
+    return (signif_uncertain(value, bse), *sds, f"{test:.2f}", pvalue(p), ends)
 
 
 def _unidentified(fit: GLMResult) -> Section:
@@ -149,14 +167,14 @@ def _pull_note(release: CoefficientsRelease) -> str:
     return f"{pulled}, and noisy by an amount that was not released."
 
 
-def _glm_notes(fit: GLMResult) -> tuple[str, ...]:
-    notes = [*more(SHOWN, len(fit.call.names), "coefficients", "params and tidy()")]
-    own, known = fit.sandwich, fit.identified
+def fit_notes(fit: GLMResult | MultinomialResult) -> tuple[str, ...]:
+    """Say what standard errors are made of, or why there are none, and which rows counted."""
+    notes, own, known = [], fit.sandwich, fit.identified.to_numpy()
     if own is None or not known.any():
         notes.append(f"Standard errors: {fit.why_not}.")
         notes.append(_pull_note(fit.release))
     else:
-        notes += _error_notes(own, (~known).sum(), fit.release.curvature)
+        notes += _error_notes(own, int((~known).sum()), fit.release.curvature)
     if fit.release.ball is not None:
         notes.append(
             "Rows farther than the row norm from a released centre were left out: what is told "

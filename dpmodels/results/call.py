@@ -19,7 +19,7 @@ from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.released import Ball, HeldIn
 from dpmodels.typing import Floats
 
-LINKS = {"binomial": "logit link", "poisson": "log link"}
+LINKS = {"binomial": "logit link", "poisson": "log link", "multinomial": "logit link"}
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,12 @@ class CoefficientsCall:
     codebook: Annotated[Codebook, Codebook.from_dict]
     names: tuple[str, ...]  # of the coefficients; the intercept first, where there is one
     response: str
-    levels: tuple[str, ...]  # of the response, the modelled one last; empty where it is a number
+    # of the response, the modelled one last, of several the reference first; empty where it is a
+    # number
+    levels: tuple[str, ...]
     family: Annotated[str, one_of(*LINKS, "svm")]
-    # Turns released coefficients, in units of the ball, into those of the coded columns.
-    matrix: Annotated[Bounded, "coefficient", "column"]
+    # Turns coefficients in units of the ball into those of the coded columns.
+    matrix: Annotated[Bounded, "coefficient", "coefficient_"]
     row_norm: Amount  # the longest scaled row of the terms that is kept whole
     worst_case: Amount
     scale: Annotated[str | None, one_of("range", None)]
@@ -98,6 +100,11 @@ class CoefficientsCall:
         if own:
             matrix[0, 1:] = -each * ball.centre
         return replace(self, matrix=matrix, row_norm=ball.radius)
+
+    @property
+    def blocks(self) -> int:
+        """Linear predictors with coefficients: one, or one for each level but the reference."""
+        return len(self.levels) - 1 if self.family == "multinomial" else 1
 
     @property
     def intercept(self) -> bool:

@@ -49,8 +49,9 @@ def sizes(result: Any) -> dict[str, int]:
             terms = len(names) - 1 + (model is not None and model.intercept)
             own = {"variable": len(names), "variable_": len(names), "component": ncomp}
             return {**own, "parameter": terms, "parameter_": terms}
-        case CoefficientsCall(names=names, intercept=intercept):
-            own = dict.fromkeys(("coefficient", "column", "column_"), len(names))
+        case CoefficientsCall(names=names, intercept=intercept, blocks=blocks):
+            own = dict.fromkeys(("coefficient", "coefficient_"), len(names))
+            own |= dict.fromkeys(("column", "column_"), len(names) * blocks)
             return {**own, **dict.fromkeys(("variable", "variable_"), len(names) - intercept)}
         case ScreenCall():
             return {"chosen": len(result.release.chosen)}

@@ -16,6 +16,7 @@ from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
+from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.person_squares import person_squares
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.statistics.protocol import Loss
@@ -47,7 +48,7 @@ class Gradients(Statistic):
         self,
         designs: tuple[PrivateDesign, ...],
         predictors: Predictors,
-        loss: Loss | Poisson,
+        loss: Loss | Poisson | Multinomial,
         lattice: Lattice,
         *,
         count_public: bool,
@@ -70,8 +71,14 @@ class Gradients(Statistic):
 
     def cross(self) -> tuple[NDArray[Any], int]:
         """Hand over the exact gradient at zero."""
-        columns = self._predictors.columns
+        columns = self.columns
         return self.gradient(np.zeros(columns), Lattice(MAX_BITS, columns)).cross()
+
+    @property
+    def columns(self) -> int:
+        """Coordinates of the parameter: of a multinomial loss those of all levels."""
+        lines = self._loss.levels if isinstance(self._loss, Multinomial) else 1
+        return self._predictors.columns * lines
 
     @property
     def scaling(self) -> Scaling:
@@ -112,7 +119,8 @@ class Gradients(Statistic):
     def sums(self) -> Statistic:
         """Sum the terms' integers, each row's at most ``lattice.radius`` long."""
         basis, size = self.fingerprint, self._predictors.terms
-        return self._sum("sums of terms", lambda block: block[1:-1].sum(axis=1), (size,), basis)
+        summed = self._predictors.terms_of
+        return self._sum("sums of terms", lambda own: summed(own).sum(axis=1), (size,), basis)
 
     def lengths(self, radii: Floats) -> Statistic:
         """Count complete rows by their distance from the predictors' centre.
@@ -139,9 +147,9 @@ class Gradients(Statistic):
     def gradient(self, parameter: Floats, lattice: Lattice) -> Statistic:
         """Sum the gradients of the rows, each rounded to the lattice, exactly.
 
-        The parameter, shape (columns,), is a function of released values and public facts. A row
-        moves the integers, shape (columns,), by a vector of Euclidean norm at most
-        ``lattice.radius``; an incomplete one adds zero.
+        The parameter, shape (columns,), of several levels one after the other, is a function of
+        released values and public facts. A row moves the integers, shape (columns,), by a vector of
+        Euclidean norm at most ``lattice.radius``; an incomplete one adds zero.
 
         That vector is a function of the parameter and the row alone, so that neighbours differ in
         the vectors of one row, by at most ``lattice.radius``, or of two, by at most twice that,
@@ -153,12 +161,12 @@ class Gradients(Statistic):
 
         def summed(block: Floats) -> Floats:
             z, linear = self._predictors.seen(block, self._lattice, parameter)
-            pulled = z * -self._pull(linear, block)
+            pulled = _times(-self._pull(linear, block), z)
             _round(pulled, lattice)
             return np.asarray(pulled.sum(axis=1))
 
         basis = self._at(parameter, lattice)
-        return self._sum("gradient", summed, (self._predictors.columns,), basis)
+        return self._sum("gradient", summed, (self.columns,), basis)
 
     def misses(self, parameters: Floats, most: int) -> Statistic:
         """Sum how much worse each of several parameters foretells the rows than the row's best.
@@ -169,12 +177,12 @@ class Gradients(Statistic):
         and what is left is held at `most`.
         """
         loss = self._loss
-        assert not isinstance(loss, Poisson)
+        assert not isinstance(loss, Poisson | Multinomial)
 
         def summed(block: Floats) -> Floats:
             labels = self._predictors.labels(block)
-            seen = [self._predictors.seen(block, self._lattice, own).linear for own in parameters]
-            each = np.rint(loss.miss(labels * np.stack(seen)) * MISS)
+            seen = self._predictors.seen(block, self._lattice, parameters).linear
+            each = np.rint(loss.miss(labels * seen) * MISS)
             above = np.minimum(each - each.min(axis=0), most)
             return np.asarray((above * (labels != 0)).sum(axis=1))
 
@@ -186,8 +194,11 @@ class Gradients(Statistic):
 
         Weighted rows ``√w z`` are rounded to the lattice: each adds to the integers, shape
         (columns, columns), the square of an integer vector that follows from it alone, as for
-        :meth:`gradient`.
+        :meth:`gradient`. Of a multinomial loss it is the sum of ``(diag p - p pᵀ) ⊗ z zᵀ`` itself,
+        of integer vectors for ``√p_k z`` and for ``p ⊗ z``.
         """
+        if isinstance(self._loss, Multinomial):
+            return self._spread(self._loss, parameter, lattice)
         return self._products("curvature", parameter, lattice, self._root)
 
     def squares(self, parameter: Floats, lattice: Lattice) -> Statistic:
@@ -203,7 +214,7 @@ class Gradients(Statistic):
 
         def pulled(block: Floats) -> Floats:
             z, linear = self._predictors.seen(block, self._lattice, parameter)
-            return np.asarray(z * self._pull(linear, block))
+            return _times(self._pull(linear, block), z)
 
         public, basis = self._count_public, self._at(parameter, lattice)
         each = (
@@ -225,12 +236,24 @@ class Gradients(Statistic):
     ) -> Statistic:
         def summed(block: Floats) -> Floats:
             z, linear = self._predictors.seen(block, self._lattice, parameter)
-            weighted = z * weight(linear, block)
-            _round(weighted, lattice)
-            return np.asarray(weighted @ weighted.T)
+            return _squares(_times(weight(linear, block), z), lattice)
 
-        size = self._predictors.columns
+        size = self.columns
         return self._sum(name, summed, (size, size), self._at(parameter, lattice))
+
+    def _spread(self, loss: Multinomial, parameter: Floats, lattice: Lattice) -> Statistic:
+        levels, columns = loss.levels, self._predictors.columns
+
+        def summed(block: Floats) -> NDArray[Any]:
+            z, linear = self._predictors.seen(block, self._lattice, parameter)
+            chances = loss.chances(linear)
+            total = -_squares(_times(chances, z), lattice).reshape((levels, columns) * 2)
+            for level, root in enumerate(np.sqrt(chances)):
+                total[level, :, level] += _squares(z * root, lattice)
+            return np.asarray(total.reshape((self.columns,) * 2))
+
+        basis = self._at(parameter, lattice)
+        return self._sum("curvature", summed, (self.columns,) * 2, basis)
 
     def slopes(self, parameter: Floats, loss: Loss) -> Slopes:
         """Return a sum of losses in floating point, for a minimiser inside a mechanism.
@@ -264,7 +287,9 @@ class Gradients(Statistic):
         return sum(count for _, count in self._each(lambda _: None))
 
     def _pull(self, linear: Floats, block: Floats) -> Floats:
-        """Return how hard each row pulls the predictor up, in [-1, 1]."""
+        """Return how hard each row pulls the predictors up, shape (lines, rows), 1 at most."""
+        if isinstance(self._loss, Multinomial):
+            return self._loss.pull(linear, self._predictors.chosen(block))
         if isinstance(self._loss, Poisson):
             response = self._predictors.response(block, self._lattice)
             return self._loss.pull(linear, response)
@@ -273,6 +298,7 @@ class Gradients(Statistic):
 
     def _root(self, linear: Floats, block: Floats) -> Floats:
         """Return the root of each row's curvature as a share of the largest, in [0, 1]."""
+        assert not isinstance(self._loss, Multinomial)
         if isinstance(self._loss, Poisson):
             bend = self._loss.bend(linear, self._predictors.response(block, self._lattice))
         else:
@@ -286,7 +312,7 @@ class Gradients(Statistic):
     def _sum(
         self,
         name: str,
-        function: Callable[[Floats], Floats],
+        function: Callable[[Floats], NDArray[Any]],
         shape: tuple[int, ...],
         basis: Fingerprint,
     ) -> Statistic:
@@ -303,7 +329,18 @@ class Gradients(Statistic):
             yield from design.blocks(function, self._lattice, count_public=public)
 
 
+def _times(weights: Floats, z: Floats) -> Floats:
+    """Return z times each line of weights, shape (lines * columns, rows)."""
+    return np.asarray(weights[:, None] * z).reshape(-1, z.shape[1])
+
+
 def _round(rows: Floats, lattice: Lattice) -> None:
     """Bring rows of the unit ball to the lattice, none longer than its radius."""
-    columns = np.ones(lattice.columns)
+    columns = np.ones(len(rows))
     to_lattice(rows, columns, 0 * columns, lattice)
+
+
+def _squares(rows: Floats, lattice: Lattice) -> NDArray[Any]:
+    """Return the sum of squares of rows brought to the lattice, whole numbers."""
+    _round(rows, lattice)
+    return np.asarray(rows @ rows.T).astype(np.int64)

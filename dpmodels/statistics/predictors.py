@@ -20,7 +20,7 @@ class Seen(NamedTuple):
     """What a block of rows is for a linear predictor."""
 
     z: Floats  # Shape (columns, rows): each at most 1 long; zeros where incomplete
-    linear: Floats  # Shape (rows,): its product with a parameter
+    linear: Floats  # Shape (lines, rows): its products with the lines of a parameter
 
 
 class Placed(NamedTuple):
@@ -45,6 +45,9 @@ class Predictors:
     # Integers of the rows' lattice that terms are counted from, rows farther away than `radius`
     # being left out; empty where the ball's own centre is theirs and all rows are within.
     centre: tuple[float, ...] = ()
+    # Columns of the response, the last of the joint rows: of a category of several levels one for
+    # each but the first, which differ in nothing else.
+    responses: int = 1
 
     @property
     def columns(self) -> int:
@@ -68,24 +71,29 @@ class Predictors:
 
         `centre`, shape (terms,), and `radius` are shares of the joint ball's radius.
         """
-        whole = np.rint(centre * Lattice(MAX_BITS, self.terms + 1).steps)
+        whole = np.rint(centre * self.lattice.steps)
         return replace(self, centre=tuple(whole.tolist()), radius=radius)
 
     @property
     def placed(self) -> Floats:
         """The centre in shares of the joint ball's radius, shape (terms,)."""
-        return np.array(self.centre) / Lattice(MAX_BITS, self.terms + 1).steps
+        return np.array(self.centre) / self.lattice.steps
+
+    @property
+    def lattice(self) -> Lattice:
+        """Integers of the joint rows."""
+        return Lattice(MAX_BITS, self.terms + self.responses)
 
     def read(self, block: Floats, lattice: Lattice) -> Floats:
         """Return z, shape (columns, rows), each at most 1 long; zeros where incomplete."""
         return self._rows(self._placed(block, lattice), lattice)
 
     def seen(self, block: Floats, lattice: Lattice, parameter: Floats) -> Seen:
-        """Return z and its product with a parameter.
+        """Return z and its products with the lines of a parameter.
 
-        `block`, shape (terms + 2, rows), are integer rows (1, x, y); the parameter, shape
-        (columns,), is finite and a function of released values and public facts. Its terms are
-        rounded, each by at most ``2**(bits - 52)`` of their length
+        `block`, shape (1 + terms + responses, rows), are integer rows (1, x, y); the parameter,
+        shape (lines, columns) or all lines in one, is finite and a function of released values and
+        public facts. Terms of a line are rounded, each by at most ``2**(bits - 52)`` of its length
         (:func:`dpmodels.statistics.turn.turn`).
 
         Both are functions of the row and the parameter alone. The squared length of a row and its
@@ -94,15 +102,15 @@ class Predictors:
         size.
         """
         placed = self._placed(block, lattice)
-        own = parameter[int(self.intercept) :]
-        linear = turn(own[None, :], lattice).times(placed.terms)[0] * placed.unit
+        lines = parameter.reshape(-1, self.columns)
+        linear = turn(lines[:, int(self.intercept) :], lattice).times(placed.terms) * placed.unit
         if self.intercept:
-            linear += placed.one * (self.constant / lattice.radius * parameter[0])
+            linear += placed.one * (self.constant / lattice.radius * lines[:, :1])
         return Seen(self._rows(placed, lattice), linear)
 
     def away(self, block: Floats) -> Floats:
         """Return the squared distance of each row's terms from the centre, in lattice steps."""
-        terms = block[1:-1] - np.array(self.centre)[:, None]
+        terms = self.terms_of(block) - np.array(self.centre)[:, None]
         return np.asarray(np.einsum("ij,ij->j", terms, terms))
 
     def _placed(self, block: Floats, lattice: Lattice) -> Placed:
@@ -112,7 +120,7 @@ class Predictors:
         Integers of a row beyond another ball are not read further; those within it are no longer
         than the lattice allows, and their sum of squares is exact.
         """
-        one, terms = block[0], block[1:-1]
+        one, terms = block[0], self.terms_of(block)
         if not self.terms:
             return Placed(one, terms, np.zeros(block.shape[1]))
         unit = self.share / (lattice.steps * self.radius)
@@ -130,6 +138,18 @@ class Predictors:
             z[0] = placed.one * (self.constant / lattice.radius)
         np.multiply(placed.terms, placed.unit, out=z[int(self.intercept) :])
         return z
+
+    def terms_of(self, block: Floats) -> Floats:
+        """Return the integers of the terms, shape (terms, rows)."""
+        return block[1 : 1 + self.terms]
+
+    def chosen(self, block: Floats) -> Floats:
+        """Return 1 for each row's level, else 0, shape (responses + 1, rows).
+
+        A row that was shrunk has the signs it had: one of the responses is above 0 at most.
+        """
+        others = np.where(block[-self.responses :] > 0, 1.0, 0.0)
+        return np.vstack([1.0 - others.max(axis=0), others])
 
     def labels(self, block: Floats) -> Floats:
         """Return +1 for the second level, else -1; 0 where the row is incomplete."""

@@ -33,7 +33,7 @@ Source
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -56,6 +56,8 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
+from dpmodels.mechanisms.constant_model import constant_model
+from dpmodels.mechanisms.contrasted import contrasted, levelled
 from dpmodels.mechanisms.curvature import both_matrices, bought_scale
 from dpmodels.mechanisms.most_rows import Near, most_scales, near_rows
 from dpmodels.mechanisms.noisy_mean import shrunk
@@ -68,7 +70,6 @@ from dpmodels.privacy import Event, GaussianEvent, Guarantee, gaussian_multiplie
 from dpmodels.released import Card, CoefficientsRelease
 from dpmodels.statistics import Statistic
 from dpmodels.statistics.gradient import Gradients
-from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
@@ -199,7 +200,7 @@ class NoisyGradients:
         near, start = _start(rows, plan, entropy)
         rows, point, points = rows.within(near.predictors), start.point, []
         for _ in range(self.steps):
-            slope = _noisy(rows, point, facts, scales["noise"], entropy).gradient
+            slope = levelled(_noisy(rows, point, facts, scales["noise"], entropy).gradient, facts)
             point = point + start.step(slope + scales["ridge"] * point)
             points.append(point)
         # The mean has less noise; the last is nearer to where the last gradient vanishes.
@@ -208,13 +209,18 @@ class NoisyGradients:
         last, sd, curvature = None, math.nan, None
         if self.inference:
             own, length = _noisy(rows, answer, facts, scales["last"], entropy), facts.loss.length
-            last, sd = own.gradient * length, own.sd * length
-            curvature = both_matrices(rows, answer, facts, scales["both"], entropy)
+            last, sd = contrasted(own.gradient * length, facts), own.sd * length
+            bought = both_matrices(rows, answer, facts, scales["both"], entropy)
+            curvature = replace(
+                bought,
+                bread=contrasted(bought.bread, facts),
+                meat=contrasted(bought.meat, facts),
+            )
         return hand_over(
             self.card,
             plan,
             statistic,
-            coefficients=answer,
+            coefficients=contrasted(answer, facts),
             gradient=last,
             gradient_sd=sd,
             coefficient_sd=0.0 if self.inference else math.nan,
@@ -229,7 +235,7 @@ def _lattice(facts: RegressionFacts, noise: float) -> Lattice:
 
 def _moments_plan(facts: RegressionFacts, guarantee: Guarantee, multiplier: float) -> Plan:
     """Plan the release of the moments of the joint rows (x, y)."""
-    own = Facts(facts.predictors.terms + 1, facts.adjacency, centred=True)
+    own = Facts(facts.predictors.lattice.columns, facts.adjacency, centred=True)
     lattice, steps = gaussian_scales(own, multiplier)
     return Plan(guarantee, (GaussianEvent(multiplier),), lattice, own, steps)
 
@@ -259,68 +265,55 @@ def _start(rows: Gradients, plan: RegressionPlan, entropy: Entropy) -> tuple[Nea
     noisy = noised_moments(exact, own, entropy)
     assert noisy.total is not None
     count, public = max(noisy.count, 1.0), facts.predictors
-    mean = public.middle + public.reach * float(noisy.total[-1]) / count
-    law = _counted(mean, facts.loss) if isinstance(facts.loss, Poisson) else _odds(mean)
+    means = public.middle + public.reach * noisy.total[public.terms :] / count
+    law = constant_model(means, facts.loss)
     near = Near(public, None)
     if "lengths" in scales:
         centre = np.zeros(public.terms)
         if public.intercept:
-            centre = shrunk(noisy.total[:-1] / count, noisy.noise.mean / count)
+            centre = shrunk(noisy.total[: public.terms] / count, noisy.noise.mean / count)
         noise = scales.get("last", scales["noise"] / math.sqrt(plan.events[1].count))
         least = public.radius * SHORTEST
         near = near_rows(rows, public, centre, scales["lengths"], noise, law.square, entropy, least)
     second, sums, cross = _predictor_moments(noisy, near.predictors)
-    identity, point = np.eye(facts.columns), np.zeros(facts.columns)
     known = near.predictors
+    identity, base = np.eye(known.columns), np.zeros(known.columns)
     scale = (1 + float(known.placed @ known.placed)) * (known.share / (known.radius or 1.0)) ** 2
     off = max(noisy.noise.off * max(scale, 1.0), RESOLVED * count)
     second = nearest_psd(second) + 2 * off * identity
     if public.intercept:
-        point[0] = law.linear / public.constant
+        base[0] = 1 / public.constant
     else:
-        point = np.asarray(law.linear * np.linalg.solve(second, sums), dtype=np.float64)
-    shape = second * law.bend + scales["ridge"] * identity
-    start = Start(point, np.asarray(shape), second / count)
-    return near, start._replace(
-        point=point + start.step((law.mean * sums - cross) / facts.loss.length)
-    )
-
-
-class Constant(NamedTuple):
-    """A model of the constant alone, in units of the longest gradient."""
-
-    mean: float  # Of the response
-    linear: float  # Its linear predictor
-    bend: float  # Twice its curvature a row, which steps are divided by
-    square: float  # Mean square of a row's pull
-
-
-def _counted(mean: float, loss: Poisson) -> Constant:
-    held = float(np.clip(mean, 1e-3 * min(loss.upper, 1), loss.upper))
-    return Constant(held, math.log(held), 2 * held / loss.clip, held / loss.clip**2)
-
-
-def _odds(mean: float) -> Constant:
-    held = float(np.clip(mean, 1e-3, 1 - 1e-3))
-    square = held * (1 - held)
-    return Constant(held, math.log(held / (1 - held)), min(2 * square, 0.25), square)
+        base = np.asarray(np.linalg.solve(second, sums), dtype=np.float64)
+    point = np.asarray(np.kron(law.linear, base), dtype=np.float64)
+    shape = np.asarray(np.kron(law.bend, second), dtype=np.float64)
+    moment = np.asarray(np.kron(np.eye(facts.lines), second / count), dtype=np.float64)
+    start = Start(point, shape + scales["ridge"] * np.eye(facts.columns), moment)
+    slope = levelled(np.kron(law.mean, sums) - cross, facts) / facts.loss.length
+    return near, start._replace(point=point + start.step(slope))
 
 
 def _predictor_moments(
     noisy: NoisyMoments, predictors: Predictors
 ) -> tuple[Floats, Floats, Floats]:
-    """Return noisy sums of ``z zᵀ``, of z and of ``y z`` from those of joint rows."""
+    """Return noisy sums of ``z zᵀ``, of z and of ``y ⊗ z`` from those of joint rows.
+
+    Of a category y has a line for each level, which add up to 1.
+    """
     assert noisy.total is not None
     whole = np.empty((len(noisy.total) + 1,) * 2)
     whole[0, 0] = noisy.count
     whole[0, 1:] = whole[1:, 0] = noisy.total
     whole[1:, 1:] = noisy.second
-    size = predictors.terms + 1
+    size, left = predictors.terms + 1, predictors.responses
     turn = np.diag(np.full(size, predictors.share / (predictors.radius or 1.0)))
     if predictors.centre:
         turn[1:, 0] = -turn[1, 1] * predictors.placed
     turn[0, 0] = predictors.constant
     turn = turn[0 if predictors.intercept else 1 :]
-    moments = turn @ whole[:-1]
-    second, sums, cross = moments[:, :-1] @ turn.T, moments[:, 0], moments[:, -1]
-    return second, sums, predictors.middle * sums + predictors.reach * cross
+    moments = turn @ whole[:-left]
+    second, sums, cross = moments[:, :-left] @ turn.T, moments[:, 0], moments[:, -left:]
+    each = predictors.middle * sums + predictors.reach * cross.T
+    if left > 1:
+        each = np.vstack([sums - each.sum(axis=0), each])
+    return second, sums, each.ravel()
