@@ -98,6 +98,13 @@ SWAPPED: Final = Pair(
     name="a row at the other ends of two columns that nearly agree",
 )
 
+# Of a level that no other row has, at one end against the other: the longest gradients there are.
+RAREST: Final = Pair(
+    {"a": [1.0, -1.0] * 40 + [1.0], "c": ["x"] * 80 + ["y"]},
+    {"a": [1.0, -1.0] * 40 + [-1.0], "c": ["x"] * 80 + ["y"]},
+    name="the only row of a level at the other end",
+)
+
 # A row's answer tells most where no other row answers.
 CHANGED_ANSWER: Final = Pair({"g": ["x"]}, {"g": ["y"]}, name="a row of another level, alone")
 
@@ -123,6 +130,7 @@ class Audited(NamedTuple):
             self.mechanism,
             words.get("vcov", ""),
             words.get("score", ""),
+            words.get("family", ""),
             tuned,
             whose,
         )
@@ -168,6 +176,12 @@ TRIED: Final = tune([10, 100])
 
 MIRRORED: Final = {"most": 1, "alternative": "larger"}
 
+THREE: Final = {
+    **GAUSSIAN,
+    "codebook": codebook(a=(-1, 1), c=["x", "y", "z"]),
+    "family": "multinomial",
+}
+
 # More bins than a node has children.
 FINE: Final = {**PURE, "breaks": 8}
 
@@ -207,6 +221,7 @@ REGISTRY: Final = (
     _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
     _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of(dp_glm, "c ~ a", "gradients", THREE, RAREST, 64, 1_000),
     _of(dp_glm, "g ~ a", "output", {**PURE, "ridge": TRIED}, TURNED, 64, 1_000),
     _of(dp_glm, "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
     _of(dp_glm, "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),

@@ -151,7 +151,7 @@ def _check_response(code: str, book: Codebook, most: int) -> None:
             raise FormulaError(
                 f"the response {shorten(code)!r} is a category of {len(levels)} levels; it must "
                 f"be a number or have {fewer}: compare it with one, {shorten(code)} == "
-                f"{levels[0]!r} ~ ..."
+                f"{levels[0]!r} ~ ..." + ', or write dp_glm with family="multinomial"' * (most == 2)
             )
         case Category(contrast=contrast) if contrast is not None:
             raise FormulaError(

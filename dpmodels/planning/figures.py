@@ -22,6 +22,7 @@ from dpmodels.results.levels import LevelsResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.margins import MarginsResult
 from dpmodels.results.moments import MomentsResult
+from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.plane import PlaneResult
@@ -64,6 +65,15 @@ def _errors(fit: Any) -> pd.DataFrame:
     except NotAvailable:
         both = dict.fromkeys(("noise", "total"), pd.Series(math.inf, fit.params.index))
     return pd.DataFrame({"value": fit.params, **both}).fillna(math.inf)
+
+
+def _by_level(fit: MultinomialResult) -> pd.DataFrame:
+    """Return coefficients by level and term, as :func:`_errors` does."""
+    table = fit.tidy().set_index(["y_level", "term"])
+    names = {"value": "estimate", "noise": "noise_sd", "total": "std_error"}
+    lost = np.full(len(table), math.inf)
+    own = {name: table.get(column, lost) for name, column in names.items()}
+    return pd.DataFrame(own, index=table.index.to_flat_index()).fillna(math.inf)
 
 
 def _difference(fit: TTestResult) -> pd.DataFrame:
@@ -190,6 +200,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         VarResult: _errors,
         LMResult: _errors,
         GLMResult: _errors,
+        MultinomialResult: _by_level,
         TTestResult: _difference,
         TableResult: _shares,
         HistResult: _shares,

@@ -121,7 +121,14 @@ def _by_interval(estimate: Floats, ends: Any, posed: Posed, alpha: float) -> tup
 
 
 def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
-    own = counted if question.words["family"] == "poisson" else logistic
+    family = question.words["family"]
+    if family == "multinomial":
+        raise ArgumentError(
+            'family="multinomial": power is known of one linear predictor; plan one level against '
+            'the rest, as in \'party == "a" ~ ...\' with family="binomial", and see '
+            "dp_glm of simulated rows inside dp.simulation for all of them"
+        )
+    own = counted if family == "poisson" else logistic
     return own(question, guessed, effect)
 
 

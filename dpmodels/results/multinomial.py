@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference.sandwich import Sandwich, ends, sandwich
+from dpmodels.inference.told_levels import told_levels
 from dpmodels.postprocess.contrasts import against_first
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
@@ -75,13 +77,23 @@ class MultinomialResult(Result):
         lost = [name for name, own in named if own.any()]
         return [name for name in lost if name != "Intercept" and is_number(name)]
 
+    @cached_property
+    def _told(self) -> NDArray[np.bool_]:
+        """Of which coefficients the level, and the reference, are told from noise."""
+        own, bought = self.sandwich, self.release.curvature
+        if own is None or bought is None:
+            return np.zeros(len(self.ways), dtype=bool)
+        reference, *others = told_levels(own, bought, len(self.call.levels)).tolist()
+        return np.repeat([reference and told for told in others], len(self.call.names))
+
     def _ends(self, level: float, *, full: bool = True) -> Floats:
         """Return ends for the population or for the rows' own, shape (coefficients, 2)."""
         key = level, full
         if key not in self._found:
             own = None if self._open else self.sandwich
             wide = None if full else self._ends(level)
-            self._found[key] = ends(own, self.ways, level, wide)
+            found = ends(own, self.ways, level, wide)
+            self._found[key] = np.where(self._told[:, None], found, np.nan)
         return self._found[key]
 
     @property

@@ -93,6 +93,19 @@ def likelihood(family: Any, closest: float) -> Callable[..., None]:
     return answer
 
 
+def by_level(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Compare with statsmodels' multinomial logit, in units of its standard errors."""
+    frame = complete(formula, data, book)
+    left, right = formula.split("~")
+    y = frame[left.strip()].cat.codes.to_numpy()
+    _, terms = sides(f"one ~ {right}", frame.assign(one=1))
+    found = sm.MNLogit(y, terms.to_numpy()).fit(disp=0)
+    assert fit.params.columns.tolist() == list(book[left.strip()].levels)[1:]
+    assert fit.params.index.tolist() == list(terms)
+    away = np.abs(fit.params.to_numpy() - found.params) / found.bse
+    assert (away <= 3.0).all(), f"off by {away} standard errors"
+
+
 def _grouped(formula: str, data: Table, book: dp.Codebook) -> tuple[str, list[str], pd.DataFrame]:
     """The number that is measured, what it is grouped by, and the complete rows."""
     left, right = (

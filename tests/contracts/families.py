@@ -52,6 +52,7 @@ from dpmodels.privacy import Adjacency
 from dpmodels.released import BoughtCurvature
 from dpmodels.statistics.losses import Huber, Logistic
 from dpmodels.statistics.losses import Poisson as PoissonLoss
+from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.predictors import Predictors
 
 CENTRED = "centred"
@@ -113,11 +114,18 @@ def _moments(name: str, relation: Adjacency, way: str) -> tuple[Facts, ...]:
 
 def _predictors(name: str, relation: Adjacency, way: str) -> tuple[RegressionFacts, ...]:
     constant = way == "intercept"
-    losses = (PoissonLoss(9.0, 6.0),) if name == "gradients" else (Huber(0.5), Huber(2.0))
+    losses: tuple[Any, ...] = (Huber(0.5), Huber(2.0))
+    if name == "gradients":
+        losses = (PoissonLoss(9.0, 6.0), Multinomial(5))
     return tuple(
-        RegressionFacts(Predictors(terms, constant, 0.9, 0.5, 1.0), loss, relation)
+        RegressionFacts(_of_terms(terms, loss, constant=constant), loss, relation)
         for terms, loss in [(1, Logistic()), (30, Logistic()), *((4, loss) for loss in losses)]
     )
+
+
+def _of_terms(terms: int, loss: Any, *, constant: bool) -> Predictors:
+    responses = getattr(loss, "levels", 2) - 1
+    return Predictors(terms, constant, 0.9, 0.5, 1.0, responses=responses)
 
 
 def _tables(name: str, relation: Adjacency, way: str) -> tuple[CountFacts, ...]:
@@ -228,7 +236,7 @@ FAMILIES = {
         COEFFICIENTS,
         regression,
         ("intercept", "no intercept"),
-        (verbs.LOGISTIC, verbs.TUNED, verbs.COUNTING, verbs.SVM),
+        (verbs.LOGISTIC, verbs.TUNED, verbs.COUNTING, verbs.CHOOSING, verbs.SVM),
         _predictors,
         noises.of_coefficients,
         ("curvature", "coefficients"),

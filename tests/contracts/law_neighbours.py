@@ -62,7 +62,7 @@ def _of_moments(case: Case, left: Crossing, right: Crossing) -> float:
     return apart / _declared(left.plan.events, power)
 
 
-SQUARE = dp.codebook(x=(-1, 1), z=(-1, 1), y=(-1, 1), k=(0, 9), w=(0, 4))
+SQUARE = dp.codebook(x=(-1, 1), z=(-1, 1), y=(-1, 1), k=(0, 9), w=(0, 4), g=["u", "v", "w"])
 
 
 def _regression(case: Case) -> Tried:
@@ -84,19 +84,20 @@ def _regression(case: Case) -> Tried:
 
 def _of_gradients(case: Case, left: Crossing, right: Crossing) -> float:
     """At parameters that split the rows, and at others."""
-    plan, columns = left.plan, left.plan.facts.columns
-    one, other = (_gradients(own.statistic, columns) for own in (left, right))
+    plan, facts = left.plan, left.plan.facts
+    one, other = (_gradients(own.statistic, facts.columns, facts.lines) for own in (left, right))
     farthest = float(np.linalg.norm(one - other, axis=1).max())
     return farthest / plan.scales["noise"] * plan.events[1].multiplier
 
 
 @lru_cache(maxsize=256)
-def _gradients(statistic: Any, columns: int) -> np.ndarray:
-    """Gradients at all of the parameters, one a line."""
+def _gradients(statistic: Any, columns: int, lines: int) -> np.ndarray:
+    """Gradients at all of the parameters, one a line; of several levels two are told apart."""
     lattice, sizes = Lattice(20, columns), (0.0, 1.0, -1e5, 1e5)
+    apart = np.append(np.zeros(lines - 2), [1.0, -1.0]) if lines > 1 else np.ones(1)
     sums = [
-        statistic.gradient(steep * size, lattice).cross()[0].astype(float)
-        for steep, size in product(np.eye(columns), sizes)
+        statistic.gradient(np.kron(apart, steep) * size, lattice).cross()[0].astype(float)
+        for steep, size in product(np.eye(columns // lines), sizes)
     ]
     return np.array(sums) / lattice.radius
 
@@ -105,11 +106,13 @@ def _coefficients(case: Case) -> Tried:
     """Rows close together on both sides of a plane, and all around."""
     angles = np.radians([-0.4, 0.4, 90, 180, 270])
     rows = tuple(
-        {"x": np.cos(angle), "z": np.sin(angle), "y": y, "k": k}
-        for angle, (y, k) in product(angles, ((1, 9), (-1, 0), (None, 1e9)))
+        {"x": np.cos(angle), "z": np.sin(angle), "y": y, "k": k, "g": g}
+        for angle, (y, k, g) in product(angles, ((1, 9, "v"), (-1, 0, "w"), (None, 1e9, "u")))
     )
-    counted = case.verb.more == "-poisson"
-    response, words = ("k", {"clip": None}) if counted else ("(y > 0)", {})
+    response, words = {
+        "-poisson": ("k", {"clip": None}),
+        "-multinomial": ("g", {}),
+    }.get(case.verb.more, ("(y > 0)", {}))
     constant = "" if case.way == "intercept" else " - 1"
     words = {"row_norm": 1.0} | words
     return Tried(f"{response} ~ x + z{constant}", SQUARE, rows, _of_gradients, words)

@@ -139,8 +139,10 @@ def _questions(crossing: Crossing) -> list[Question]:
         steep = np.outer(np.arange(1, len(block)), _across(block[1:]))
         return [lambda one: one.cross()[0], lambda one: one.within(steep).cross()[0]]
     own = crossing.plan.facts.predictors
-    plain, out = np.linspace(-3, 3, own.columns), Lattice(20, own.columns)
-    steep = np.append(np.ones(int(own.intercept)), _across(block[1:-1]))
+    lines, columns = crossing.plan.facts.lines, crossing.plan.facts.columns
+    plain, out = np.linspace(-3, 3, columns), Lattice(20, columns)
+    steep = np.append(np.ones(int(own.intercept)), _across(block[1 : 1 + own.terms]))
+    steep = np.kron(np.arange(1.0, lines + 1), steep)
     return [
         lambda one: one.moments(lattice).cross()[0],
         lambda one: one.gradient(plain, out).cross()[0],

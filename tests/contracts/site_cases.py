@@ -127,7 +127,7 @@ def of_protocol(protocol: Any) -> list[SiteCase]:
     cases = [
         SiteCase(mechanism, ApproxDP, relation, way, verb, protocol)
         for number, (mechanism, verb) in enumerate(_asked())
-        for relation in (mechanism.between[number % 2],)
+        for relation in (mechanism.between[number % len(mechanism.between)],)
         for way in (mechanism.ways[number % len(mechanism.ways)],)
     ]
     return [case for case in cases if _takes(case)]

@@ -119,6 +119,15 @@ COUNTING = Verb(
     by=("gradients",),
     more="-poisson",
 )
+CHOOSING = Verb(
+    "dp_glm",
+    ("region ~ wage + sex", "region ~ wage + sex - 1"),
+    "g ~ a + b + I(a ** 2) + (a > 0)",
+    ({"family": "multinomial"},) * 2,
+    {"": exact.by_level},
+    by=("gradients",),
+    more="-multinomial",
+)
 SVM = Verb(
     "dp_svm",
     ("sex ~ age + wage + region", "sex ~ age + wage + region - 1"),

@@ -18,6 +18,7 @@ from dpmodels.statistics.gradient import Gradients
 BOOKS = {
     "binomial": dp.codebook(y=["n", "y"], a=(-1, 1), b=(-1, 1)),
     "poisson": dp.codebook(y=(0, 4), a=(-1, 1), b=(-1, 1)),
+    "multinomial": dp.codebook(y=["u", "v", "w"], a=(-1, 1), b=(-1, 1)),
 }
 MULTIPLIER = 50.0
 
@@ -32,7 +33,8 @@ def way_of(family, unit, relation):
 def persons(family):
     """Of one row, of rows that are alike, and of some that pull to both sides."""
     ends = [(-1.0, 1.0), (0.1, -1.0), (1.0, 1.0)]
-    labels = ["n", "y"] if family == "binomial" else [0.0, 1.0, 4.0]
+    declared = BOOKS[family]["y"]
+    labels = declared.levels if isinstance(declared, dp.Categorical) else [0.0, 1.0, 4.0]
     rows = [(label, *end) for label in labels for end in ends]
     return [[], *([one] * (1 + 2 * at) for at, one in enumerate(rows)), rows[::2], rows[3:5]]
 
@@ -49,7 +51,10 @@ def furthest(family, unit, relation, law):
         return np.zeros((1, 1)), None
 
     upper = np.triu_indices(way.facts.columns)
-    for point in (np.zeros(3), np.array([0.5, 3.0, -2.0])):
+    lines = way.facts.lines
+    # Of several levels the last is all but excluded on one side of a plane at the second point.
+    signs = np.append(np.zeros(lines - 1), -3.0 if lines > 1 else 1.0)
+    for point in (np.zeros(3 * lines), np.kron(signs, [0.5, 3.0, -2.0])):
         cells = []
         for table in persons(family):
             columns = dict(zip("yab", zip(*table, strict=True), strict=True)) if table else {}
@@ -71,8 +76,13 @@ def furthest(family, unit, relation, law):
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(
     ("family", "law", "least"),
-    [("binomial", GAUSSIAN, 0.6), ("binomial", LAPLACE, 0.35), ("poisson", GAUSSIAN, 0.5)],
-    ids=["logistic", "laplace", "poisson"],
+    [
+        ("binomial", GAUSSIAN, 0.6),
+        ("binomial", LAPLACE, 0.35),
+        ("poisson", GAUSSIAN, 0.5),
+        ("multinomial", GAUSSIAN, 0.7),
+    ],
+    ids=["logistic", "laplace", "poisson", "multinomial"],
 )
 def test_persons_are_within_the_sensitivity_of_both(family, law, least, unit, relation):
     assert least < furthest(family, unit, relation, law) <= 1

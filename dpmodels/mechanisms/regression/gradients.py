@@ -9,10 +9,11 @@ Sensitivity
     A row's gradient is rounded to an integer vector of length at most ``2**bits`` whatever the row
     and the parameter, and summed exactly. The vector follows from that row and the parameter
     alone, wherever it stands (:meth:`dpmodels.statistics.gradient.Gradients.gradient`): so 1 for a
-    row more or fewer, 2 for a row replaced, in units of that length. Residuals of a Poisson
-    regression are held within a public bound first. Numbers of rows by their length: √2 and 1; a
-    row that is left out for its length adds 0 (:mod:`dpmodels.mechanisms.most_rows`). Curvature and
-    squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
+    row more or fewer, 2 for a row replaced, in units of that length. Of a multinomial loss it is
+    the vector of all levels, √2 long at most (:mod:`dpmodels.statistics.multinomial`). Residuals of
+    a Poisson regression are held within a public bound first. Numbers of rows by their length: √2
+    and 1; a row that is left out for its length adds 0 (:mod:`dpmodels.mechanisms.most_rows`).
+    Curvature and squared gradients: as they stand in :mod:`dpmodels.mechanisms.curvature`.
 Noise
     Independent discrete Gaussians on the same integers, or on 2²⁰ times them where less than 2²⁰
     steps are asked for: no scale is below 2²⁰ units. A step is the noisy
@@ -20,6 +21,7 @@ Noise
     the second half of the steps. With ``inference`` it is the last, and a third of the budget goes
     to one more gradient there, three tenths to its curvature and squared gradients
     (:mod:`dpmodels.mechanisms.curvature`). 4 % go to the lengths of rows about their noisy mean.
+    What is released of several levels is in contrasts (:mod:`dpmodels.mechanisms.contrasted`).
 Numerics
     exact: integer statistics, integer noise of exact law. Parameters are rounded to integers
     before they meet a row. Scales are 1e-12 larger than computed, for the rounding of the plan;
@@ -114,7 +116,7 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True)
 class NoisyGradients:
-    """Noisy gradients for a logistic or a Poisson regression.
+    """Noisy gradients for a logistic, a Poisson or a multinomial regression.
 
     Parameters
     ----------
