@@ -181,24 +181,6 @@ def sandwich(release: CoefficientsRelease) -> Sandwich | None:
     )
 
 
-def ends(own: Sandwich | None, ways: Floats, level: float, wide: Floats | None = None) -> Floats:
-    """Return ends of intervals along each of several ways, shape (ways, 2), nan where open.
-
-    For the population's coefficients, or for the rows' own within `wide`, the ends of these: nan
-    where they are open, and as wide where the rows' own are. All are open without a sandwich, and
-    where the linear predictor is beyond :data:`FAR`.
-    """
-    found, full = np.full((len(ways), 2), np.nan), wide is None
-    if own is not None and own.far <= FAR:
-        for at, way in enumerate(ways):
-            if wide is None or math.isfinite(wide[at, 0]):
-                low, high = own.interval(way, level, full=full)
-                found[at] = (low, high) if math.isfinite(high - low) else np.nan
-    if wide is None:
-        return found
-    return np.asarray(np.clip(np.where(np.isnan(found), wide, found), wide[:, :1], wide[:, 1:]))
-
-
 def least_noise(release: CoefficientsRelease, most: float | None) -> Floats | None:
     """Return a root of a covariance that the noise of a tilted minimum has at the least.
 

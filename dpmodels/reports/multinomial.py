@@ -15,7 +15,10 @@ from dpmodels.results.multinomial import MultinomialResult
 def multinomial_report(fit: MultinomialResult) -> Report:
     """Lay out a fit as tables of strings."""
     call = fit.call
-    notes = (*more(SHOWN, len(fit.ways), "coefficients", "params and tidy()"), *fit_notes(fit))
+    notes = (
+        *more(SHOWN, len(fit.linear.matrix), "coefficients", "params and tidy()"),
+        *fit_notes(fit),
+    )
     response = f"{len(call.levels)} levels, against {call.levels[0]}"
     title, model = "Private multinomial logit", "multinomial, logit link"
     return fit_report(fit, title, model, response, _panels(fit), notes)

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dpmodels.errors import shorten
 from dpmodels.inference.sandwich import FAR, Sandwich, sandwich
+from dpmodels.inference.told_levels import told_levels
+from dpmodels.postprocess.contrasts import against_first
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.typing import Floats
@@ -28,13 +30,33 @@ class CoefficientsFit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coefficients."""
+        """Names of the coefficients, the same for each level of several."""
         return self.call.names
 
     @cached_property
     def held(self) -> CoefficientsCall:
         """The call in the units of the ball that the rows were read in."""
         return self.call.held_in(self.release.ball)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """What turns released coefficients into those of the coded columns in their own units.
+
+        Of several levels released contrasts, into those against the reference, level by level.
+        """
+        own = self.held.matrix
+        if self.call.blocks == 1:
+            return own
+        return np.asarray(np.kron(against_first(len(self.call.levels)), own), dtype=np.float64)
+
+    @cached_property
+    def _levelled(self) -> NDArray[np.bool_]:
+        """Of which coefficients the levels are told from noise; all, but of several levels."""
+        own, bought, blocks = self.sandwich, self.release.curvature, self.call.blocks
+        if blocks == 1 or own is None or bought is None:
+            return np.ones(len(self.matrix), dtype=bool)
+        reference, *others = told_levels(own, bought, blocks + 1).tolist()
+        return np.repeat([reference and told for told in others], len(self.names))
 
     @cached_property
     def sandwich(self) -> Sandwich | None:
@@ -54,9 +76,11 @@ class CoefficientsFit:
         large, in units of its range, as the range is wide, and moves all others by what is not
         known of it.
         """
-        names = self.names
-        swamped = [] if self.sandwich is None else np.flatnonzero(self.sandwich.swamped).tolist()
-        return [names[i] for i in swamped if names[i] != "Intercept" and _is_number(names[i])]
+        if self.sandwich is None:
+            return []
+        named = zip(self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True)
+        lost = [name for name, own in named if own.any()]
+        return [name for name in lost if name != "Intercept" and _is_number(name)]
 
     @property
     def _lawful(self) -> bool:
@@ -70,7 +94,9 @@ class CoefficientsFit:
         """
         ends = np.full((len(directions), 2), math.nan)
         if self._lawful:
-            for at, way in enumerate(directions @ self.held.matrix):
+            known = ~(directions[:, ~self._levelled] != 0).any(axis=1)
+            for at in np.flatnonzero(known):
+                way = directions[at] @ self.matrix
                 if full or math.isfinite(self._end(way, level, full=True)[0]):
                     ends[at] = self._end(way, level, full=full)
         if not full:
@@ -89,7 +115,7 @@ class CoefficientsFit:
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
         """Of which coefficients noise leaves the size open on no side, shape (coefficients,)."""
-        return self.told(np.eye(len(self.names)))
+        return self.told(np.eye(len(self.matrix)))
 
     @cached_property
     def params(self) -> Floats:
@@ -97,7 +123,7 @@ class CoefficientsFit:
         own = self.sandwich
         known = own is not None and self.identified.any()
         ball = own.estimate if own is not None and known else self.release.coefficients
-        return np.asarray(self.held.matrix @ ball)
+        return np.asarray(self.matrix @ ball)
 
     @property
     def known(self) -> Sandwich:
@@ -109,7 +135,7 @@ class CoefficientsFit:
     def root(self) -> Floats:
         """A root of the covariance about the population's, in own units."""
         both = np.hstack([self.known.noise_root, self.known.sampling_root])
-        return np.asarray(self.held.matrix @ both)
+        return np.asarray(self.matrix @ both)
 
     def covariance(self) -> Floats:
         """Return the covariance in the delta form."""
@@ -130,7 +156,7 @@ class CoefficientsFit:
 
     def roots(self, directions: Floats, values: Floats) -> Floats:
         """Return signed roots of the statistics of combinations that are `values`."""
-        ways, told = directions @ self.held.matrix, self.told(directions)
+        ways, told = directions @ self.matrix, self.told(directions)
         each = [
             self.known.statistic(way, value) if there else math.nan
             for way, value, there in zip(ways, values.tolist(), told, strict=True)
@@ -139,7 +165,7 @@ class CoefficientsFit:
 
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far conditions are, to hold against χ²."""
-        return self.known.distance(conditions @ self.held.matrix, values)
+        return self.known.distance(conditions @ self.matrix, values)
 
     @property
     def why_not(self) -> str:

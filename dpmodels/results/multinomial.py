@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
+from dpmodels.arguments import truth, word
 from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.inference.sandwich import Sandwich, ends, sandwich
-from dpmodels.inference.told_levels import told_levels
-from dpmodels.postprocess.contrasts import against_first
+from dpmodels.formula.response import two_sided
+from dpmodels.inference.sandwich import Sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.glm_fit import CoefficientsFit
 from dpmodels.results.legend import labelled
-from dpmodels.results.unidentified import is_number, not_identified
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -48,53 +47,19 @@ class MultinomialResult(Result):
     coder: Coder | None = field(default=None, repr=False)
 
     @cached_property
-    def held(self) -> CoefficientsCall:
-        """The call in the units of the ball that the rows were read in."""
-        return self.call.held_in(self.release.ball)
+    def linear(self) -> CoefficientsFit:
+        """The coefficients, level by level, and the laws of their combinations."""
+        return CoefficientsFit(self.call, self.release)
 
-    @cached_property
+    @property
     def sandwich(self) -> Sandwich | None:
         """Estimate and covariances of contrasts in units of the ball, None where there are none."""
-        return sandwich(self.release)
+        return self.linear.sandwich
 
-    @cached_property
-    def ways(self) -> Floats:
-        """What turns released contrasts into coefficients, those of a level one after the other."""
-        return np.asarray(np.kron(against_first(len(self.call.levels)), self.held.matrix))
-
-    @cached_property
-    def _found(self) -> dict[tuple[float, bool], Floats]:
-        """Ends of intervals, which are searched for once."""
-        return {}
-
-    @cached_property
-    def _open(self) -> list[str]:
-        """Numbers whose curvature may be noise alone along some contrast."""
-        if self.sandwich is None:
-            return []
-        swamped = self.sandwich.swamped.reshape(self.call.blocks, -1)
-        named = zip(self.call.names, swamped.T, strict=True)
-        lost = [name for name, own in named if own.any()]
-        return [name for name in lost if name != "Intercept" and is_number(name)]
-
-    @cached_property
-    def _told(self) -> NDArray[np.bool_]:
-        """Of which coefficients the level, and the reference, are told from noise."""
-        own, bought = self.sandwich, self.release.curvature
-        if own is None or bought is None:
-            return np.zeros(len(self.ways), dtype=bool)
-        reference, *others = told_levels(own, bought, len(self.call.levels)).tolist()
-        return np.repeat([reference and told for told in others], len(self.call.names))
-
-    def _ends(self, level: float, *, full: bool = True) -> Floats:
-        """Return ends for the population or for the rows' own, shape (coefficients, 2)."""
-        key = level, full
-        if key not in self._found:
-            own = None if self._open else self.sandwich
-            wide = None if full else self._ends(level)
-            found = ends(own, self.ways, level, wide)
-            self._found[key] = np.where(self._told[:, None], found, np.nan)
-        return self._found[key]
+    @property
+    def why_not(self) -> str:
+        """The reason why there are no standard errors; empty where there are."""
+        return self.linear.why_not
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -104,65 +69,57 @@ class MultinomialResult(Result):
     @property
     def identified(self) -> pd.DataFrame:
         """Of which coefficients noise leaves the size open on no side."""
-        return self._frame(np.isfinite(self._ends(0.95)).all(axis=1))
+        return self._frame(self.linear.identified)
 
     @property
     def params(self) -> pd.DataFrame:
         """Coefficients of the coded columns in their own units, by term and level."""
-        own = self.sandwich
-        known = own is not None and self.identified.any(axis=None)
-        ball = own.estimate if own is not None and known else self.release.coefficients
-        return self._frame(self.ways @ ball)
+        return self._frame(self.linear.params)
 
     @property
     def params_released(self) -> pd.DataFrame:
         """Coefficients as released, pulled by the ridge towards equal odds."""
-        return self._frame(self.ways @ self.release.coefficients)
+        return self._frame(self.linear.matrix @ self.release.coefficients)
 
     @property
     def bse(self) -> pd.DataFrame:
         """Standard errors for the population: sampling and privacy noise."""
-        own = self._clear("bse")
-        return self._sds(np.hstack([own.noise_root, own.sampling_root]))
+        law = self._law("bse")
+        return self._frame(law.errors(np.eye(len(law.matrix))))
 
     @property
     def bse_noise(self) -> pd.DataFrame:
         """Standard deviations of the privacy noise alone."""
-        return self._sds(self._clear("bse_noise").noise_root)
+        return self._sds(self._law("bse_noise").known.noise_root)
 
     @property
     def bse_sampling(self) -> pd.DataFrame:
         """Standard errors that there would be without privacy noise."""
-        return self._sds(self._clear("bse_sampling").sampling_root)
+        return self._sds(self._law("bse_sampling").known.sampling_root)
 
     @property
     def tvalues(self) -> pd.DataFrame:
         """Distances from 0 in standard errors, of normal law about the truth."""
-        own, known = self._clear("tvalues"), self._known
-        each = np.full(len(self.ways), np.nan)
-        each[known] = [own.statistic(way) for way in self.ways[known]]
-        return self._frame(each)
+        law = self._law("tvalues")
+        ones = np.eye(len(law.matrix))
+        return self._frame(law.roots(ones, 0 * ones[0]))
 
     @property
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values for a coefficient of 0."""
-        return 2 * self.tvalues.abs().map(lambda size: ndtr(-size))
+        return self.tvalues.map(lambda root: 2 * ndtr(-abs(root)))
 
     def cov_params(self) -> pd.DataFrame:
         """Return the covariance of the coefficients about the population's, if there is one."""
-        own = self._clear("cov_params()")
-        root = self.ways @ np.hstack([own.noise_root, own.sampling_root])
-        known = np.where(self._known, 1.0, np.nan)
-        index = self._index
-        return pd.DataFrame((root @ root.T) * np.outer(known, known), index=index, columns=index)
+        law, index = self._law("cov_params()"), self._index
+        known = np.where(law.identified, 1.0, np.nan)
+        return pd.DataFrame(law.covariance() * np.outer(known, known), index, index)
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        self._clear("conf_int()")
-        return self._interval(self._ends(level))
+        return self._interval("conf_int()", level, full=True)
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        self._clear("noise_int()")
-        return self._interval(self._ends(level, full=False))
+        return self._interval("noise_int()", level, full=False)
 
     def tidy(self) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions for multinomial models.
@@ -172,7 +129,7 @@ class MultinomialResult(Result):
         conf_high``; 95 % intervals, nan where a coefficient is not.
         """
         table: dict[str, Any] = {"estimate": self._stacked(self.params)}
-        if self.identified.any(axis=None):
+        if self.linear.identified.any():
             table |= {
                 "std_error": self._stacked(self.bse),
                 "statistic": self._stacked(self.tvalues),
@@ -186,28 +143,56 @@ class MultinomialResult(Result):
     def _line(self) -> dict[str, Any]:
         return {
             "nobs": self.nobs,
-            "nterms": len(self.ways),
+            "nterms": len(self.linear.matrix),
             "family": self.call.family,
             "nlevels": len(self.call.levels),
             "ridge": self.release.ridge,
         }
 
-    def plot(self, level: float = 0.95, ax: Axes | None = None) -> Axes:
-        """Draw coefficients and both intervals, level by level, where there are any."""
-        from dpmodels.plots.points import coefficients
+    def plot(
+        self,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        *,
+        standardize: Literal["range"] | None = "range",
+        exponentiate: bool = False,
+        caption: bool = True,
+    ) -> Axes:
+        """Draw the coefficients of all levels, or relative risk ratios.
 
-        self._clear("plot()")
-        shown = self._index.get_level_values("term") != "Intercept"
-        if not shown.any():
+        Words are those of :func:`dp.coefplot`.
+        """
+        from dpmodels.plots.coefficients import Estimates, coefficients
+
+        self._law("plot()")
+        over = word("standardize", standardize, ("range", None))
+        terms = [name for name in self.call.names if name != "Intercept"]
+        if not terms:
             raise ArgumentError("plot(): the model has no terms besides the constant")
+        coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
+        length = (coded.upper - coded.lower if over else np.ones(len(terms)))[:, None]
+        noise, total = self.noise_int(level), self.conf_int(level)
+        reference, *others = self.classes
+        models = [
+            Estimates(
+                own,
+                self.params[own][terms].to_numpy() * length[:, 0],
+                noise.loc[own].loc[terms].to_numpy() * length,
+                total.loc[own].loc[terms].to_numpy() * length,
+            )
+            for own in others
+        ]
+        what = "Relative risk ratio" if exponentiate else "Change of log odds"
+        where = " over the range of each term" if over else ""
         return coefficients(
-            self._stacked(self.params)[shown],
-            self.noise_int(level)[shown].to_numpy(),
-            self.conf_int(level)[shown].to_numpy(),
-            labels=[f"{own}: {term}" for own, term in self._index[shown]],
-            title=f"Coefficient (against {self.call.levels[0]}, logit link)",
+            models,
+            labels=terms,
+            title=f"{what} against {reference}{where}",
+            level=level,
+            ratio=truth("exponentiate", exponentiate),
             ax=ax,
             stamp=self.stamp,
+            caption=self._caption(shown=caption),
         )
 
     @property
@@ -256,24 +241,14 @@ class MultinomialResult(Result):
         "their response"
     )
 
-    @property
-    def why_not(self) -> str:
-        """The reason why there are no standard errors; empty where there are."""
-        if self._known.any():
-            return ""
-        return not_identified(self.release, self.sandwich, self._open)
-
-    @property
-    def _known(self) -> Any:
-        return np.isfinite(self._ends(0.95)).all(axis=1)
-
-    def _clear(self, name: str) -> Sandwich:
-        if self.sandwich is None or not self._known.any():
-            raise NotAvailable(f"{name} is not available: {self.why_not}")
-        return self.sandwich
+    def _law(self, asked: str) -> CoefficientsFit:
+        if not self.linear.identified.any():
+            raise NotAvailable(f"{asked} is not available: {self.linear.why_not}")
+        return self.linear
 
     def _sds(self, root: Floats) -> pd.DataFrame:
-        return self._frame(np.where(self._known, np.linalg.norm(self.ways @ root, axis=1), np.nan))
+        sds = np.linalg.norm(self.linear.matrix @ root, axis=1)
+        return self._frame(np.where(self.linear.identified, sds, np.nan))
 
     def _frame(self, values: Any) -> pd.DataFrame:
         index = pd.Index(self.call.names, name="term")
@@ -289,5 +264,7 @@ class MultinomialResult(Result):
         keys = (self.call.levels[1:], self.call.names)
         return pd.MultiIndex.from_product(keys, names=["y_level", "term"])
 
-    def _interval(self, found: Floats) -> pd.DataFrame:
-        return pd.DataFrame(found, index=self._index, columns=["lower", "upper"])
+    def _interval(self, asked: str, level: float, *, full: bool) -> pd.DataFrame:
+        law, columns = self._law(asked), ["lower", "upper"]
+        ends = law.ends(np.eye(len(law.matrix)), level, full=full)
+        return pd.DataFrame(ends, index=self._index, columns=columns)
