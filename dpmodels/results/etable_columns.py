@@ -18,6 +18,7 @@ from dpmodels.results.etable_rows import LEVEL
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult, VarResult
 from dpmodels.results.lm import LMResult
+from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
@@ -203,6 +204,36 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
             note=note,
         ),
     )
+
+
+@columns_of.register
+def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
+    """Return a column for each level against the reference."""
+    table, known, note = fit.tidy(), fit.linear.identified, fit.why_not
+    numbers = _told(fit, table, level) if known.any() else {"estimate": table["estimate"]}
+    bought = known.any() or fit.release.curvature is not None
+    if not bought:
+        known, note = np.ones_like(known), f"as released, without standard errors: {note}"
+    reference, *others = fit.classes
+    columns = []
+    for own in others:
+        at = (table["y_level"] == own).to_numpy()
+        of = {name: np.asarray(values)[at] for name, values in numbers.items()}
+        columns.append(
+            Column(
+                fit,
+                "multinomial logit",
+                f"{own} against {reference}",
+                COEFFICIENTS,
+                cells_of(list(fit.call.names), of, known[at]),
+                whole_of(fit),
+                component=own,
+                link="relative risk ratios",
+                digits=3 if bought else 1,
+                note=note,
+            )
+        )
+    return tuple(columns)
 
 
 def _as_released(fit: GLMResult | SVMResult, table: pd.DataFrame) -> dict[str, Any]:
