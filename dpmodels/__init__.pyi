@@ -56,6 +56,7 @@ from .privacy import markov_chain as markov_chain
 from .privacy import wasserstein_sensitivity as wasserstein_sensitivity
 from .reports.ledger import ledger_report as ledger_report
 from .results.coefficient_plot import coefplot as coefplot
+from .results.ledger_plot import plot_ledger as plot_ledger
 from .sessions.session import session as session
 from .sites.key_file import site_key as site_key
 from .variables import Boolean as Boolean

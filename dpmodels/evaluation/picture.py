@@ -20,7 +20,7 @@ from dpmodels.plots.style import (
     finished,
     quiet,
 )
-from dpmodels.plots.words import listed
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ def errors(
     """Draw errors of shape (names, repeats), the least mean at the top: runs, means, 95 %."""
     ax = axes_or_new(ax, (6.0, 1.1 + 0.3 * len(names)))
     order = np.argsort(found.mean(axis=1), kind="stable")
-    for place, number in enumerate(order):
-        own = found[number][found[number] > 0]
+    for place, at in enumerate(order):
+        own = found[at][found[at] > 0]
         ax.plot(own, np.full(own.size, place), "|", color=PALE, markersize=9, zorder=1)
         if own.size:
-            ax.plot(found[number].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
-            ax.plot(np.quantile(found[number], 0.95), place, "|", color=INK, markersize=11)
+            ax.plot(found[at].mean(), place, "o", color=BLUE, markersize=6, zorder=3)
+            ax.plot(np.quantile(found[at], 0.95), place, "|", color=INK, markersize=11)
     ax.set_xscale("log")
-    ax.set_yticks(range(len(names)), [names[number] for number in order])
+    ax.set_yticks(range(len(names)), [names[at] for at in order])
     for tick in ax.get_yticklabels():
         tick.set_parse_math(False)
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -80,15 +80,15 @@ def signal(
 ) -> Axes:
     """Draw mean errors against eps times scale, a line an algorithm."""
     ax = axes_or_new(ax, (6.0, 4.0))
-    for number, name in enumerate(names):
+    for at, name in enumerate(names):
         own = lines[lines["algorithm"] == name]
         across = (own["eps"] * own["scale"]).to_numpy()
         order = np.argsort(across, kind="stable")
         ax.plot(
             across[order],
             own["mean"].to_numpy()[order],
-            color=_COLOURS[number % len(_COLOURS)],
-            marker=_MARKS[number % len(_MARKS)],
+            color=_COLOURS[at % len(_COLOURS)],
+            marker=_MARKS[at % len(_MARKS)],
             markersize=5,
             linewidth=1.2,
             label=name,

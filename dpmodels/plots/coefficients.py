@@ -54,13 +54,16 @@ def coefficients(
     title: str,
     level: float = 0.95,
     ratio: bool = False,
+    at: float | None = 0.0,
+    lost: str = "not identified",
     ax: Axes | None = None,
     stamp: str | None = None,
     caption: str | None = None,
 ) -> Axes:
     """Draw points with noise intervals (wide) and confidence intervals (thin), first at the top.
 
-    With `ratio` exponentials of them, on a logarithmic axis about 1.
+    With `ratio` exponentials of them, on a logarithmic axis about 1. They are held against a line
+    `at` a value, if there is one; `lost` is said of those without ends.
     """
     for own in models:
         if (
@@ -73,36 +76,39 @@ def coefficients(
     one = len(models) == 1
     step = 0.3 if one else 0.12 + 0.17 * len(models)
     ax = axes_or_new(ax, (6.0, min(1.3 + step * len(labels), _TALLEST)))
-    left, right = _limits(models)
+    left, right = _limits(models, at)
     if ratio:
         ax.set_xscale("log")
         ax.set_xlim(np.exp(left), np.exp(right))
         _ratio_ticks(ax, right - left)
     else:
         ax.set_xlim(left, right)
-    ax.axvline(float(ratio), color=GREY, linewidth=0.9, zorder=0.5)
+    if at is not None:
+        ax.axvline(np.exp(at) if ratio else at, color=GREY, linewidth=0.9, zorder=0.5)
     width = 0.8 / len(models)
     for number, own in enumerate(models):
         places: Floats = (
             np.arange(len(labels), dtype=np.float64) + (number - (len(models) - 1) / 2) * width
         )
         _model(ax, own, places, number=None if one else number, ratio=ratio)
+        _say(ax, own, places, lost, one=one)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     row_names(ax, short_names(labels))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
     legend_above(ax, _keys(models, level))
-    return finished(ax, stamp, caption, _alt(models, labels, title, ratio))
+    return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
 
 
 def _known(own: Estimates) -> np.ndarray:
     return np.isfinite(own.values) & np.isfinite(own.noise).all(axis=1)
 
 
-def _limits(models: Sequence[Estimates]) -> tuple[float, float]:
+def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float]:
     """Set ends of the axis: all points, and intervals but those far longer than the others."""
     drawn = [(own, _known(own)) for own in models]
-    points = np.concatenate([[0.0], *(own.values[known] for own, known in drawn)])
+    line = [] if at is None else [at]
+    points = np.concatenate([line, *(own.values[known] for own, known in drawn)])
     away = np.concatenate(
         [
             np.hstack([own.noise, own.confidence])[known] - own.values[known, None]
@@ -110,12 +116,14 @@ def _limits(models: Sequence[Estimates]) -> tuple[float, float]:
         ]
     )
     away[~np.isfinite(away)] = 0.0
-    far = FAR * float(np.sort(np.abs(away).max(axis=1))[(len(away) - 1) // 2]) if len(away) else 0.0
-    ends = points[1:, None] + np.clip(away, -far, far)
-    low = min(float(points.min()), float(ends.min(initial=0.0)))
-    high = max(float(points.max()), float(ends.max(initial=0.0)))
+    longest = np.sort(np.abs(away).max(axis=1))
+    far = FAR * float(longest[(len(away) - 1) // 2]) if len(away) else 0.0
+    far = max(far, float(longest[-1])) if len(away) and longest[-1] <= 2 * far else far
+    ends = points[len(line) :, None] + np.clip(away, -far, far)
+    drawn_at = np.append(points, ends)
+    low, high = (drawn_at.min(), drawn_at.max()) if drawn_at.size else (0.0, 1.0)
     space = 0.05 * (high - low) or 1.0
-    return low - space, high + space
+    return float(low - space), float(high + space)
 
 
 def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, ratio: bool) -> None:
@@ -133,18 +141,6 @@ def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, rati
         drawn.set(alpha=1.0 if wide == thin else 0.45, zorder=2.1 if wide == thin else 2.0)
         if wide == thin:
             _ends(ax, (low, up), places[there], shade)
-    for place in places[~known & ~np.isnan(own.values)]:
-        ax.text(
-            float(ratio),
-            place,
-            "not identified",
-            color=MUTED,
-            fontsize=FONT if number is None else FONT - 2,
-            fontstyle="italic",
-            ha="center",
-            va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
-        )
     if not known.any():
         return
     mark = "|" if number is None else _MARKS[number % len(_MARKS)]
@@ -159,6 +155,14 @@ def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, rati
         markeredgecolor=INK if number is None else "white",
         zorder=4,
     )
+
+
+def _say(ax: Axes, own: Estimates, places: Floats, lost: str, *, one: bool) -> None:
+    """Write of which nothing is told; of a model beside others not of terms that it lacks."""
+    for place in places[~_known(own) & (one | ~np.isnan(own.values))]:
+        middle = (0.5, place)
+        said = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
+        said.set(color=MUTED, fontsize=FONT - 2 * (not one), fontstyle="italic", va="center")
 
 
 def _ends(ax: Axes, ends: tuple[Floats, Floats], places: Floats, colour: str) -> None:
@@ -204,17 +208,19 @@ def _keys(models: Sequence[Estimates], level: float) -> list[Artist]:
     return [*marks]
 
 
-def _alt(models: Sequence[Estimates], labels: Sequence[str], title: str, ratio: bool) -> str:
+def _alt(
+    models: Sequence[Estimates], labels: Sequence[str], title: str, ratio: bool, lost: str
+) -> str:
     """Say what is drawn, with estimates and confidence intervals."""
     turned = np.exp if ratio else np.asarray
     parts = []
     for own in models:
-        known, there = _known(own), ~np.isnan(own.values)
+        known, there = _known(own), ~np.isnan(own.values) | (len(models) == 1)
         told = [
-            between(*turned([value, *np.clip(ends, -700, 700)])) if good else "not identified"
+            between(*turned([value, *np.clip(ends, -700, 700)])) if good else lost
             for value, ends, good in zip(own.values, own.confidence, known, strict=True)
         ]
         names = [name for name, here in zip(labels, there, strict=True) if here]
         kept = [one for one, here in zip(told, there, strict=True) if here]
         parts.append(f"{own.name}: {listed(names, kept)}".removeprefix(": "))
-    return f"Coefficient plot, {title}. Estimates and confidence intervals: " + ". ".join(parts)
+    return f"{title}. Estimates and confidence intervals: " + ". ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
@@ -108,16 +109,18 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     """Write a warning across the picture, over its shapes and under its words."""
     if stamp is None:
         return ax
-    width, _ = box_inches(ax)
+    width, height = box_inches(ax)
+    turn = math.degrees(math.asin(min(0.75 * height / width, 0.309)))
+    size = min(72 * width / (0.72 * len(stamp)), 54 * height)
     ax.text(
         0.5,
         0.5,
         stamp,
         transform=ax.transAxes,
-        rotation=18,
+        rotation=round(turn),
         ha="center",
         va="center",
-        fontsize=max(8.0, 72 * width / (0.72 * len(stamp))),
+        fontsize=max(8.0, size),
         fontweight="bold",
         color=INK,
         alpha=0.4,

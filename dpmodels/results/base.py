@@ -52,8 +52,27 @@ def caption_of(release: AnyRelease) -> str:
     return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
 
 
+class Refused:
+    """An attribute that a result does not have: reading it says why, and what to write.
+
+    ``hasattr`` says no of it, since :class:`NotAvailable` is an ``AttributeError``.
+    """
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, fit: object, owner: type | None = None) -> NoReturn:
+        raise NotAvailable(f"{self._name} {self._why}")
+
+
 class Printed:
     """Something that prints as a table."""
+
+    if not TYPE_CHECKING:  # a picture is a method where there is one
+        plot = Refused("is not available: this has no picture of its own; tidy() has its numbers")
 
     def summary(self, *, reading: bool = False) -> Summary:
         """Return the printed report, with the labels and units that the codebook has.
@@ -236,22 +255,6 @@ def release_row(release: Any) -> dict[str, Any]:
         "mechanism": release.card.name,
         "simulated": release.simulated,
     }
-
-
-class Refused:
-    """An attribute that a result does not have: reading it says why, and what to write.
-
-    ``hasattr`` says no of it, since :class:`NotAvailable` is an ``AttributeError``.
-    """
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, fit: object, owner: type | None = None) -> NoReturn:
-        raise NotAvailable(f"{self._name} {self._why}")
 
 
 def per_row(instead: str) -> tuple[Refused, Refused, Refused]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ from dpmodels.results.described import (
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WELCH: Final = "{}: variances of groups may differ (Welch); privacy noise is counted in."
 
@@ -119,6 +122,41 @@ class GroupedResult(Result):
         table = pd.DataFrame(values).reset_index()
         return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
 
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
+        """Draw what was asked by group, with both intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level : float
+            Coverage of the intervals, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
+        from dpmodels.plots.coefficients import Estimates, coefficients
+
+        facts = self._facts
+        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        drawn = coefficients(
+            [Estimates("", np.asarray(self.params, dtype=np.float64), *ends)],
+            labels=facts.labels,
+            title=f"{self._called} of {facts.measured}",
+            level=checked_level(level),
+            at=None,
+            lost="too few rows",
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
+        if facts.date and self._dated:
+            drawn.xaxis_date()
+        return drawn
+
+    # What `params` are called, and whether they are days where what is measured is.
+    _called: ClassVar[str]
+    _dated: ClassVar[bool] = False
+
     def _line(self) -> dict[str, Any]:
         complete = float(self.counts.sum())
         return described_line(self.release, complete, self._facts.cells)
@@ -142,6 +180,9 @@ class MeanResult(GroupedResult):
     held in a range that was found first, ``release.held``, the means are those
     of the held rows.
     """
+
+    _called = "Mean"
+    _dated = True
 
     @property
     def params(self) -> pd.Series[float]:
@@ -220,6 +261,8 @@ class VarResult(GroupedResult):
     moment. As without privacy, thousands of rows are needed where the number
     is very skewed.
     """
+
+    _called = "Variance"
 
     @property
     def params(self) -> pd.Series[float]:

@@ -6,22 +6,27 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
+from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.independence import MOST_CELLS
 from dpmodels.inference.loglinear import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.residuals import Term, components, crossed
-from dpmodels.results.base import Printed, checked_level
+from dpmodels.results.base import Printed, caption_of, checked_level
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
 from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # What is missing, as a level of its own in a model of several margins.
 MISSING = "(missing)"
@@ -148,6 +153,28 @@ class LogLinear(Printed):
         own = self.model
         row = {"deviance": own.deviance, "df": own.df}
         return pd.DataFrame([{**row, "statistic": own.statistic, "p_value": own.pvalue}])
+
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
+        """Draw the coefficients but the constant with both intervals.
+
+        Words are those of :meth:`MeanResult.plot`.
+        """
+        from dpmodels.plots.coefficients import Estimates, coefficients
+
+        own = self.params.drop(index="Intercept", errors="ignore")
+        ends = (
+            one.loc[own.index].to_numpy() for one in (self.noise_int(level), self.conf_int(level))
+        )
+        fit = self.margin.fit
+        return coefficients(
+            [Estimates("", np.asarray(own, dtype=np.float64), *ends)],
+            labels=[str(name) for name in own.index],
+            title="Coefficient (log count)",
+            level=level,
+            ax=ax,
+            stamp=fit.stamp,
+            caption=caption_of(fit.release) if truth("caption", caption) else None,
+        )
 
     def _reading(self) -> str:
         return reading_line(self.margin.fit.release)

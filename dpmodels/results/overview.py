@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -129,6 +132,35 @@ class OverviewResult(Tested):
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""
         return super().glance().assign(nvariables=len(self.variables))
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        variable: str | None = None,
+        level: float = 0.95,
+        *,
+        caption: bool = True,
+    ) -> Axes:
+        """Draw the means or the shares of one variable by group, with both intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        variable : str, optional
+            Which one; the first by default.
+        level : float
+            Coverage of the intervals, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+
+        Raises
+        ------
+        ArgumentError
+            If it is not in the overview.
+        """
+        own = self[self.variables[0] if variable is None else variable]
+        return own.plot(ax, level, caption=caption)
 
     def _line(self) -> dict[str, Any]:
         line = described_line(self.release, float("nan"), self.groups.cells)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 
+from dpmodels.arguments import truth
 from dpmodels.privacy import Adjacency, Event, Guarantee, Spent
+from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import Printed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class PlannedCall(NamedTuple):
@@ -66,6 +73,35 @@ class PlanResult(Printed):
             for one in self.calls
         ]
         return pd.DataFrame(lines)
+
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw what the calls would spend one after another, against the ledger's budget.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee and neighbours stand under the picture.
+        """
+        from dpmodels.plots.spending import spending
+
+        ends, spent = [], math.nan
+        for one in self.calls:
+            start = max(one.total.amount - one.price.amount, 0.0) if math.isnan(spent) else spent
+            ends.append((start, one.total.amount))
+            spent = one.total.amount if one.fits else start
+        hidden = getattr(self.guarantee, "hidden", self.adjacency.describe())
+        told = f"Privacy of all together: {self.guarantee.describe()}; neighbours: {hidden}."
+        return spending(
+            np.array(ends, dtype=np.float64).reshape(-1, 2),
+            ["planned" if one.fits else "does not fit" for one in self.calls],
+            capacity(self.guarantee).amount,
+            labels=[f"{one.verb} {one.formula}" for one in self.calls],
+            unit=capacity(self.guarantee).unit,
+            ax=ax,
+            caption=told if truth("caption", caption) else None,
+        )
 
     def __repr__(self) -> str:
         which = "all fit" if self.fits else f"{sum(not one.fits for one in self.calls)} do not fit"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,6 +141,37 @@ class QuantileResult(Result):
             table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
         names = [self._facts.variable] * len(table)
         return labelled(table.reset_index(), self.call.codebook, label=names)
+
+    def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw quantiles by group, with the intervals that were bought.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
+        from dpmodels.plots.quantiles import quantiles
+
+        facts, values = self._facts, self.params.to_numpy()
+        ends = np.full((*values.shape, 2), np.nan)
+        if self.level is not None:
+            ends = self.conf_int().to_numpy().reshape(ends.shape)
+        drawn = quantiles(
+            values,
+            ends,
+            probs=self.probs,
+            groups=facts.labels,
+            title=f"Quantiles of {facts.measured}",
+            level=self.level,
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
+        if facts.date:
+            drawn.xaxis_date()
+        return drawn
 
     def _line(self) -> dict[str, Any]:
         complete = float(self.release.counts.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -91,6 +91,8 @@ class SVMResult(Result):
     cov_params, t_test, wald_test, anova, margins, emmeans, contrasts, get_prediction = (
         Refused(NO_LAW) for _ in range(8)
     )
+    if not TYPE_CHECKING:
+        plot = Refused("is not available: nothing tells how much of a coefficient here is noise")
     _no_intervals = (
         "coefficients of a support vector machine are those of a penalised classifier, and "
         "nothing is released of the rows near its margin; for intervals use "

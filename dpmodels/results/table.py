@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
@@ -13,9 +13,13 @@ import xarray as xr
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.independence import Independence, independence
 from dpmodels.inference.shares import share_interval
+from dpmodels.results.base import checked_level
 from dpmodels.results.counted import CountedResult
 from dpmodels.results.described import described_line, interval_frame
 from dpmodels.typing import Integers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -119,6 +123,45 @@ class TableResult(CountedResult):
             return row
         test = self.chi2_test()
         return row.assign(statistic=test.statistic, df=test.df, p_value=test.pvalue)
+
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
+        """Draw the share of each cell, with its noise and its confidence interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        level : float
+            Coverage of the intervals, in (0, 1).
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+
+        Notes
+        -----
+        Shares of all complete rows. Levels of the last of several factors stand beside each other,
+        if they are 6 or fewer. The ends of noise intervals are those of the counts over the
+        released number of complete rows, whose own noise is left out.
+        """
+        from dpmodels.plots.shares import SERIES_SHOWN, shares
+
+        facts, level = self._facts, checked_level(level)
+        total = max(self.ncomplete, 1.0)
+        noise = self.noise_int(level).to_numpy() / total
+        beside = len(facts.factors) > 1 and facts.shape[-1] <= SERIES_SHOWN
+        columns = facts.shape[-1] if beside else 1
+        rows = [name.rpartition(" / ")[0] for name in facts.labels[::columns]]
+        return shares(
+            self.counts.to_numpy().reshape(-1, columns) / total,
+            noise.reshape(-1, columns, 2),
+            self.conf_int(level).to_numpy().reshape(-1, columns, 2),
+            rows=rows if beside else facts.labels,
+            series=[str(one) for one in facts.levels[-1]] if beside else [""],
+            title=f"Share of complete rows, by {' and '.join(facts.factors)}",
+            level=level,
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
 
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,15 @@ import pandas as pd
 from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
+from dpmodels.results.base import checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.discoveries import Tested
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,6 +123,27 @@ class TTestResult(Tested):
         }
         table = pd.DataFrame(row).reset_index()
         return labelled(table, self.call.codebook, label=[self._facts.variable])
+
+    def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
+        """Draw the difference, or the mean, with both intervals and what it is held against.
+
+        Words are those of :meth:`MeanResult.plot`, which draws the means: ``means.plot()``.
+        """
+        from dpmodels.plots.coefficients import Estimates, coefficients
+
+        ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
+        return coefficients(
+            [Estimates("", np.array([self.params]), *ends)],
+            labels=[self.term],
+            title=f"{'Difference in means' if self._facts.factors else 'Mean'} "
+            f"of {self._facts.measured}",
+            level=checked_level(level),
+            at=self.mu,
+            lost="too few rows",
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release, with the test."""

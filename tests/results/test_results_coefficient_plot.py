@@ -93,6 +93,6 @@ def test_words_that_are_not_known(fits):
 
 def test_words_instead_of_the_picture(fits):
     told = alt_text(fits["lm"].plot(ax=ax()))
-    assert told.startswith("SIMULATION - NOT PRIVATE. Coefficient plot, Change of y over the range")
+    assert told.startswith("SIMULATION - NOT PRIVATE. Change of y over the range")
     assert f"age {50 * fits['lm'].params['age']:.3g} (" in told
     assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in told
