@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, GREY, INK, VERMILION, axes_or_new, few_ticks, finished
+from dpmodels.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    VERMILION,
+    axes_or_new,
+    few_ticks,
+    finished,
+    legend_above,
+)
 from dpmodels.plots.words import between, listed, number
 from dpmodels.typing import Floats
 
@@ -164,6 +173,9 @@ def hist(
 
     Many bins are drawn as steps before a band.
     """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     ax = axes_or_new(ax, (6.0, 3.6))
     widths = np.diff(breaks)
     equal = np.allclose(widths, widths[0], rtol=1e-6)
@@ -171,8 +183,11 @@ def hist(
     heights = counts / unit
     # A count held at 0 may lie outside the interval of the unbiased one.
     reach = np.maximum(np.vstack([counts - bars[:, 0], bars[:, 1] - counts]), 0.0) / unit
-    (_as_steps if len(counts) > SEPARATE else _as_bars)(ax, breaks, heights, reach)
+    many = len(counts) > SEPARATE
+    (_as_steps if many else _as_bars)(ax, breaks, heights, reach)
     ax.set_ylim(bottom=0)
+    mark = Line2D([], [], color=INK, marker="|", linestyle="", label="noise interval")
+    legend_above(ax, [Patch(color=GREY, alpha=0.5, label="noise band") if many else mark])
     few_ticks(ax)
     ax.set_xlabel(label, parse_math=False)
     ax.set_ylabel(counted if equal else f"{counted} by unit")

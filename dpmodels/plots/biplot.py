@@ -82,8 +82,7 @@ def biplot(
     shown = [variables[i] for i in drawn]
     left_out = _label(ax, tips, shown)
     more = f"{left_out} of {len(shown)} names left out where they would overlap" * bool(left_out)
-    title = "; ".join(filter(None, (more, note)))
-    ax.set_title(title, fontsize=FONT - 1, color=MUTED, loc="left")
+    ax.set_title("\n".join(filter(None, (more, note))), fontsize=FONT - 1, color=MUTED, loc="left")
     points = [f"({number(x)}, {number(y)})" for x, y in tips]
     alt = f"Biplot of {heads[chosen[0]]} and {heads[chosen[1]]}. Arrows: {listed(shown, points)}"
     return finished(ax, stamp, caption, alt)

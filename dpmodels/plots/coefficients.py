@@ -92,6 +92,8 @@ def coefficients(
         )
         _model(ax, own, places, number=None if one else number, ratio=ratio)
         _say(ax, own, places, lost, one=one)
+    if not any(_known(own).any() for own in models):
+        ax.set_xticks([])
     ax.set_ylim(len(labels) - 0.4, -0.6)
     row_names(ax, short_names(labels))
     ax.tick_params(axis="y", length=0)
@@ -163,6 +165,8 @@ def _say(ax: Axes, own: Estimates, places: Floats, lost: str, *, one: bool) -> N
         middle = (0.5, place)
         said = ax.annotate(lost, middle, xycoords=("axes fraction", "data"), ha="center")
         said.set(color=MUTED, fontsize=FONT - 2 * (not one), fontstyle="italic", va="center")
+        said.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
+        said.set_zorder(1.5)
 
 
 def _ends(ax: Axes, ends: tuple[Floats, Floats], places: Floats, colour: str) -> None:

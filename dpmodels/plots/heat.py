@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmodels.errors import ArgumentError
 from dpmodels.plots.names import labels, short_names, thinned
-from dpmodels.plots.style import FONT, INK, axes_or_new, box_inches, finished
+from dpmodels.plots.style import FONT, INK, MUTED, SMALL, axes_or_new, box_inches, finished
 from dpmodels.plots.words import MOST, listed, number
 from dpmodels.typing import Floats
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
+# Smaller parts of the largest size are as good as white: a choice.
+FAINT = 0.15
+MARKED = 4_000  # cells of which those below 0 are marked
 WRITTEN = 120  # cells that still have room for their values
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green, blue: ITU-R BT.709
 _SMALLEST = 5.5  # points of a readable name
@@ -57,6 +60,8 @@ def cells(
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=FONT, labelcolor=INK, length=0)
         bar.set_label(label, color=INK, fontsize=FONT + 1)
+        if _marked(ax, numbers, largest):
+            bar.ax.set_title("\u2212: below 0", color=MUTED, fontsize=SMALL)
         return image
     shades = image.to_rgba(numbers)[..., :3] @ _LUMINANCE
     for (i, j), value in np.ndenumerate(numbers):
@@ -64,6 +69,20 @@ def cells(
             colour = "white" if shades[i, j] < 0.5 else INK
             ax.text(j, i, written(value), ha="center", va="center", color=colour, fontsize=FONT)
     return image
+
+
+def _marked(ax: Axes, numbers: Floats, largest: float) -> bool:
+    """Mark cells clearly below 0 by a minus, as in grey they look like those above."""
+    if numbers.size > MARKED:
+        return False
+    inches = np.divide(box_inches(ax), numbers.shape[::-1])
+    size = float(np.clip(30 * inches.min(), 2.0, 8.0))
+    below = numbers < -FAINT * largest
+    for own, colour in ((numbers < -0.5 * largest, "white"), (numbers >= -0.5 * largest, INK)):
+        rows, columns = np.nonzero(own & below)
+        if rows.size:
+            ax.plot(columns, rows, "_", color=colour, markersize=size, markeredgewidth=0.9)
+    return bool(below.any())
 
 
 def heads(ax: Axes, names: Sequence[str]) -> None:

@@ -73,7 +73,9 @@ def few_ticks(ax: Axes) -> None:
 def legend_above(ax: Axes, marks: Sequence[Artist]) -> None:
     """Name marks above the axes, where nothing is drawn, in as many columns as fit."""
     wide = [0.58 * FONT * len(str(mark.get_label())) + 42 for mark in marks]
-    room = 72 * ax.figure.bbox.width / ax.figure.dpi
+    place = ax.get_subplotspec()
+    share = len(place.colspan) / place.get_gridspec().ncols if place else 1.0
+    room = 72 * share * ax.figure.bbox.width / ax.figure.dpi
     columns = len(marks) if sum(wide) < room else max(1, int(room / max(wide)))
     legend = ax.legend(
         handles=list(marks),
@@ -110,6 +112,7 @@ def stamp_across(ax: Axes, stamp: str | None) -> Axes:
     if stamp is None:
         return ax
     width, height = box_inches(ax)
+    height = max(min(height, ax.figure.bbox.height / ax.figure.dpi - 1.2), 0.3)
     turn = math.degrees(math.asin(min(0.75 * height / width, 0.309)))
     size = min(72 * width / (0.72 * len(stamp)), 54 * height)
     ax.text(

@@ -22,7 +22,7 @@ UNKNOWN: Final = 0.01
 
 UNKNOWN_MATRIX: Final = 'matrix={!r}: expected "loadings" or "eigenvalues"'
 ELLIPSES: Final = "95% noise ellipses"
-NO_ELLIPSES: Final = "no ellipses: noise leaves the components too little apart"
+NO_ELLIPSES: Final = "no noise ellipses: components not told apart"
 _QUANTILE: Final = -2 * np.log(0.05)  # of χ² with two degrees of freedom
 
 

@@ -234,7 +234,9 @@ class Margin(Printed):
 
         width = self.fit.noise.width(self.term, checked_level(level))
         counts = self.counts.to_numpy().ravel()
-        panel = Panel(self.name, counts, np.full(len(counts), width))
+        unit = "persons" if self.fit.release.adjacency.counts_persons else "rows"
+        title = f"{unit} by {self.name}, with {level:.0%} noise intervals"
+        panel = Panel(title, counts, np.full(len(counts), width))
         axes = None if ax is None else [ax]
         return bars(
             [panel],
