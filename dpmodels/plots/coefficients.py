@@ -56,6 +56,7 @@ def coefficients(
     ratio: bool = False,
     at: float | None = 0.0,
     lost: str = "not identified",
+    across: str = "",
     ax: Axes | None = None,
     stamp: str | None = None,
     caption: str | None = None,
@@ -63,7 +64,7 @@ def coefficients(
     """Draw points with noise intervals (wide) and confidence intervals (thin), first at the top.
 
     With `ratio` exponentials of them, on a logarithmic axis about 1. They are held against a line
-    `at` a value, if there is one; `lost` is said of those without ends.
+    `at` a value, if there is one; `lost` is said of those without ends, `across` beside the names.
     """
     for own in models:
         if (
@@ -98,6 +99,7 @@ def coefficients(
     row_names(ax, short_names(labels))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
+    ax.set_ylabel(across, parse_math=False)
     legend_above(ax, _keys(models, level))
     return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
 
@@ -119,7 +121,7 @@ def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float
     )
     away[~np.isfinite(away)] = 0.0
     longest = np.sort(np.abs(away).max(axis=1))
-    far = FAR * float(longest[(len(away) - 1) // 2]) if len(away) else 0.0
+    far = FAR * float(longest[len(away) // 2]) if len(away) else 0.0
     far = max(far, float(longest[-1])) if len(away) and longest[-1] <= 2 * far else far
     ends = points[len(line) :, None] + np.clip(away, -far, far)
     drawn_at = np.append(points, ends)

@@ -12,6 +12,9 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Lines are told apart by marks where they are grey.
+_MARKS = "os^DvP"
+
 
 def curves(
     lines: Sequence[tuple[str, Floats]],
@@ -29,14 +32,16 @@ def curves(
         places, power, plain, identified = line
         colour = SERIES[place % len(SERIES)]
         ax.plot(places, plain, color=colour, linewidth=1.0, linestyle=":", alpha=0.8)
-        ax.plot(places, power, color=colour, linewidth=1.5, label=label)
+        mark = _MARKS[place % len(_MARKS)]
+        (drawn,) = ax.plot(places, power, color=colour, linewidth=1.5, label=label)
+        drawn.set(marker=mark, markevery=[], markersize=4.5)  # shown in the legend alone
         seldom = identified < 0.5
         for own, face in ((~seldom, colour), (seldom, "white")):
             ax.plot(
                 places[own],
                 power[own],
                 linestyle="none",
-                marker="o",
+                marker=mark,
                 markersize=4.5,
                 color=colour,
                 markerfacecolor=face,

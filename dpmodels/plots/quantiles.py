@@ -37,6 +37,7 @@ def quantiles(
     probs: Sequence[float],
     groups: Sequence[str],
     title: str,
+    across: str = "",
     level: float | None = None,
     ax: Axes | None = None,
     stamp: str | None = None,
@@ -72,6 +73,7 @@ def quantiles(
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color=GREY, alpha=0.15, linewidth=0.5)
     ax.set_xlabel(title, parse_math=False)
+    ax.set_ylabel(across, parse_math=False)
     legend_above(ax, keys)
     own = [
         ", ".join(f"{100 * prob:g}% {number(one)}" for prob, one in zip(probs, row, strict=True))

@@ -30,6 +30,7 @@ def shares(
     rows: Sequence[str],
     series: Sequence[str],
     title: str,
+    across: str = "",
     level: float = 0.95,
     ax: Axes | None = None,
     stamp: str | None = None,
@@ -68,6 +69,7 @@ def shares(
     row_names(ax, short_names(rows))
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel(title, parse_math=False)
+    ax.set_ylabel(across, parse_math=False)
     marks: list[Line2D | Patch] = [*keys] if count > 1 else []
     if np.isfinite(noise).any():
         marks.append(Line2D([], [], color=GREY, linewidth=4.5, label=f"{level:.0%} noise"))

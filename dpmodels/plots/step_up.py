@@ -31,9 +31,11 @@ def step_up(
     ranks = np.arange(1, len(p_values) + 1)
     heights = -np.log10(np.maximum(p_values, LEAST))
     lines = -np.log10(cut_offs[: len(ranks)])
-    for own, colour, label in ((rejected, BLUE, "rejected"), (~rejected, GREY, "not rejected")):
+    looks = ((rejected, BLUE, BLUE, "rejected"), (~rejected, GREY, "white", "not rejected"))
+    for own, colour, face, label in looks:
         if own.any():
-            ax.plot(ranks[own], heights[own], "o", color=colour, markersize=4, label=label)
+            (drawn,) = ax.plot(ranks[own], heights[own], "o", color=colour, label=label)
+            drawn.set(markersize=4.5, markerfacecolor=face)
     ax.plot(ranks, lines, color=VERMILION, linewidth=1.4, label="cut-off")
     ax.set_xlabel("rank of the p-value")
     ax.set_ylabel(r"$-\log_{10}$ p-value")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RATES: Final[Floats] = np.concatenate(
     [[0.0], np.geomspace(1e-6, 0.02, 60), np.linspace(0.02, 1, 240)[1:]]
 )
+_DASHES: Final = ("-", (0, (6, 2)), "-.", ":")
 _SIZE: Final = (4.8, 4.6)
 
 
@@ -50,8 +51,9 @@ def trade_offs(
 
     alpha, points = level
     colours = colormaps["cividis"](np.linspace(0.05, 0.8, len(curves)))
-    for curve, label, point, colour in zip(curves, labels, points, colours, strict=True):
-        ax.plot(RATES, curve, color=colour, linewidth=1.6, label=label, zorder=2)
+    for at, (curve, label) in enumerate(zip(curves, labels, strict=True)):
+        point, colour, dashes = points[at], colours[at], _DASHES[at % len(_DASHES)]
+        ax.plot(RATES, curve, color=colour, linestyle=dashes, linewidth=1.6, label=label, zorder=2)
         ax.plot([alpha], [point], marker="o", markersize=4, color=colour, zorder=3, clip_on=False)
     ax.axvline(alpha, color=GREY, linewidth=0.6, zorder=0)
     ax.legend(
@@ -59,7 +61,7 @@ def trade_offs(
         frameon=False,
         fontsize=FONT - 1,
         labelcolor=INK,
-        handlelength=1.2,
+        handlelength=2.4,
         labelspacing=0.3,
         borderaxespad=0,
     )

@@ -145,6 +145,7 @@ class GroupedResult(Result):
             level=checked_level(level),
             at=None,
             lost="too few rows",
+            across=" / ".join(facts.factors),
             ax=ax,
             stamp=self.stamp,
             caption=self._caption(shown=caption),

@@ -49,9 +49,12 @@ def ellipses(spectrum: Spectrum | Unread, vectors: Floats, chosen: Sequence[int]
     return None if noise is None else _QUANTILE * noise
 
 
-def blank_words(*, noise: bool) -> str:
-    """Say what is left blank, as tables do."""
-    return f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
+def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
+    """Say what is left blank, as tables do, and the components that are nan in `unread`."""
+    words = f"blank: |loading| < {SMALL_LOADING}" + " or twice its noise" * noise
+    blank = [] if unread is None else np.flatnonzero(np.isnan(unread)).tolist()
+    names = [f"PC{place + 1}" for place in blank[:6]] + ["..."] * (len(blank) > 6)
+    return f"{words}; not read: {', '.join(names)}" if names else words
 
 
 def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:

@@ -342,7 +342,7 @@ class PCAResult(Result):
         return loadings(
             told(self.loadings, noise),
             components=range(max(seen, default=0) + 1) if components is None else components,
-            note=blank_words(noise=isinstance(self.spectrum, Spectrum)),
+            note=blank_words(noise=isinstance(self.spectrum, Spectrum), unread=noise[: self.ncomp]),
             ax=ax,
             stamp=self.stamp,
             caption=self._caption(shown=caption),

@@ -164,6 +164,7 @@ class QuantileResult(Result):
             probs=self.probs,
             groups=facts.labels,
             title=f"Quantiles of {facts.measured}",
+            across=" / ".join(facts.factors),
             level=self.level,
             ax=ax,
             stamp=self.stamp,

@@ -140,6 +140,7 @@ class TTestResult(Tested):
             level=checked_level(level),
             at=self.mu,
             lost="too few rows",
+            across=" / ".join(self._facts.factors),
             ax=ax,
             stamp=self.stamp,
             caption=self._caption(shown=caption),

@@ -42,10 +42,10 @@ def test_wide_bars_are_noise_and_thin_ones_hold_sampling_too():
 
 
 def test_an_interval_far_longer_than_the_others_goes_on_outside():
-    own = model()
+    own = model(values=(1.0, -2.0, 0.5, 0.2))
     own.confidence[1] = [-500, 500]
     own.noise[2] = [-np.inf, np.inf]
-    ax = coefficients([own], labels=LABELS, title="Coefficient")
+    ax = coefficients([own], labels=[*LABELS, "x"], title="Coefficient")
     left, right = ax.get_xlim()
     assert -12 < left < -2
     assert 1 < right < 12

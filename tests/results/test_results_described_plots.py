@@ -73,7 +73,10 @@ def test_tables_of_one_and_of_two_factors():
 def test_a_summary_draws_one_of_its_variables():
     fit = dp.dp_summary("age + kept ~ sex", ROWS, **WORDS)
     assert fit.plot(ax=ax()).get_xlabel() == "Mean of age"
-    assert "by sex and kept" in fit.plot(variable="kept", ax=ax()).get_xlabel()
+    kept = fit.plot(variable="kept", ax=ax())
+    assert (kept.get_xlabel(), kept.get_ylabel()) == ("Share of complete rows", "sex")
+    keys = [text.get_text() for text in kept.get_legend().get_texts()]
+    assert keys[:2] == ["kept: no", "kept: yes"]
     with pytest.raises(ArgumentError, match="'area' is not described"):
         fit.plot(variable="area")
 

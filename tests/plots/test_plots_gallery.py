@@ -1,0 +1,28 @@
+"""Every script of the gallery draws one picture, with words to be read out."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+from dpmodels.plots.style import alt_text  # noqa: E402
+
+SCRIPTS = sorted((Path(__file__).parents[2] / "docs" / "gallery").glob("*.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_of_the_gallery_draws_a_picture(script):
+    ax = runpy.run_path(str(script))["ax"]
+    assert "Privacy" in alt_text(ax)
+    ax.figure.draw_without_rendering()
+    plt.close("all")
+
+
+def test_the_gallery_has_scripts_with_titles():
+    assert len(SCRIPTS) >= 12
+    titles = [path.read_text("utf-8").splitlines()[0] for path in SCRIPTS]
+    assert len(set(titles)) == len(SCRIPTS)
+    assert all(title.startswith('"""') and title.endswith(".") for title in titles)
