@@ -62,3 +62,9 @@ def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
     long = loadings.to_series().rename("value").reset_index()
     table = long.rename(columns={"variable": "column", "component": "PC"})
     return labelled(table, codebook, label=table["column"])
+
+
+def long_eigenvalues(sdev: xr.DataArray, share: Floats) -> pd.DataFrame:
+    """Return ``PC, std_dev, percent, cumulative`` of components with their shares of variance."""
+    table = {"PC": sdev["component"].to_numpy(), "std_dev": sdev.to_numpy(), "percent": share}
+    return pd.DataFrame({**table, "cumulative": np.minimum(np.cumsum(share), 1.0)})

@@ -20,6 +20,7 @@ from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.glm_fit import CoefficientsFit
 from dpmodels.results.legend import labelled
+from dpmodels.results.public_rows import public_rows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -199,13 +200,16 @@ class MultinomialResult(Result):
     def _size(self) -> str:
         return f"{self.call.family}, {len(self.call.levels)} levels"
 
-    def decision_function(self, newdata: object) -> pd.DataFrame:
+    def decision_function(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
         """Return log odds of new, public rows against the reference, a column for each level.
 
         Parameters
         ----------
         newdata : frame
             Public rows with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them; else such rows
+            are nan, and an ``OutsideWarning`` counts them.
 
         Returns
         -------
@@ -217,18 +221,17 @@ class MultinomialResult(Result):
         NotAvailable
             Where the formula has no terms.
         """
-        lines = [
-            self.call.linear(own, self.coder, newdata) for own in self.params.to_numpy(np.float64).T
-        ]
+        rows = public_rows(self.coder, newdata, clip=clip)
+        lines = [rows.linear(own) for own in self.params.to_numpy(np.float64).T]
         names = pd.Index(self.call.levels[1:], name="y_level")
         return pd.DataFrame(np.column_stack(lines), columns=names)
 
-    def predict(self, newdata: object) -> pd.DataFrame:
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.DataFrame:
         """Return probabilities of new, public rows, as :meth:`decision_function`.
 
         A column for each level, the reference first; they add up to 1.
         """
-        odds = self.decision_function(newdata)
+        odds = self.decision_function(newdata, clip=clip)
         whole = np.column_stack([np.zeros(len(odds)), odds.to_numpy(np.float64)])
         known = np.where(np.isnan(whole).any(axis=1), np.nan, 1.0)[:, None]
         names = pd.Index(self.call.levels, name="y_level")

@@ -27,6 +27,7 @@ from dpmodels.results.loadings import (
     blank_words,
     ellipses,
     loading_noise,
+    long_eigenvalues,
     long_loadings,
     told,
 )
@@ -253,9 +254,8 @@ class PCAResult(Result):
         return self._intervals(np.maximum(lower - below, 0.0), upper + above)
 
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
-        index = pd.Index(component_names(self.ncomp), name="component")
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}
-        return pd.DataFrame(table, index=index)
+        return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
         """Return a long table, by broom's conventions.
@@ -270,9 +270,7 @@ class PCAResult(Result):
             return long_loadings(self.loadings, self.call.codebook)
         if matrix != "eigenvalues":
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        names, share = component_names(self.ncomp), self.explained_variance_ratio.to_numpy()
-        table = {"PC": names, "std_dev": self.sdev.to_numpy(), "percent": share}
-        return pd.DataFrame({**table, "cumulative": np.minimum(np.cumsum(share), 1.0)})
+        return long_eigenvalues(self.sdev, self.explained_variance_ratio.to_numpy())
 
     def _line(self) -> dict[str, Any]:
         return {
@@ -292,10 +290,8 @@ class PCAResult(Result):
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
-        parts: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("loadings", "eigenvals", "explained_variance_ratio")
-        }
+        shown = ("loadings", "eigenvals", "explained_variance_ratio")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in shown}
         for name, values in self.noise().drop(columns="eigenvalue").items():
             parts[str(name)] = ("component", values.to_numpy())
         if self.center is not None:
@@ -310,8 +306,7 @@ class PCAResult(Result):
         """Draw eigenvalues with their noise intervals and the noise floor."""
         from dpmodels.plots import scree
 
-        panel = self.noise()
-        names = component_names(self.ncomp)
+        panel, names = self.noise(), component_names(self.ncomp)
         starred = np.where(panel["distinct"], names, [f"{name} *" for name in names])
         return scree(
             self.eigenvals.to_numpy(),

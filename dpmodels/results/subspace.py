@@ -18,8 +18,7 @@ from dpmodels.released import SubspaceRelease
 from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.loadings import blank_words, long_loadings, told
-from dpmodels.results.pca import UNKNOWN_MATRIX
+from dpmodels.results.loadings import UNKNOWN_MATRIX, blank_words, long_loadings, told
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
