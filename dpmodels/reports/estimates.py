@@ -15,8 +15,8 @@ from dpmodels.results.estimates import Estimates
 SHOWN = 80
 UNKNOWN = "not identified"
 NUMBERS = (
-    *("estimate", "std_error", "statistic", "df", "df_resid", "p_value"),
-    *("conf_low", "conf_high", "ngroups"),
+    *("estimate", "std_error", "statistic", "df", "df_resid", "sumsq", "meansq", "noise_sd"),
+    *("p_value", "conf_low", "conf_high", "noise_low", "noise_high", "ngroups"),
 )
 
 
@@ -29,11 +29,11 @@ def estimates_report(own: Estimates) -> Report:
     rows = []
     for line in table.head(SHOWN).to_dict("records"):
         shown = (UNKNOWN,) + ("",) * (len(heads) - 1)
-        if math.isfinite(line[first]):
+        if line.get("identified", math.isfinite(line[first])):
             shown = tuple(_cell(own, line, name) for name in heads)
         rows.append(Row(", ".join(str(line[name]) for name in named), shown))
     title = ", ".join(named).replace("term", "Term")
-    lost = () if table[first].notna().all() else (LOST,)
+    lost = () if table.get("identified", table[first].notna()).all() else (LOST,)
     return Report(
         title=own.title,
         facts=(("Formula", own.fit.call.formula), *release_facts(own.fit.release).items()),
@@ -43,7 +43,7 @@ def estimates_report(own: Estimates) -> Report:
     )
 
 
-LOST = "not identified: noise leaves a coefficient that it needs open on a side."
+LOST = "not identified: noise leaves open what it is made of."
 FREE = "Made of the released fit alone: no row is read, and nothing is spent."
 
 
@@ -52,27 +52,35 @@ def _heads(own: Estimates) -> dict[str, str]:
     words = {
         "estimate": "ratio" if own.ratio else "estimate",
         "std_error": "std err (log)" if own.ratio else "std err",
-        "statistic": own.test,
+        "noise_sd": "noise sd",
         "df": "df",
         "df_resid": "df resid",
+        "sumsq": "sum sq",
+        "meansq": "mean sq",
+        "statistic": own.test,
         "p_value": f"P>|{own.test}|" if own.test in ("z", "t") else f"P>{own.test}",
         "conf_low": f"{own.level:.0%} conf. interval",
+        "noise_low": f"{own.level:.0%} noise interval",
     }
-    return {name: head for name, head in words.items() if name in own.table}
+    return {name: words[name] for name in own.table if name in words}
 
 
 def _cell(own: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
     value = line[name]
     match name:
         case "estimate":
-            sd = line["std_error"]
+            sd = line["std_error" if "std_error" in line else "noise_sd"]
             return signif_uncertain(value, sd * abs(value) if own.ratio else sd)
-        case "std_error":
-            return signif(value, 2)
+        case "std_error" | "noise_sd":
+            return "" if math.isnan(value) else signif(value, 2)
+        case "sumsq":
+            return signif_uncertain(value, line["noise_sd"])
+        case "meansq":
+            return signif_uncertain(value, line["noise_sd"] / max(line["df"], 1.0))
         case "df" | "df_resid":
             return signif(value, 4) if value % 1 else f"{value:.0f}"
         case "p_value":
-            return pvalue(value)
-        case "conf_low":
-            return interval(value, line["conf_high"])
-    return f"{value:.2f}"
+            return "" if math.isnan(value) else pvalue(value)
+        case "conf_low" | "noise_low":
+            return interval(value, line[name.replace("low", "high")])
+    return "" if math.isnan(value) else f"{value:.2f}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,19 +13,19 @@ import xarray as xr
 from scipy.special import ndtri
 
 from dpmodels.arguments import truth
-from dpmodels.digest import origin
-from dpmodels.errors import FormulaError, shorten
-from dpmodels.formula import Design, design
-from dpmodels.formula.parse import parse, variables_in
+from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
-from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult
+from dpmodels.results.estimates import Estimates
 from dpmodels.results.legend import labelled
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
+from dpmodels.results.oneway import aov
+from dpmodels.results.part import Taken, check_variables, part, part_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder
 
@@ -147,6 +147,77 @@ class MomentsResult(Result):
         coder = self._coder(both.terms) if both.terms.names else None
         return LMResult(own.call, own.release, LinearModel(both.intercept), coder)
 
+    def cor_test(
+        self,
+        x: str,
+        y: str | None = None,
+        *,
+        given: str | Sequence[str] = (),
+        level: float = 0.95,
+    ) -> Estimates:
+        """Test a correlation of two columns, or a partial one, as R's ``cor.test``.
+
+        Parameters
+        ----------
+        x, y : str
+            Released columns, or variables and expressions that code to one each; or both in one
+            formula ``"~ x + y"``.
+        given : str or sequence of str
+            Columns, variables or expressions that are held: the correlation of what they leave.
+        level : float
+            Coverage of the intervals, in (0, 1).
+
+        Returns
+        -------
+        Estimates
+            ``column1, column2, estimate, noise_sd, statistic, df, p_value, conf_low, conf_high,
+            noise_low, noise_high, identified``, one row.
+
+        Raises
+        ------
+        ArgumentError, FormulaError
+            For other than two columns, one that is held too, or one that was not released.
+
+        Notes
+        -----
+        Not identified where a variance is less than four sds of its noise, or noise hides what is
+        held. The noise interval is of the correlation of these rows. The test of 0 is Student's
+        with the noise in its variance, the confidence interval Fisher's widened by the noise: of
+        sampling they say as much as in R, the one of columns that are independent, the other of
+        columns that are normal together.
+        """
+        return cor_test(self, x, y, given, checked_level(level))
+
+    def pcor(self, formula: str | None = None) -> xr.DataArray:
+        """Return partial correlations, each pair given all other columns of the formula.
+
+        ``variable × variable_``; nan where one is not identified. Words are those of `cov`.
+        """
+        return pcor(self.call, self.release, self._part(formula).call.names)
+
+    def aov(self, formula: str) -> Estimates:
+        """Test that all groups have the same mean, as R's ``aov`` of one term.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"wage ~ region"``, over the released variables.
+
+        Returns
+        -------
+        Estimates
+            Rows for the groups and the residuals: ``term, df, sumsq, noise_sd, meansq, statistic,
+            p_value, identified``. F and its p-value hold sampling and noise; `noise_sd` is that of
+            the sum of squares. Without noise all are R's.
+
+        Raises
+        ------
+        FormulaError
+            If it has other than one term and a constant, or codes to a column that was not
+            released.
+        """
+        return aov(self.lm(formula))
+
     @property
     def nobs(self) -> float:
         """Number of rows: the public one, or the released one where it is private."""
@@ -181,82 +252,3 @@ class MomentsResult(Result):
 
     _no_intervals = "write .cov(formula).conf_int(), .lm(formula).conf_int(), or .mean(formula)"
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")
-
-
-class Taken(NamedTuple):
-    """Some columns of a release, as if they alone had been asked for."""
-
-    call: MomentsCall
-    release: MomentsRelease
-    design: Design
-
-
-def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Taken:
-    """Take the columns of a formula, None for all, out of a joint release; nothing is spent.
-
-    FormulaError if the formula codes to a column that was not released.
-    """
-    text = call.formula if formula is None else formula
-    if formula is not None:
-        check_variables(formula, call)
-    return part_of(call, release, design(text, call.codebook))
-
-
-def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
-    """Take the columns of a design out of a joint release; FormulaError if one is not in it."""
-    places, whole = _places(own, call), origin(release)
-    chosen = replace(
-        call,
-        formula=own.formula,
-        codebook=own.codebook,
-        names=own.names,
-        lower=call.lower[places],
-        upper=call.upper[places],
-        origin=call.origin[places],
-        divisor=call.divisor[places],
-        ncomp=len(own.names),
-        part_of=f"{len(call.names)} columns ({call.formula}), digest {whole[:SHOWN]}",
-    )
-    assert release.total is not None
-    taken = replace(
-        release,
-        total=release.total[places],
-        second=release.second[np.ix_(places, places)],
-        whole=whole,
-    )
-    return Taken(chosen, taken, own)
-
-
-def check_variables(formula: str, call: MomentsCall) -> None:
-    """Refuse a formula, one- or two-sided, with variables that were not released."""
-    parsed = parse(formula, call.codebook)
-    terms = parsed.response + parsed.predictors
-    used = dict.fromkeys(name for term in terms for code in term for name in variables_in(code))
-    missing = [name for name in used if name not in call.codebook]
-    if missing:
-        raise FormulaError(_refusal(f"variable {shorten(missing[0])!r}", formula, call))
-
-
-def _places(own: Design, call: MomentsCall) -> list[int]:
-    """Find columns by name and public range; interactions in any order of their factors."""
-    known = {column: place for place, column in enumerate(_columns(call))}
-    wanted = _columns(own)
-    missing = [name for name, column in zip(own.names, wanted, strict=True) if column not in known]
-    if missing:
-        raise FormulaError(_refusal(f"column {shorten(missing[0])!r}", own.formula, call))
-    return [known[column] for column in wanted]
-
-
-def _columns(coded: Design | MomentsCall) -> list[tuple[tuple[str, ...], str, str]]:
-    """Return what a column is known by; the order of products costs a range its last bits."""
-    parts = (tuple(sorted(name.split(":"))) for name in coded.names)
-    low, high = ([f"{end:.9e}" for end in ends] for ends in (coded.lower, coded.upper))
-    return list(zip(parts, low, high, strict=True))
-
-
-def _refusal(what: str, formula: str, call: MomentsCall) -> str:
-    names = shorten(", ".join(call.names), 200)
-    return (
-        f"{what} of {shorten(formula)!r} was not released; this release holds the columns {names}. "
-        "Name columns among these, or add it to the formula of a new release with dp.dp_moments"
-    )

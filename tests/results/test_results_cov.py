@@ -10,7 +10,7 @@ import pytest
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
 from dpmodels.released import Ball, MomentNoise
 from dpmodels.results import CovResult
-from dpmodels.results.moments import part
+from dpmodels.results.part import part
 
 MATRIX = np.array([[0.25, 0.06, 0.0], [0.06, 0.16, -0.02], [0.0, -0.02, 0.09]])
 UNITS = np.array([50.0, 1.0, 0.01])

@@ -1,0 +1,100 @@
+"""Correlations from noisy moments: R's without noise, and honest with it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest, pearsonr
+
+from dpmodels.inference.correlations import UNKNOWN, correlation_of
+from dpmodels.postprocess.solve import NormalEquations
+
+ROWS, RUNS = 2_000, 300
+
+
+def released(rows, sd, rng, held=0):
+    """Noisy equations of a constant and the first columns, `held` of them, and the last two."""
+    whole = np.column_stack([np.ones(len(rows)), rows])
+    size = whole.shape[1]
+    noise = np.triu(rng.normal(size=(size, size)) * sd)
+    moments = whole.T @ whole + noise + np.triu(noise, 1).T
+    entries = np.eye(size)
+    variance = np.full((size, size), max(sd, 1e-9) ** 2)
+    own = NormalEquations(moments, variance, entries[:, : held + 1], entries[:, -1], True)
+    return own, entries[:, -2:]
+
+
+def normal(rng, rho, given=0.0):
+    z = rng.normal(size=ROWS)
+    x = given * z + rng.normal(size=ROWS)
+    y = given * z + rho * (x - given * z) + math.sqrt(1 - rho**2) * rng.normal(size=ROWS)
+    return np.clip(np.column_stack([z, x, y]) / 6 + 0.2, -1, 1)
+
+
+def left(rows):
+    """Return the exact partial correlation of the last two columns."""
+    inverse = np.linalg.inv(np.corrcoef(rows.T))
+    return -inverse[-1, -2] / math.sqrt(inverse[-1, -1] * inverse[-2, -2])
+
+
+def test_without_noise_estimate_test_and_interval_are_rs():
+    rows = normal(np.random.default_rng(1), 0.03)[:, 1:]
+    own = correlation_of(*released(rows, 0.0, np.random.default_rng(2)), ROWS - 2)
+    theirs = pearsonr(*rows.T)
+    assert own.estimate == pytest.approx(theirs.statistic, abs=1e-9)
+    assert own.test[2] == pytest.approx(theirs.pvalue, rel=1e-6)
+    assert own.ends(0.9) == pytest.approx(tuple(theirs.confidence_interval(0.9)), abs=1e-9)
+    assert own.noise_ends(0.9) == pytest.approx((own.estimate,) * 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("rho", "sd"), [(0.0, 8.0), (0.6, 3.0), (0.95, 2.0)])
+def test_noise_intervals_cover_the_exact_partial_correlation(rho, sd):
+    rng = np.random.default_rng(3)
+    rows = normal(rng, rho, 0.5)
+    exact = left(rows)
+    made = [correlation_of(*released(rows, sd, rng, 1), ROWS - 3) for _ in range(RUNS)]
+    told = [own.noise_ends(0.95) for own in made if own.told]
+    hits = sum(low <= exact <= high for low, high in told)
+    assert len(told) > RUNS / 3
+    # 93 % at least: a false alarm at 1e-6.
+    assert hits >= binom.ppf(1e-6, len(told), 0.93)
+    spread = np.std([own.estimate for own in made if own.told])
+    sds = np.median([own.noise_sd for own in made if own.told])
+    assert 0.75 < sds / spread < 1.35
+
+
+@pytest.mark.parametrize("sd", [0.5, 5.0])
+def test_p_values_are_uniform_where_there_is_no_correlation(sd):
+    rng = np.random.default_rng(5)
+    pvalues = []
+    for _ in range(RUNS):
+        rows = normal(rng, 0.0)
+        rows[:, 1] = rng.uniform(size=ROWS) < 0.3
+        pvalues.append(correlation_of(*released(rows[:, 1:], sd, rng), ROWS - 2).test[2])
+    # A false alarm at 1e-6, were they exactly uniform.
+    assert kstest(pvalues, "uniform").pvalue > 1e-6
+
+
+def test_a_column_without_variance_and_its_own_copy():
+    rng = np.random.default_rng(7)
+    x = rng.uniform(-1, 1, ROWS)
+    flat = correlation_of(*released(np.column_stack([x, 0 * x + 0.3]), 2.0, rng), ROWS - 2)
+    assert flat is UNKNOWN
+    assert flat.noise_ends(0.95) == flat.ends(0.95) == (-1.0, 1.0)
+    assert all(map(math.isnan, (flat.noise_sd, *flat.test)))
+    for sign in (-1, 1):
+        same = [
+            correlation_of(*released(np.column_stack([x, sign * x]), 2.0, rng), ROWS - 2)
+            for _ in range(30)
+        ]
+        ends = np.array([own.noise_ends(1 - 1e-7) for own in same])
+        assert (ends[:, (1 + sign) // 2] == sign).all()
+        assert all(abs(own.estimate) <= 1 for own in same)
+
+
+def test_what_is_held_and_lost_in_noise_leaves_nothing():
+    rng = np.random.default_rng(9)
+    rows = normal(rng, 0.5)
+    rows[:, 0] = 0.2 + rows[:, 0] / 1e3
+    assert correlation_of(*released(rows, 3.0, rng, 1), ROWS - 3) is UNKNOWN
+    assert correlation_of(*released(rows[:, 1:], 3.0, rng), ROWS - 2).told

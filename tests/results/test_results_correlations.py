@@ -1,0 +1,93 @@
+"""cor_test and pcor of released moments, beside scipy's of the same rows."""
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError
+
+BOOK = dp.codebook(x=(0, 10), y=(-5, 5), z=(0, 1), sex=["F", "M"], g=["a", "b", "c"])
+
+
+def table(rows=3_000):
+    rng = np.random.default_rng(1)
+    x, z = rng.uniform(0, 10, rows), rng.uniform(0, 1, rows)
+    y = np.clip(0.1 * x + z + rng.normal(size=rows), -5, 5)
+    sex, g = rng.choice(["F", "M"], rows), rng.choice(["a", "b", "c"], rows)
+    return {"x": x, "y": y, "z": z, "sex": sex, "g": g}
+
+
+ROWS = table()
+
+
+@pytest.fixture(scope="module")
+def exact():
+    with dp.simulation(seed=1):
+        return dp.dp_moments("~ .", ROWS, codebook=BOOK, eps=1e15, delta=1e-6)
+
+
+@pytest.fixture(scope="module")
+def lost():
+    with dp.simulation(seed=1):
+        return dp.dp_moments("~ .", ROWS, codebook=BOOK, eps=0.01, delta=1e-6)
+
+
+def test_a_huge_budget_gives_scipys_test(exact):
+    theirs = pearsonr(ROWS["x"], ROWS["y"])
+    own = exact.cor_test("x", "y", level=0.9).tidy().iloc[0]
+    ends = theirs.confidence_interval(0.9)
+    found = own[["estimate", "conf_low", "conf_high"]].astype(float)
+    assert found.to_numpy() == pytest.approx([theirs.statistic, *ends], abs=1e-6)
+    assert own["p_value"] == pytest.approx(theirs.pvalue, rel=1e-4)
+    same = exact.cor_test("~ x + y", level=0.9).tidy().iloc[0]
+    assert same["p_value"] == own["p_value"]
+
+
+def test_partial_correlations_are_those_of_the_inverse(exact):
+    columns = np.array([ROWS["x"], ROWS["y"], ROWS["z"], ROWS["sex"] == "M"], dtype=float)
+    inverse = np.linalg.inv(np.corrcoef(columns))
+    unit = np.sqrt(np.diagonal(inverse))
+    expected = -inverse / np.outer(unit, unit)
+    np.fill_diagonal(expected, 1.0)
+    names = ["x", "y", "z", "sex[T.M]"]
+    found = exact.pcor("~ x + y + z + sex").loc[names, names]
+    assert found.to_numpy() == pytest.approx(expected, abs=1e-6)
+    own = exact.cor_test("x", "sex", given=["y", "z"]).tidy().iloc[0]
+    assert own["estimate"] == pytest.approx(expected[0, 3], abs=1e-6)
+    assert own["column2"] == "sex[T.M]"
+    assert own["df"] == pytest.approx(3_000 - 4)
+
+
+def test_what_is_lost_says_so(lost):
+    one = lost.cor_test("x", "y")
+    own = one.tidy().iloc[0]
+    assert not own["identified"]
+    assert (own["noise_low"], own["noise_high"]) == (-1, 1)
+    assert "not identified" in str(one.summary())
+    assert np.isnan(lost.pcor("~ x + y").to_numpy()[0, 1])
+
+
+def test_the_report_has_both_intervals_and_the_stamp(exact):
+    text = str(exact.cor_test("x", "y", given="g").summary())
+    for words in ("given g[T.b], g[T.c]", "P>|t|", "noise", "conf.", "SIMULATION"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "error", "words"),
+    [
+        (("x", "g"), (), ArgumentError, "two different columns"),
+        (("x", "x"), (), ArgumentError, "two different columns"),
+        (("x",), (), ArgumentError, "two different columns"),
+        (("x", 3), (), ArgumentError, "y=3"),
+        ((3,), (), ArgumentError, "x=3"),
+        (("x", "y"), ["y"], ArgumentError, "'y' is one of the two"),
+        (("x", "y"), 3, ArgumentError, "given=3"),
+        (("x", "y"), [3], ArgumentError, "given=3"),
+        (("x", "q"), (), FormulaError, "was not released"),
+    ],
+)
+def test_refusals_say_what_to_write(exact, asked, given, error, words):
+    with pytest.raises(error, match=words.replace("'", ".")):
+        exact.cor_test(*asked, given=given)
