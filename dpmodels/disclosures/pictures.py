@@ -15,18 +15,19 @@ def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
     """Draw a result, each picture with its words; none where matplotlib is not installed."""
     if fit is None or find_spec("matplotlib") is None:
         return ()
-    from matplotlib.figure import Figure
+    from matplotlib import pyplot as plt
 
     from dpmodels.plots.style import alt_text
 
     drawn = []
     for draw in (getattr(fit, name) for name in _METHODS if hasattr(fit, name)):
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        try:
-            text = alt_text(draw(ax=figure.add_subplot()))
-        except DPModelsError:  # a model of the constant alone has nothing to draw
-            continue
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=120)
-        drawn.append((text, buffer.getvalue()))
+        with plt.ioff():
+            try:
+                ax = draw()  # as large as what it shows needs
+            except DPModelsError:  # a model of the constant alone has nothing to draw
+                continue
+            buffer = io.BytesIO()
+            ax.figure.savefig(buffer, format="png", dpi=120)
+            drawn.append((alt_text(ax), buffer.getvalue()))
+            plt.close(ax.figure)
     return tuple(drawn)

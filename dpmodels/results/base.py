@@ -72,7 +72,10 @@ class Printed:
     """Something that prints as a table."""
 
     if not TYPE_CHECKING:  # a picture is a method where there is one
-        plot = Refused("is not available: this has no picture of its own; tidy() has its numbers")
+        plot = Refused(
+            "is not available: there is no picture of that name; some have plot_scree(), "
+            "plot_loadings() or biplot(), and tidy() has the numbers"
+        )
 
     def summary(self, *, reading: bool = False) -> Summary:
         """Return the printed report, with the labels and units that the codebook has.

@@ -17,7 +17,7 @@ from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
+from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.loadings import (
@@ -298,9 +298,6 @@ class PCAResult(Result):
             parts["center"] = self.center
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
         return xr.Dataset(parts, attrs={**facts, **release_facts(self.release)})
-
-    if not TYPE_CHECKING:
-        plot = Refused("is one of three: write plot_scree(), plot_loadings() or biplot()")
 
     def plot_scree(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw eigenvalues with their noise intervals and the noise floor."""

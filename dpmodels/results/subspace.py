@@ -182,9 +182,6 @@ class SubspaceResult(Result):
     def _size(self) -> str:
         return f"{self.ncomp} {'components' if self.release.ordered else 'dimensions'}"
 
-    if not TYPE_CHECKING:
-        plot = Refused("is that of loadings: write plot_loadings()")
-
     def plot_loadings(
         self,
         components: Sequence[int] | None = None,
