@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, few_ticks
-from dpmodels.plots.style import stamp_across as stamped
+from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, few_ticks, finished
+from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def curves(
     risk: bool,
     ax: Axes | None = None,
     stamp: str | None = None,
+    caption: str | None = None,
 ) -> Axes:
     """Draw the share beyond each time, in `steps` or evenly between the times.
 
@@ -79,7 +80,10 @@ def curves(
     _legend(ax, drawn)
     if risk:
         _at_risk(ax, drawn, steps=steps)
-    return stamped(ax, stamp)
+    told = [number(own.columns["estimate"][-1]) for own in drawn]
+    names = [own.name or "all rows" for own in drawn]
+    alt = f"Survival curves by {label} with bands. Survival at the last time: {listed(names, told)}"
+    return finished(ax, stamp, caption, alt)
 
 
 def _legend(ax: Axes, drawn: Sequence[Drawn]) -> None:
@@ -105,7 +109,11 @@ def _at_risk(ax: Axes, drawn: Sequence[Drawn], *, steps: bool) -> None:
     shown = times[:: -(-len(times) // TICKS)] if times else times
     ax.set_xticks(shown)
     across = ax.get_xaxis_transform()
-    below = {"textcoords": "offset points", "fontsize": FONT, "annotation_clip": False}
+    below: dict[str, Any] = {
+        "textcoords": "offset points",
+        "fontsize": FONT,
+        "annotation_clip": False,
+    }
     ax.annotate("at risk", (0, 0), (0, -44), xycoords="axes fraction", color=INK, **below)
     for place, own in enumerate(known):
         colour, height = COLOURS[place % len(COLOURS)], -58 - 13 * place

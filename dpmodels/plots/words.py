@@ -14,9 +14,11 @@ MOST = 12
 def number(value: Any) -> str:
     """Print a number in three digits.
 
-    >>> number(0.12345), number(1234567.0)
-    ('0.123', '1,230,000')
+    >>> number(0.12345), number(1234567.0), number(float("nan"))
+    ('0.123', '1,230,000', 'not told')
     """
+    if np.isnan(value):
+        return "not told"
     rounded = float(f"{float(value):.3g}")
     return f"{rounded:,.0f}" if 100 <= abs(rounded) < 1e15 else f"{rounded:g}"
 

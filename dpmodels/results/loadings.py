@@ -12,6 +12,8 @@ import xarray as xr
 from dpmodels.codebook import Codebook
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
+from dpmodels.labels import component_names
+from dpmodels.plots.names import positions
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
@@ -40,13 +42,15 @@ def told(loadings: xr.DataArray, noise: Floats) -> xr.DataArray:
     return loadings.where(np.abs(loadings.to_numpy()) >= least)
 
 
-def ellipses(spectrum: Spectrum | Unread, vectors: Floats, chosen: Sequence[int]) -> Floats | None:
-    """Return 95 % noise ellipses of a biplot's arrows as matrices; None where there are none."""
+def ellipses(
+    spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
+) -> tuple[Floats | None, str]:
+    """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    chosen = positions(component_names(kept), components)
     if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
-        return None
-    first, second = chosen
-    noise = arrow_noise(spectrum, vectors, (first, second))
-    return None if noise is None else _QUANTILE * noise
+        return None, NO_ELLIPSES
+    noise = arrow_noise(spectrum, vectors, (chosen[0], chosen[1]))
+    return (None, NO_ELLIPSES) if noise is None else (_QUANTILE * noise, ELLIPSES)
 
 
 def blank_words(*, noise: bool, unread: Floats | None = None) -> str:

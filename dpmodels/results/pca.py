@@ -21,8 +21,6 @@ from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.loadings import (
-    ELLIPSES,
-    NO_ELLIPSES,
     UNKNOWN_MATRIX,
     blank_words,
     ellipses,
@@ -348,20 +346,18 @@ class PCAResult(Result):
         Ellipses are of 95 %, to first order, of each arrow by itself. Rows are never drawn.
         """
         from dpmodels.plots import biplot
-        from dpmodels.plots.names import positions
 
         if self.ncomp < 2:
             raise NotAvailable("biplot() needs two components; this fit keeps one")
         marked = tuple(np.flatnonzero(~self.spectrum.distinct[: self.ncomp]).tolist())
-        chosen = positions(component_names(self.ncomp), components)
-        spread = ellipses(self.spectrum, self._analysis.eigen.vectors, chosen)
+        spread, note = ellipses(self.spectrum, self._analysis.eigen.vectors, components, self.ncomp)
         return biplot(
             self.loadings,
             self.sdev.to_numpy(),
             components=components,
             marked=marked,
             spread=spread,
-            note=NO_ELLIPSES if spread is None else ELLIPSES,
+            note=note,
             ax=ax,
             stamp=self.stamp,
             caption=self._caption(shown=caption),

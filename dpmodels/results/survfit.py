@@ -363,6 +363,7 @@ class SurvfitResult(Result):
         level: float = 0.95,
         *,
         risk: bool = False,
+        caption: bool = True,
     ) -> Axes:
         """Draw the curves with the band of their noise and that for the population.
 
@@ -376,26 +377,24 @@ class SurvfitResult(Result):
             Coverage of the bands, in (0, 1), at each time by itself.
         risk : bool, default False
             Whether the numbers at risk stand below.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
 
         Raises
         ------
         ArgumentError
-            If the group is not one of the declared ones, or there are more than six and none is
-            named.
+            If the group is not a declared one, or there are more than six and none is named.
         """
         from dpmodels.plots.survival import Drawn, curves
 
-        checked_level(level)
         if group is None and self.ncurves > DRAWN:
             raise ArgumentError(
                 f"plot(): {self.ncurves} curves are more than the {DRAWN} a picture tells apart; "
                 "write group= for one of them"
             )
-        places = range(self.ncurves)
-        shown = places if group is None else [place_of(self._grouped, group)]
-        names = self.strata or [""]
+        shown = range(self.ncurves) if group is None else [place_of(self._grouped, group)]
+        names, level = self.strata or [""], checked_level(level)
         drawn = [Drawn(names[place], self._curves[place].columns(level)) for place in shown]
-        steps = not self.counted.halved.any()
-        return curves(
-            drawn, self.counted.asked.time.code, steps=steps, risk=risk, ax=ax, stamp=self.stamp
-        )
+        label, steps = self.counted.asked.time.code, not self.counted.halved.any()
+        told = self._caption(shown=caption)
+        return curves(drawn, label, steps=steps, risk=risk, ax=ax, stamp=self.stamp, caption=told)

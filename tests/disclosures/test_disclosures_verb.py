@@ -220,5 +220,5 @@ def test_pictures_are_in_the_file_with_their_words(study):
     report = dp.disclosure(study[2].lm("wage ~ age"))
     found = re.findall(r'<img alt="([^"]+)" src="data:image/png;base64,', report.as_html())
     (words,) = found
-    assert words.startswith("Coefficient plot, Change of wage over the range of each term.")
+    assert words.startswith("Change of wage over the range of each term. Estimates")
     assert "eps = " in words
