@@ -133,6 +133,7 @@ def _charge(own: Account, one: Charged) -> Report:
         ("Digest of declarations", line["codebook"] or "-"),
         ("Line of the ledger", one.entry.hash),
         ("Results shown here", "; ".join(made_of(one.made)) or "none"),
+        *(() if one.made is None else _besides(one.made)),
     )
     stamp = one.made.fits[0].stamp if one.made is not None and one.made.simulated else None
     return Report(f"Charge {_name(one)}", facts, (), (), stamp)
@@ -151,8 +152,19 @@ def _alone(one: Released) -> Report:
         ("Digest of what came out", one.digest),
         ("Digest of declarations", fingerprint(call.codebook)),
         ("Ledger at the time", call.ledger or "none"),
+        *_besides(one),
     )
     return Report(made_of(one)[0], facts, (), (), one.fits[0].stamp)
+
+
+def _besides(made: Released) -> tuple[tuple[str, str], ...]:
+    """Return what only some releases have: a condition on the rows, and sites that are trusted."""
+    release: Any = made.release
+    subset = () if release.subset is None else (("Subset", release.subset),)
+    if release.shared is None:
+        return subset
+    sites = f"{count(len(release.shared.sites))}, protocol {release.shared.protocol}"
+    return (*subset, ("Sites", sites), ("Guarantee holds against", release.shared.holds))
 
 
 def made_of(made: Released | None) -> tuple[str, ...]:

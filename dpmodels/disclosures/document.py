@@ -11,16 +11,15 @@ from typing import Any, Final
 import numpy as np
 import scipy
 
-from dpmodels.citation import citation
 from dpmodels.disclosures.accounts import accounts, covered, loose_words, made_of, stated, warnings
 from dpmodels.disclosures.blocks import Blanks, Block, Code, Heading, Picture, Points, Tables, Words
 from dpmodels.disclosures.cards import bibtex, card_named, source
 from dpmodels.disclosures.declarations import declarations
-from dpmodels.disclosures.gather import Gathered
+from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
 from dpmodels.disclosures.pictures import pictures
 from dpmodels.models.reading import reading
-from dpmodels.privacy import Pufferfish
+from dpmodels.privacy import Guarantee, Pufferfish
 from dpmodels.released import Card
 from dpmodels.report import Report, count
 from dpmodels.results.base import report_of
@@ -189,17 +188,17 @@ def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
 
 def _methods(found: Gathered) -> str:
     """Write what an article has to say, to be edited."""
-    sentences = [f"Statistics were released with noise by {citation()}"]
+    sentences = [f"Statistics were released with noise, by dpmodels {__version__} (see below)."]
     for own in found.accounts:
         kept = getattr(own.ledger.guarantee, "hidden", own.ledger.adjacency.describe())
         sentences.append(
-            f"Of the {own.name}: {covered(own).lower()} satisfies together "
-            f"{own.ledger.guarantee.describe()} (neighbours: {kept})."
+            f"Of the {own.name}: {covered(own).lower()} has together the "
+            f"guarantee {_kind(own.ledger.guarantee)} (neighbours: {kept})."
         )
-        used = dict.fromkeys(f"{one.entry.label} ({one.line['mechanism']})" for one in own.charges)
-        sentences.append(f"They are: {'; '.join(used)}." if used else "Nothing was charged.")
+        used = [_charged(one) for one in own.charges if one.line["state"] != "void"]
+        sentences.append(f"Charged were: {'; '.join(used)}." if used else "Nothing was charged.")
     for one in found.loose:
-        card, guarantee = one.release.card, one.release.guarantee.describe()
+        card, guarantee = one.release.card, _kind(one.release.guarantee)
         told = "no guarantee, a simulation" if one.simulated else guarantee
         by = f"{card.name} ({card.source})"
         sentences.append(f"{'; '.join(made_of(one))}: released by {by}, {told}.")
@@ -208,3 +207,15 @@ def _methods(found: Gathered) -> str:
         "alone, confidence intervals of noise and sampling."
     )
     return " ".join(sentences)
+
+
+def _charged(one: Charged) -> str:
+    by = one.line["mechanism"]
+    ended = "unfinished" if one.line["state"] == "charged" else ""
+    said = ", ".join(filter(None, (f"by {by}" if by else "", ended)))
+    return f"{one.entry.label} ({said})" if said else one.entry.label
+
+
+def _kind(guarantee: Guarantee | Pufferfish) -> str:
+    told = guarantee.describe()
+    return told if isinstance(guarantee, Pufferfish) else f"differential privacy with {told}"

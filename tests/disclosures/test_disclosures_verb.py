@@ -78,6 +78,16 @@ def test_a_part_of_an_overview_is_found_in_its_ledger():
     assert "0 releases in no ledger" in repr(disclosed([ledger, fit["age"]]))
 
 
+def test_conditions_and_sites_are_told():
+    own = dp.dp_mean("age", ROWS, subset="sex == 'F'", **SIMPLE)
+    assert "| Subset | sex == 'F' |" in plain(disclosed(own))
+    sites = {"north": ROWS, "south": ROWS}
+    shared = dp.dp_mean("age", sites=sites, protocol="pooled", **SIMPLE)
+    text = plain(disclosed(shared))
+    assert "| Sites | 2, protocol pooled |" in text
+    assert f"| Guarantee holds against | {shared.release.shared.holds} |" in text
+
+
 def test_of_results_without_a_ledger_no_total_is_stated():
     fits = [dp.dp_mean("age", ROWS, **SIMPLE), dp.dp_mean("wage", ROWS, **SIMPLE)]
     text = plain(disclosed(fits))
@@ -222,3 +232,6 @@ def test_pictures_are_in_the_file_with_their_words(study):
     (words,) = found
     assert words.startswith("Change of wage over the range of each term. Estimates")
     assert "eps = " in words
+    marked = re.findall(r"^!\[.+\]\(data:image/png;base64,", report.as_markdown(), re.MULTILINE)
+    assert len(marked) == 1
+    assert "<img" not in disclosed(study[2].lm("wage ~ age")).as_html()
