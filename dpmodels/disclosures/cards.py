@@ -45,7 +45,12 @@ def bibtex(cards: tuple[Card, ...]) -> str:
     entries += [
         f"@misc{{dpmodels-{re.sub('[^a-z0-9]+', '-', card.name)},\n"
         f"  title = {{Source of the mechanism {escaped(card.name)} of dpmodels {__version__}}},\n"
-        f"  note  = {{{escaped(source(card))}}}\n}}"
+        f"  note  = {{{_quoted(source(card))}}}\n}}"
         for card in cards
     ]
     return "\n\n".join(entries)
+
+
+def _quoted(text: str) -> str:
+    """Escape a text, with the quotation marks of LaTeX about its titles."""
+    return re.sub(r"\{\\char34\}(.*?)\{\\char34\}", r"``\1''", escaped(text))

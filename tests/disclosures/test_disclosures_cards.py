@@ -33,3 +33,5 @@ def test_entries_are_balanced_and_one_a_card():
         "dpmodels-geometric,",
     ]
     assert text.count("{") == text.count("}")
+    assert "``Analyze Gauss'', STOC" in text
+    assert "char34" not in text
