@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -118,6 +118,7 @@ def gathered(of: object) -> Gathered:
 
 
 def _listed(of: object) -> Sequence[object]:
+    of = of.values() if isinstance(of, Mapping) else of
     many = isinstance(of, Iterable) and not isinstance(of, str | PathLike | Result | Session)
     things = list(of) if many and isinstance(of, Iterable) else [of]
     if not things:

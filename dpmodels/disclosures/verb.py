@@ -32,7 +32,7 @@ def disclosure(
 
     Parameters
     ----------
-    of : results, ledgers, sessions, or paths of their files; one or a list
+    of : results, ledgers, sessions, or paths of their files; one, a list or a dict
         A release that several results were made of is counted once, and so is a ledger that comes
         twice. Results are found in the ledgers by their digests.
     title, author, contact, purpose : str, optional

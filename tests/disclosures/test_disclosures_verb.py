@@ -210,6 +210,7 @@ def test_it_is_written_whole_or_not_at_all(study, tmp_path, monkeypatch):
         ([], ArgumentError, "nothing to disclose"),
         (3, ArgumentError, "a int cannot be disclosed: expected results, ledgers"),
         ([dp.reading(eps=1.0)], ArgumentError, "a ReadingResult cannot be disclosed"),
+        (BOOK, ArgumentError, "a Numeric cannot be disclosed"),
         ("nowhere.ledger", FrameError, "'nowhere.ledger' cannot be read"),
         (__file__, FrameError, "cannot be read as a saved result"),
     ],
