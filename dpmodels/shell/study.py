@@ -28,8 +28,6 @@ _STUDY: Final[Mapping[str, Any]] = {
 # A release's own words besides those of its verb, and a table's besides those of dp.etable.
 _RELEASE: Final = ("name", "verb", "formula", "rho", "plots")
 _TABLE: Final = ("name", "of")
-# Words that are looked up in the package when they are asked for.
-_DOOR: Final[Any] = dp
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN: Final = ("index", "study", "disclosure", "ledger")
 
@@ -114,7 +112,7 @@ def read_study(path: str) -> Study:
     disclosure = plain.get("disclosure", {})
     if not isinstance(disclosure, dict):
         raise ArgumentError("[disclosure]: expected one section, and not a list")
-    require_known(disclosure, known_words(_DOOR.disclosure), "[disclosure]")
+    require_known(disclosure, known_words(dp.disclosure), "[disclosure]")
     return Study(Path(path), said, releases, tables, disclosure)
 
 

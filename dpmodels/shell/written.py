@@ -17,7 +17,6 @@ from dpmodels.writing import write_whole
 # Option of a verb's command, and the end of the file's name.
 _OF_RELEASE: Final = {"text": "txt", "latex": "tex", "markdown": "md", "json": "json", "csv": "csv"}
 _OF_TABLE: Final = {"text": "txt", "latex": "tex", "markdown": "md"}
-_DOOR: Final[Any] = dp
 _INDEX: Final = "index.html"
 _DISCLOSURE: Final = ("disclosure.html", "disclosure.md")
 _SEVERAL: Final = 3  # Pictures of a result, at most
@@ -52,7 +51,7 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
         places += _write(study.out, files)
         parts.append(Part(table.name, "", made.as_html(), (), tuple(files)))
     words = {"title": study.title, **study.disclosure}
-    report = _DOOR.disclosure([*fits.values(), session.ledger], **words)
+    report = dp.disclosure([*fits.values(), session.ledger], **words)
     both = (report.as_html().encode(), report.as_markdown().encode())
     places += _write(study.out, dict(zip(_DISCLOSURE, both, strict=True)))
     register = dp.ledger_report(session.ledger).as_html()

@@ -16,19 +16,6 @@ MEANS = {"name": "means", "verb": "mean", "formula": "a ~ g", "eps": 0.5}
 MODEL = {"name": "model", "verb": "lm", "formula": "a ~ b", "vcov": "iid", "plots": False}
 
 
-class Report:
-    """What stands for a report for disclosure, where its own words are not tried."""
-
-    def __init__(self, words):
-        self.words = words
-
-    def as_html(self):
-        return "<!DOCTYPE html>"
-
-    def as_markdown(self):
-        return json.dumps(self.words)
-
-
 def toml(sections):
     """Sections as TOML, whose values are spelt as JSON's."""
     lines = []
@@ -44,11 +31,6 @@ def job(tmp_path, monkeypatch, capsys):
     """Write and run a study of fifty rows; return status, output and errors."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-
-    def disclosure(of, *, title="", author="", purpose=""):
-        return Report({"of": len(of), "title": title, "purpose": purpose})
-
-    monkeypatch.setattr(dp, "disclosure", disclosure, raising=False)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"a": rng.random(50), "b": rng.random(50), "g": ["<i>x", "y"] * 25})
     rows.to_csv(tmp_path / "data.csv", index=False)
@@ -90,7 +72,9 @@ def test_a_study_is_priced_made_and_written(job):
     assert "&lt;i&gt;x" in page
     assert not any(raw in page for raw in ("<b>study", "<i>x"))
     assert 'href="disclosure.html"' in page
-    assert "purpose" in (out / "disclosure.md").read_text().lower()
+    told = (out / "disclosure.md").read_text()
+    assert "A test" in told
+    assert "2 charges" in told
     assert "index.html: all tables" in printed
 
 
