@@ -47,8 +47,9 @@ example:
 The codebook is a JSON file of public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "wage": {"range": [0, 250000], "unit": "dollars"},
    "sex": {"levels": ["F", "M"]}}
-What a command takes: dpmodels lm --help. Exit status: 0, or 2 where something was
-wrong, which is said on stderr, and nothing was spent unless the message says so.
+What a command takes: dpmodels lm --help. Exit status: 0; 1 where a check, plan or audit
+says no; 2 where something was wrong, which is said on stderr, and nothing was spent unless
+the message says so.
 """
 
 

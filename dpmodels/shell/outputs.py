@@ -26,22 +26,18 @@ DATA: Mapping[str, str] = {
     "csv": "the tidy table, as CSV",
     "save": "the result as netCDF, for dp.load",
 }
+FOUND: Mapping[str, str] = {"found": "the codebook with what was found, for --codebook"}
 
 
 def add_outputs(
     parser: argparse.ArgumentParser, printed: str, formats: Collection[str] = tuple(TABLES)
 ) -> None:
-    """Add the options that name files.
-
-    `printed` is what the command prints; a result is behind a "report".
-    """
+    """Add the options that name files, in these formats; `printed` is what the command prints."""
     output = parser.add_argument_group(f"output, besides the printed {printed}")
-    for name, how in TABLES.items():
-        if name not in formats:
-            continue
-        output.add_argument(f"--{name}", metavar="FILE", help=f"the {printed} {how}")
-    for name, how in DATA.items() if printed == "report" else ():
-        output.add_argument(f"--{name}", metavar="FILE", help=how)
+    told = {name: f"the {printed} {how}" for name, how in TABLES.items()}
+    for name, how in {**told, **DATA, **FOUND}.items():
+        if name in formats:
+            output.add_argument(f"--{name}", metavar="FILE", help=how)
     output.add_argument(
         "--force", action="store_true", help="write over these files, where they are there already"
     )
@@ -69,6 +65,8 @@ def write_outputs(words: argparse.Namespace, summary: Summary, fit: Any = None) 
         try:
             if name == "save":
                 fit.save(target, overwrite=words.force)
+            elif name in FOUND:
+                fit.codebook.save(target, overwrite=words.force)
             else:
                 write_whole(target, content(name, summary, fit), overwrite=words.force)
         except DPModelsError as error:
@@ -102,13 +100,15 @@ def show(fit: Any, words: argparse.Namespace) -> int:
 
 
 def tell(text: object) -> None:
-    """Print; to a pipe that nobody reads any more nothing, so that what was paid for is written."""
+    """Print; where that fails, what was paid for can still be written to files."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"dpmodels: nothing was printed ({error.strerror})", file=sys.stderr)
 
 
 def _targets(words: argparse.Namespace) -> dict[str, str]:
-    given = {name: getattr(words, name, None) for name in (*TABLES, *DATA)}
+    given = {name: getattr(words, name, None) for name in (*TABLES, *DATA, *FOUND)}
     return {name: target for name, target in given.items() if target is not None}

@@ -11,7 +11,7 @@ import dpmodels as dp
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.docstrings import Said, described
-from dpmodels.shell.outputs import add_outputs, require_outputs, show, tell
+from dpmodels.shell.outputs import DATA, TABLES, add_outputs, require_outputs, show, tell
 from dpmodels.shell.rows import add_rows, asked
 from dpmodels.shell.words import add_word, given, signature
 
@@ -129,7 +129,7 @@ def _protocol(words: argparse.Namespace) -> str | LetterProtocol:
 def _add_combine(parser: Parser) -> None:
     parser.epilog = _EXAMPLE
     parser.add_argument("files", nargs="+", metavar="FILE", help="of site, one of each site")
-    add_outputs(parser, "report")
+    add_outputs(parser, "report", (*TABLES, *DATA))
 
 
 def _run_combine(words: argparse.Namespace) -> int:

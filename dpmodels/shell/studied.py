@@ -8,7 +8,7 @@ from glob import glob
 from typing import Any, Final
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError
+from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, LedgerError
 from dpmodels.sessions.call import Call
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.record import FILE, Record, asked_of, done
@@ -38,7 +38,8 @@ def run_study(path: str, again: Collection[str]) -> int:
     for name in fits:
         tell(f"{name}: released already, not asked again")
     session = study.session(study.ledger)
-    fits |= _released(study, session, todo, record.write())
+    _require_alone(session, charged := len(tried.ledger.entries))
+    fits |= _released(study, session, todo, record.write(), charged)
     files = write_study(study, {name: fits[name] for name in names}, session)
     tell(f"{files[-1]}: all tables and pictures; beside it {len(files) - 1:,} files of them")
     return 0
@@ -110,8 +111,17 @@ def _require_files(study: Study, record: Record) -> Record:
     return replace(record, files=tuple(dict.fromkeys((*record.files, *files))))
 
 
+def _require_alone(session: dp.session, charged: int) -> None:
+    """Refuse to go on where somebody else charges the ledger, who may be making the same study."""
+    if len(session.ledger.entries) != charged:
+        raise LedgerError(
+            f"{session.ledger.place} was charged by another process meanwhile: run the study once "
+            "more; what was released is in its folder, and is not asked again"
+        )
+
+
 def _released(
-    study: Study, session: dp.session, todo: Sequence[Asked], record: Record
+    study: Study, session: dp.session, todo: Sequence[Asked], record: Record, charged: int
 ) -> dict[str, Any]:
     """Ask for what is left, and save each result before the next is asked for."""
     fits: dict[str, Any] = {}
@@ -120,7 +130,9 @@ def _released(
         session.split(silent)
     for asked in todo:
         words = asked_of(study, asked, session.codebook)
+        _require_alone(session, charged)
         fit = session.make(asked.call)
+        charged += 1
         fit.save(study.out / f"{asked.name}.nc", overwrite=True)
         record = record.with_release(asked, words, fit)
         fits[asked.name] = fit

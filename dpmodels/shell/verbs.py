@@ -13,7 +13,7 @@ import dpmodels as dp
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.devices import DEVICE, EXAMPLE, add_devices
 from dpmodels.shell.docstrings import described, example, first_sentence
-from dpmodels.shell.outputs import add_outputs, require_outputs, show
+from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
 from dpmodels.shell.rows import SAID, add_rows, asked, files_read
 from dpmodels.shell.words import add_words, given, signature
 
@@ -59,7 +59,8 @@ def _add(name: str, parser: Parser) -> None:
     left = add_words(model, [word for word in more if word.name != DEVICE], described(doc))
     if devices:
         add_devices(model)
-    add_outputs(parser, "report")
+    finds = hasattr(inspect.signature(verb, eval_str=True).return_annotation, "codebook")
+    add_outputs(parser, "report", (*TABLES, *DATA, *(FOUND if finds else ())))
     shown = example(doc, name, own) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
     lines = ["example:", f"  {parser.prog} {shown}"] if shown else []
     left += tuple(word for word in APART if word in own)

@@ -45,6 +45,20 @@ def test_a_report_for_disclosure_is_of_results_and_ledgers(job, capsys):
     assert "also read or written" in capsys.readouterr().err
 
 
+def test_three_commands_lead_from_a_table_on_disk_to_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ["a,g", *(f"{own / 50},{'xy'[own % 2]}" for own in range(50))]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    (tmp_path / "dictionary.csv").write_text("name,type,min,max,values\na,number,0,1,\ng,,,,x|y\n")
+    asked = ["--codebook", "dictionary.csv", "--eps", "1", "--ledger", "s.ledger"]
+    assert main(["ledger", "s.ledger", "--eps", "1"]) == 0
+    assert main(["mean", "a ~ g", "people.csv", *asked, "--save", "fit.nc"]) == 0
+    report = ["--title", "Means", "--author", "A. Analyst", "--html", "report.html"]
+    assert main(["disclosure", "s.ledger", "fit.nc", *report]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert all(said in page for said in ("A. Analyst", "eps = 1", "Signature"))
+
+
 @pytest.mark.parametrize(
     ("words", "shown"),
     [

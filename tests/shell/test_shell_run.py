@@ -182,6 +182,20 @@ def test_files_of_another_hand_and_folders_that_take_none_are_told_before_the_ch
     assert not (out / "study.ledger").exists()
 
 
+def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
+    own = dp.session.make
+
+    def two(session, call):
+        fit = own(session, call)
+        session.ledger.charge([], adjacency="replace")
+        return fit
+
+    monkeypatch.setattr(dp.session, "make", two)
+    status, _, error = job()
+    assert (status, "was charged by another process" in error) == (2, True)
+    assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
+
+
 def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
     bins = {"name": "bins", "verb": "hist", "formula": "~ a", "breaks": [0, 0.5, 1]}
     axes = {"name": "axes", "verb": "pca", "formula": "~ a + b", "scale": "none", "share": "1/2"}

@@ -157,14 +157,28 @@ def test_no_word_is_guessed(job, more, told, capsys):
     assert "usage: dpmodels pca FORMULA FILE [options]" in error
 
 
-def test_a_pipe_that_is_closed_loses_no_file(job, monkeypatch):
-    def closed(*_, **__):
-        raise BrokenPipeError
+@pytest.mark.parametrize(
+    ("error", "told"), [(BrokenPipeError(), ""), (OSError(28, "No space"), "nothing was printed")]
+)
+def test_output_that_cannot_be_printed_loses_no_file(error, told, job, monkeypatch, capfd):
+    def closed(*_, file=None, **__):
+        if file is None:
+            raise error
+        file.write("nothing was printed")
 
     monkeypatch.setattr("builtins.print", closed)
     monkeypatch.setattr("dpmodels.shell.outputs.os.dup2", lambda *_: None)
     assert main(words("mean", "~ a", "--csv", "a.csv")) == 0
     assert (job / "a.csv").is_file()
+    assert capfd.readouterr().err == told
+
+
+def test_what_was_found_is_a_codebook_for_the_next_command(job):
+    rows = pd.read_csv("data.csv")
+    pd.concat([rows] * 40).to_csv("data.csv", index=False)
+    assert main(words("bounds", "~ a", "--found", "found.json", eps="3")) == 0
+    assert dp.Codebook.load("found.json")["g"].levels == ("x", "y")
+    assert main(["mean", "~ a", "data.csv", "--codebook", "found.json", "--eps", "1"]) == 0
 
 
 def test_an_interruption_is_told_without_a_traceback(job, monkeypatch, capsys):
