@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
+from itertools import groupby
 from typing import Any
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
-from dpmodels.reports.header import more, pvalue
+from dpmodels.reports.header import about, more, pvalue
 from dpmodels.results.base import release_facts, report_of
 from dpmodels.results.estimates import Estimates
 
@@ -26,12 +27,19 @@ def estimates_report(own: Estimates) -> Report:
     table, heads = own.table, _heads(own)
     first = "estimate" if "estimate" in table else "statistic"
     named = [str(name) for name in table if name not in (*NUMBERS, "identified")]
-    rows = []
-    for line in table.head(SHOWN).to_dict("records"):
-        shown = (UNKNOWN,) + ("",) * (len(heads) - 1)
-        if line.get("identified", math.isfinite(line[first])):
-            shown = tuple(_cell(own, line, name) for name in heads)
-        rows.append(Row(", ".join(str(line[name]) for name in named), shown))
+    lines = table.head(SHOWN).to_dict("records")
+    rows: list[Row] = []
+    for term, group in groupby(lines, lambda line: str(line[named[0]])):
+        held, told = list(group), about(own.fit.call, term)
+        headed = len(named) > 1 and len(held) > 1
+        if headed:
+            rows.append(Row(term, ("",) * len(heads), heading=True, about=told))
+        for line in held:
+            shown = (UNKNOWN,) + ("",) * (len(heads) - 1)
+            if line.get("identified", math.isfinite(line[first])):
+                shown = tuple(_cell(own, line, name) for name in heads)
+            label = ", ".join(str(line[name]) for name in named[headed:])
+            rows.append(Row(label, shown, int(headed), about=None if headed else told))
     title = ", ".join(named).replace("term", "Term")
     lost = () if table.get("identified", table[first].notna()).all() else (LOST,)
     return Report(

@@ -351,7 +351,7 @@ class Estimated(Tested):
         if len(cells.rows) < 2:
             raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
         table, ratio = contrasts(model, cells, how, held), truth("exponentiate", exponentiate)
-        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else "One pair."
+        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
         notes = tuple(filter(None, (pairs, on, *_grid_notes(cells, model.link)[:1])))
         title = f"Contrasts of {self._expected}"

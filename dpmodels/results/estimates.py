@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from dpmodels.report import Report
 from dpmodels.results.base import Printed, Result
+from dpmodels.results.legend import legend
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,6 +62,9 @@ class Estimates(Printed):
     def tidy(self) -> pd.DataFrame:
         """Return the table, with the column names of R's broom."""
         return self.table.copy()
+
+    def _report(self) -> Report:
+        return replace(super()._report(), legend=legend(self.fit.call.codebook))
 
     def _reading(self) -> str:
         return self.fit._reading()

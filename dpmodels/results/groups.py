@@ -223,8 +223,9 @@ class MeanResult(GroupedResult):
         """
         how, held = word("adjust", adjust, tuple(ADJUSTMENTS)), checked_level(level)
         table = pairs_of_means(self._moments, self._facts, how, held)
-        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else "One pair."
-        notes = (f"{pairs} Variances of groups may differ; errors of sampling and noise.",)
+        pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
+        variances = "Variances of groups may differ; errors of sampling and noise."
+        notes = (f"{pairs} {variances}".strip(),)
         title = f"Contrasts of means of {self._facts.variable}"
         return Estimates(self, title, table, notes, held, test="t")
 

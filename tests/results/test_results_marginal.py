@@ -6,6 +6,7 @@ import patsy
 import pytest
 import statsmodels.formula.api as smf
 from scipy.special import expit
+from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.design import row_coder
@@ -188,3 +189,76 @@ def test_tables_say_what_is_held_and_averaged(fits):
 def test_what_cannot_be_asked_is_said(fits, ask, match):
     with pytest.raises(ArgumentError, match=match):
         ask(fits["lm"])
+
+
+WEAK = dp.codebook(y=(-9, 9), yes=["n", "y"], x=(-4, 4), w=(-4, 4), g=["a", "b"])
+
+
+def weak_rows(seed, rows=2_500):
+    rng = np.random.default_rng(seed)
+    x, w, noise = rng.normal(size=(3, rows))
+    data = pd.DataFrame({"x": x.clip(-4, 4), "w": w.clip(-4, 4)})
+    data["y"] = (0.4 * data["x"] - 0.5 * data["w"] + noise).clip(-9, 9)
+    data["g"] = rng.choice(["a", "b"], rows)
+    eta = 0.4 * x - 0.5 * (data["g"] == "b")
+    return data.assign(yes=np.where(rng.uniform(size=rows) < expit(eta), "y", "n"))
+
+
+def weak_moments(seed):
+    """Moments that stand so little above their noise that intervals are searched for."""
+    words = {"codebook": WEAK, "eps": 0.75, "delta": 1e-6, "mechanism": "moments"}
+    return dp.dp_lm("y ~ x + w", weak_rows(seed), **words)
+
+
+def ends_of(table, *names):
+    return table[list(names)].to_numpy(dtype=float)
+
+
+def same(found, wanted):
+    """A search ends within a thousandth of a step."""
+    np.testing.assert_allclose(found, wanted, atol=5e-3 * np.ptp(wanted))
+
+
+def test_where_intervals_are_searched_for_those_of_combinations_are_too():
+    with dp.simulation(seed=1):
+        fit = weak_moments(3)
+    with dp.simulation(seed=1):
+        logit = dp.dp_glm("yes ~ x + g", weak_rows(0), codebook=WEAK, eps=0.5, delta=1e-6)
+    assert not fit.linear.full_law.clear
+    assert not logit.sandwich.noise_law.clear
+    own = ends_of(fit.t_test("Intercept + 2 * x - w = 0, x = 0"), "lower", "upper")
+    ahead = fit.get_prediction({"x": [2.0], "w": [-1.0]})
+    same(ends_of(ahead, "mean_ci_lower", "mean_ci_upper")[0], own[0])
+    effect = fit.margins(weak_rows(9, 50), "x").tidy()
+    same(ends_of(effect, "conf_low", "conf_high")[0], own[1])
+    same(own[1], fit.conf_int().loc["x"])
+    pair = fit.contrasts("x", at={"x": [1, -1]}).tidy()
+    same(ends_of(pair, "conf_low", "conf_high")[0], 2 * own[1])
+    sums = ends_of(logit.t_test("Intercept + 2 * x + g[T.b] = 0"), "lower", "upper")
+    mean = logit.emmeans("g", at={"x": 2}).tidy()
+    same(ends_of(mean, "conf_low", "conf_high")[1], expit(sums[0]))
+
+
+@pytest.mark.slow
+def test_intervals_of_what_follows_cover_where_moments_are_weak():
+    truth = {"predicted": 0.3, "a mean": 0.4, "x": 0.4}
+    hits, fits = dict.fromkeys(truth, 0), 0
+    new = weak_rows(9, 50)
+    with dp.simulation(seed=8):
+        for seed in range(40):
+            fit = weak_moments(seed)
+            if not fit.identified.all():
+                continue
+            fits += 1
+            ahead = fit.get_prediction({"x": [2.0], "w": [1.0]})
+            ends = {
+                "predicted": ends_of(ahead, "mean_ci_lower", "mean_ci_upper")[0],
+                "a mean": ends_of(fit.emmeans("x", at={"x": 1}).tidy(), "conf_low", "conf_high")[0],
+                "x": ends_of(fit.margins(new, "x").tidy(), "conf_low", "conf_high")[0],
+            }
+            for name, (low, high) in ends.items():
+                hits[name] += low <= truth[name] <= high
+    assert fits >= 20
+    # Three counts at 0.95: each below its bound with probability 1e-7.
+    for name, held in hits.items():
+        assert held >= binom.ppf(1e-7, fits, 0.95), (name, held, fits)
