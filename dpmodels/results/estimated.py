@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.arguments import truth, whole, word
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.response import two_sided
+from dpmodels.formula.row_coder import RowCoder
 from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
@@ -73,8 +74,11 @@ class Estimated(Tested):
 
     @cached_property
     def _terms(self) -> Terms:
+        names = tuple(map(str, self.params.index))
+        if isinstance(self.coder, RowCoder):
+            return Terms(self.coder.design, names)
         own = two_sided(self.call.formula, self.call.codebook, apart=self._apart)
-        return Terms(own.terms, tuple(map(str, self.params.index)))
+        return Terms(own.terms, names)
 
     @property
     def terms(self) -> dict[str, tuple[str, ...]]:
@@ -139,10 +143,13 @@ class Estimated(Tested):
         ArgumentError
             If there is no such type.
         NotAvailable
-            Where there are no standard errors.
+            Where there are no standard errors, or no terms.
         """
         kind = whole("typ", typ, 2, 3)
-        table = anova(self._law("anova()"), self._terms, kind)
+        law = self._law("anova()")
+        if not self._terms.factors:
+            raise NotAvailable("anova() is not available: the formula has no terms")
+        table = anova(law, self._terms, kind)
         notes = (
             TYPES[kind],
             "Wald chi2 holds sampling and privacy noise.",
@@ -361,6 +368,8 @@ class Estimated(Tested):
         """Return exponentiated coefficients but the intercept's."""
         held = checked_level(level)
         self._law("ratios()")
+        if not self._terms.factors:
+            raise NotAvailable("ratios() is not available: the formula has no terms")
         ends = self.conf_int(held)
         table = self.tidy().set_index("term")[["estimate", "std_error", "statistic", "p_value"]]
         table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])

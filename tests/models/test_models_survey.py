@@ -160,6 +160,19 @@ def test_regression_goes_through_the_device():
     assert {"llf", "local_eps"} <= set(fit.glance())
 
 
+def test_regression_tells_after_the_fit_what_others_do():
+    fit, new = asked("drug ~ sex + age"), {"sex": ["F", "M"], "age": [40, 40]}
+    assert fit.wald_test("sex")["statistic"] == pytest.approx(fit.tvalues["sex[T.M]"] ** 2)
+    assert fit.anova().tidy()["term"].tolist() == ["sex", "age"]
+    ahead, means = fit.get_prediction(new), fit.emmeans("sex", at={"age": 40}).tidy()
+    np.testing.assert_allclose(ahead["mean"], fit.predict(new))
+    np.testing.assert_allclose(means["conf_low"], ahead["mean_ci_lower"])
+    effect = fit.margins(new, "sex").tidy()["estimate"].item()
+    assert effect == pytest.approx(ahead["mean"].diff()[1])
+    ratio = fit.ratios().tidy().set_index("term").loc["sex[T.M]", "conf_low"]
+    assert ratio == pytest.approx(np.exp(fit.conf_int().loc["sex[T.M]", "lower"]))
+
+
 def test_one_level_of_several_is_compared_with_the_rest():
     fit = asked("(often == 'once') ~ 1")
     share = asked("~ often").estimate.sel(often="once").item()

@@ -144,3 +144,29 @@ def test_a_fit_without_a_law_refuses_with_the_reason():
     for ask in (lambda: fit.t_test("x"), lambda: fit.wald_test("x"), fit.anova):
         with pytest.raises(NotAvailable, match="no intervals that are known to cover"):
             ask()
+
+
+def test_other_roads_to_a_fit_have_the_same_terms(tmp_path):
+    with dp.simulation(seed=1):
+        joint = dp.dp_moments("~ y + g + h + x", ROWS, **HUGE)
+        none = dp.dp_lm("y ~ 1", ROWS, **HUGE)
+        without = dp.dp_glm("yes ~ . - y - g - h", ROWS, **HUGE)
+        bare = dp.dp_lm("y ~ g + x - 1", ROWS, **HUGE)
+        weighted = dp.dp_lm("y ~ .", ROWS, weights="x", **HUGE)
+    fit = joint.lm("y ~ g + h")
+    fit.save(tmp_path / "fit.nc")
+    again = dp.load(tmp_path / "fit.nc")
+    pd.testing.assert_frame_equal(again.anova().tidy(), fit.anova().tidy())
+    assert list(weighted.terms) == ["g", "h", "yes"]
+    assert list(without.terms) == ["x"]
+    assert bare.terms["g"] == ("g[a]", "g[b]", "g[c]")
+    theirs = (
+        smf.ols("y ~ g + x - 1", ROWS)
+        .fit()
+        .wald_test("g[a] = 0, g[b] = 0, g[c] = 0", use_f=False, scalar=True)
+    )
+    assert bare.wald_test("g")["statistic"] == pytest.approx(float(theirs.statistic), rel=1e-4)
+    with pytest.raises(NotAvailable, match="no terms"):
+        none.anova()
+    with pytest.raises(NotAvailable, match="no terms to code rows by"):
+        none.emmeans("g")
