@@ -44,6 +44,7 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "adassp": ("dp_lm", "y ~ a", BOTH | {"mechanism": "adassp"}),
     "objective": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "objective"}),
     "gradients": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "gradients"}),
+    "levels": ("dp_glm", "g ~ a + b", BOTH | {"family": "multinomial"}),
     "svm": ("dp_svm", "s ~ a + b", BOTH),
     "mean": ("dp_mean", "b ~ g", BOTH),
     "mean of all": ("dp_mean", "~ b", PURE),

@@ -51,6 +51,7 @@ def results():
     yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
     yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
     yield dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson")
+    yield dp.dp_glm("g ~ a + b", ROWS, **APPROX, family="multinomial")
     yield dp.dp_svm("h ~ a + b", ROWS, **PURE)
     yield dp.dp_mean("a ~ g", ROWS, **APPROX)
     yield dp.dp_mean("~ a", ROWS, **PURE, mechanism="paired")
