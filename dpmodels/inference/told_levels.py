@@ -9,30 +9,30 @@ from dpmodels.inference.sandwich import Sandwich
 from dpmodels.postprocess.contrasts import contrasts
 from dpmodels.released import BoughtCurvature
 
-# Choices by simulation: edges of its noise that a level's curvature has along every way at the
-# least, and the root mean square by which the logarithm of its probability moved and is off, at
-# the most.
-EDGES, OFF = 2.0, 0.3
+# A choice by simulation of levels with 1 to 2,000 rows among 20,000: from 0.3 on fewer and fewer
+# intervals cover, and of those with less 93 % of 95.
+OFF = 0.3
 
 
 def told_levels(own: Sandwich, bought: BoughtCurvature, levels: int) -> NDArray[np.bool_]:
-    """Return for each level whether its rows are told from noise, shape (levels,).
+    """Return for each level whether a step of Newton's tells where it is, shape (levels,).
 
-    A level that few rows have bends little, and as its probability does: a step from a point that
-    is off by much ends elsewhere than at the minimum, and curvature that noise made large looks
-    like that of more rows. Averages over all levels, as :attr:`Sandwich.far`, do not show it. A
-    level's part of the curvature times what moved is ``Σ p_k δ(log p_k) z``, whatever is added to
-    the coefficients of all levels.
+    The curvature of a level that few rows have grows as its probability does: a step from a point
+    that is off by much ends elsewhere than at the minimum, and curvature that noise made large
+    looks like that of more rows. A level is told where the logarithm of its probability moved by,
+    and is off by, at most :data:`OFF` in the root mean square over its rows. Averages over all
+    levels, as :attr:`Sandwich.far`, do not show that.
+
+    A level's lines of the curvature, times what moved, are ``Σ p_k δ(log p_k) z``, whatever is
+    added to the coefficients of all levels.
     """
     size = len(own.point) // (levels - 1)
     turn = np.kron(contrasts(levels), np.eye(size))
-    edge = 2 * bought.bread_noise.off * np.sqrt(size)
-    bent = turn @ bought.bread @ turn.T
     off = np.column_stack([own.noise_root, own.sampling_root, own.estimate - own.point])
-    moved = turn @ bought.bread @ off
+    bent, moved = turn @ bought.bread @ turn.T, turn @ bought.bread @ off
     told = []
     for each in np.split(np.arange(levels * size), levels):
-        part, rows = bent[np.ix_(each, each)], moved[each]
-        square = np.einsum("ij,ij->", rows, np.linalg.pinv(part) @ rows) / np.trace(part)
-        told.append(np.linalg.eigvalsh(part)[0] >= EDGES * edge and square <= OFF**2)
+        values, axes = np.linalg.eigh(bent[np.ix_(each, each)])
+        square = ((axes.T @ moved[each]) ** 2).sum(axis=1) / np.maximum(values, 1e-300)
+        told.append(bool(values[0] > 0 and square.sum() <= OFF**2 * values.sum()))
     return np.array(told)

@@ -1,4 +1,4 @@
-"""Levels that are told from noise, by their own curvature and by how far the point was off."""
+"""Levels that are told from noise, by how far a point is from where their rows say it is."""
 
 from dataclasses import replace
 
@@ -6,10 +6,11 @@ import numpy as np
 
 import dpmodels as dp
 from dpmodels.inference.sandwich import sandwich
-from dpmodels.inference.told_levels import EDGES, told_levels
+from dpmodels.inference.told_levels import OFF, told_levels
 from dpmodels.postprocess.contrasts import contrasts
 
 BOOK = dp.codebook(y=["a", "b", "c"], x=["u", "v"])
+TURN = np.kron(contrasts(3), np.eye(2))
 
 
 def released():
@@ -20,26 +21,29 @@ def released():
         return dp.dp_glm("y ~ x", rows, **words).release
 
 
-def test_a_level_without_rows_is_not_told_and_the_others_are():
-    release, turn = released(), np.kron(contrasts(3), np.eye(2))
-    bought = release.curvature
-    assert told_levels(sandwich(release), bought, 3).tolist() == [True, True, True]
-    shares = np.array([0.5, 0.5, 0.0])
+def quiet(shares, moved):
+    """A fit of these shares without noise, whose parameters of all levels moved by so much."""
+    release, shares = released(), np.array(shares)
     spread = np.kron(np.diag(shares) - np.outer(shares, shares), np.diag([400.0, 1600.0]))
-    edge = 2 * bought.bread_noise.off * np.sqrt(2)
-    # Of noise alone, at last more than it may be.
-    for size, told in ((0.5, False), (1.5, False), (EDGES + 0.01, True)):
-        own = spread + np.kron(np.diag([0, 0, 2.25]), size * edge * np.eye(2))
-        held = replace(bought, bread=turn.T @ own @ turn)
-        known = sandwich(replace(release, curvature=held, gradient=0 * release.gradient))
-        quiet = replace(known, noise_root=0 * known.noise_root, sampling_root=known.noise_root * 0)
-        assert told_levels(quiet, held, 3).tolist() == [True, True, told]
-
-
-def test_a_level_whose_point_was_far_off_is_not_told():
-    release, turn = released(), np.kron(contrasts(3), np.eye(2))
+    bought = replace(release.curvature, bread=TURN.T @ spread @ TURN)
     own = sandwich(release)
-    for size, told in ((0.1, True), (2.0, False)):
-        moved = own.point + turn.T @ np.array([0, 0, 0, 0, size, size])
-        found = told_levels(replace(own, estimate=moved), release.curvature, 3)
-        assert found[2] == told
+    step = TURN.T @ np.kron(moved, np.ones(2))
+    parts = {"noise_root": 0 * own.noise_root, "sampling_root": 0 * own.sampling_root}
+    return told_levels(replace(own, estimate=own.point + step, **parts), bought, 3).tolist()
+
+
+def test_levels_of_many_rows_are_told():
+    release = released()
+    assert told_levels(sandwich(release), release.curvature, 3).all()
+
+
+def test_a_level_whose_logarithm_moved_far_is_not_told_however_the_others_are_counted():
+    shares, rare = [0.495, 0.495, 0.01], OFF / np.sqrt(0.99)
+    assert quiet(shares, [0, 0, 0.99 * rare]) == [True, True, True]
+    assert quiet(shares, [0, 0, 1.03 * rare]) == [True, True, False]
+    # The same step, with 5 added to all levels.
+    assert quiet(shares, [5, 5, 5 + 1.03 * rare]) == [True, True, False]
+
+
+def test_a_level_whose_curvature_noise_made_negative_is_not_told():
+    assert quiet([0.51, 0.5, -0.01], [0, 0, 0]) == [True, True, False]
