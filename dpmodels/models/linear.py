@@ -173,6 +173,8 @@ def _worst_case(own: Linear) -> float:
     scaled, predictors = own.design.scaling, own.predictors
     if not predictors.terms:
         return 0.0
+    if scaled.worst_case == scaled.row_norm:
+        return predictors.radius * scaled.row_norm
     response = scaled.row_norm**2 * (1 - predictors.radius**2)
     return math.sqrt(scaled.worst_case**2 - response)
 

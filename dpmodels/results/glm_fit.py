@@ -178,10 +178,12 @@ class CoefficientsFit:
                 "its errors do not add up; a larger budget, more rows or fewer terms are needed"
             )
         if self._open:
+            merged = ", or rare levels of the response merged," * (self.call.blocks > 1)
             return (
                 "not identified at this budget: noise swamps the curvature of "
                 f"{shorten(', '.join(self._open))}, whose part in the other coefficients is not "
-                "known; narrower bounds, a larger budget, more rows or fewer terms are needed"
+                f"known; narrower bounds, a larger budget, more rows or fewer terms{merged} are "
+                "needed"
             )
         if self.release.curvature is not None:
             return (

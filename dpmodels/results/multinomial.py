@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtr, softmax
 
 from dpmodels.arguments import truth, word
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable, shorten
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import Sandwich
 from dpmodels.released import CoefficientsRelease
@@ -40,7 +40,8 @@ class MultinomialResult(Result):
 
     Standard errors and intervals as of
     :class:`dpmodels.results.glm.GLMResult`; those of levels that few rows have
-    may be nan while those of others are not.
+    may be nan while those of others are not. Where the reference is rare all are:
+    declare a level first that many have.
     """
 
     call: CoefficientsCall
@@ -183,12 +184,12 @@ class MultinomialResult(Result):
             )
             for own in others
         ]
-        what = "Relative risk ratio" if exponentiate else "Change of log odds"
-        where = " over the range of each term" if over else ""
+        what = "Relative risk ratio" if exponentiate else "Log odds"
+        where = ", over the range" if over else ""
         return coefficients(
             models,
             labels=terms,
-            title=f"{what} against {reference}{where}",
+            title=f"{what} against {shorten(reference, 30)}{where}",
             level=level,
             ratio=truth("exponentiate", exponentiate),
             ax=ax,

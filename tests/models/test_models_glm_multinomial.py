@@ -127,6 +127,17 @@ def test_levels_that_a_term_separates_are_no_error():
     assert fit.params.loc["a", "top"] > fit.params.loc["a", "mid"]
 
 
+def test_rows_that_no_bound_shortens_are_not_said_to_be_shrunk():
+    assert "shrunk" not in str(fitted("y ~ sex").summary())
+
+
+def test_levels_stand_side_by_side_as_columns():
+    fit = fitted()
+    table = dp.etable([fit], exponentiate=True).tidy()
+    each = table[table["term"] == "a"].set_index("component")["estimate"]
+    np.testing.assert_allclose(each[LEVELS[1:]], np.exp(fit.params.loc["a"]), rtol=1e-12)
+
+
 def test_without_inference_there_are_coefficients_alone():
     fit = fitted(inference=False)
     assert np.abs(fit.params.to_numpy().T - TRUTH[1:]).max() < 1
