@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import dpmodels as dp
 from dpmodels.shell.docstrings import Said
-from dpmodels.shell.words import add_word, signature
+from dpmodels.shell.words import add_word, escaped, signature
 
 ROWS: Final = "path of a .parquet or .csv file"
 FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
@@ -27,10 +27,12 @@ SAID: Final = {
 }
 
 
-def add_rows(parser: argparse.ArgumentParser, function: Callable[..., Any]) -> None:
+def add_rows(
+    parser: argparse.ArgumentParser, function: Callable[..., Any], formula: str = FORMULA
+) -> None:
     """Add a formula, a file, and what is said of it, as far as a function asks for it."""
     own = signature(function)
-    parser.add_argument("formula", metavar="FORMULA", help=FORMULA)
+    parser.add_argument("formula", metavar="FORMULA", help=escaped(formula))
     parser.add_argument("data", metavar="FILE", help=ROWS)
     if "codebook" in own:
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)

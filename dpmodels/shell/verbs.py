@@ -52,11 +52,12 @@ def _add(name: str, parser: Parser) -> None:
     verb: Any = getattr(dp, name)
     doc, own = inspect.getdoc(verb) or "", signature(verb)
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
-    add_rows(parser, verb)
+    told = described(doc)
+    add_rows(parser, verb, told["formula"].text)
     model = parser.add_argument_group("model")
     more = [word for key, word in own.items() if key not in (*_ROWS, *SAID, *APART)]
     devices = [word for word in more if word.name == DEVICE]
-    left = add_words(model, [word for word in more if word.name != DEVICE], described(doc))
+    left = add_words(model, [word for word in more if word.name != DEVICE], told)
     if devices:
         add_devices(model)
     finds = hasattr(inspect.signature(verb, eval_str=True).return_annotation, "codebook")

@@ -99,16 +99,16 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
             type=_reader(allowed, none=none),
             metavar=form + "|none" * (none and "none" not in form),
             required=default is inspect.Parameter.empty,
-            help=_escaped(_with_default(said.text, default)),
+            help=escaped(_with_default(said.text, default)),
             **words,
             **alone,
         )
     elif switched and default is False:
-        group.add_argument(f"--{flag}", action="store_true", help=_escaped(said.text), **words)
+        group.add_argument(f"--{flag}", action="store_true", help=escaped(said.text), **words)
     if switched and default is not False:
         text = "not: " + said.text.removeprefix("whether ")
         text = f"no {parameter.name.replace('_', ' ')}" if _form(allowed) else text
-        group.add_argument(f"--no-{flag}", action="store_false", help=_escaped(text), **words)
+        group.add_argument(f"--no-{flag}", action="store_false", help=escaped(text), **words)
     return switched or bool(_form(allowed))
 
 
@@ -149,5 +149,6 @@ def _with_default(text: str, default: object) -> str:
     return f"{text} (default: {shown})".strip()
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text as argparse prints it whole."""
     return text.replace("%", "%%")
