@@ -109,10 +109,7 @@ def read_study(path: str) -> Study:
     names = [one.name for one in releases]
     tables = tuple(_table(own, names) for own in _listed(plain, "table"))
     _require_apart([*names, *(one.name for one in tables)], "table")
-    disclosure = plain.get("disclosure", {})
-    if not isinstance(disclosure, dict):
-        raise ArgumentError("[disclosure]: expected one section, and not a list")
-    require_known(disclosure, known_words(dp.disclosure), "[disclosure]")
+    disclosure = _disclosed(plain.get("disclosure", {}))
     return Study(Path(path), said, releases, tables, disclosure)
 
 
@@ -193,6 +190,18 @@ def _table(plain: Mapping[str, Any], names: Collection[str]) -> Table:
     of = conform(tuple[str, ...], plain.get("of", list(names)), f"table {name!r}: of")
     require_known(of, names, f"table {name!r}: of")
     return Table(name, of, {word: held for word, held in plain.items() if word not in _TABLE})
+
+
+def _disclosed(plain: Any) -> dict[str, Any]:
+    """Return words of dp.disclosure, which are texts and truth values."""
+    if not isinstance(plain, dict):
+        raise ArgumentError("[disclosure]: expected one section, and not a list")
+    require_known(plain, known_words(dp.disclosure), "[disclosure]")
+    own = signature(dp.disclosure)
+    return {
+        word: conform(own[word].annotation, _day(held), f"[disclosure] {word}")
+        for word, held in plain.items()
+    }
 
 
 def known_words(function: Callable[..., Any]) -> list[str]:

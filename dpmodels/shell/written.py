@@ -50,7 +50,8 @@ def write_study(study: Study, fits: Mapping[str, Any], session: dp.session) -> l
         files = _contents(table.name, _OF_TABLE, made)
         places += _write(study.out, files)
         parts.append(Part(table.name, "", made.as_html(), (), tuple(files)))
-    words = {"title": study.title, **study.disclosure}
+    author = {"author": study.said["author"]} if "author" in study.said else {}
+    words = {"title": study.title, **author, **study.disclosure}
     report = dp.disclosure([*fits.values(), session.ledger], **words)
     both = (report.as_html().encode(), report.as_markdown().encode())
     places += _write(study.out, dict(zip(_DISCLOSURE, both, strict=True)))

@@ -11,7 +11,7 @@ import dpmodels as dp
 from dpmodels.__main__ import main
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
-STUDY |= {"eps": 2.0, "delta": 1e-6}
+STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
 MEANS = {"name": "means", "verb": "mean", "formula": "a ~ g", "eps": 0.5}
 MODEL = {"name": "model", "verb": "lm", "formula": "a ~ b", "vcov": "iid", "plots": False}
 
@@ -74,6 +74,7 @@ def test_a_study_is_priced_made_and_written(job):
     assert 'href="disclosure.html"' in page
     told = (out / "disclosure.md").read_text()
     assert "A test" in told
+    assert "A. Analyst" in told
     assert "2 charges" in told
     assert "index.html: all tables" in printed
 
@@ -145,6 +146,7 @@ def changed(section, **words):
         ({"table": [{"name": "t", "digts": 3}]}, "did you mean 'digits'?"),
         ({"table": [{"name": "model"}]}, "is there twice"),
         ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
+        ({"disclosure": {"title": 3}}, "[disclosure] title: expected a text"),
         ({"releases": [MEANS]}, "'releases' is not known; did you mean 'release'?"),
         ({"text": "[study\n"}, "is no study in TOML"),
         ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
