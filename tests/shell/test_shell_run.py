@@ -12,7 +12,7 @@ from dpmodels.__main__ import main
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
-MEANS = {"name": "means", "verb": "mean", "formula": "a ~ g", "eps": 0.5}
+MEANS = {"name": "means", "verb": "mean", "formula": "a ~ g", "eps": 0.5, "plots": False}
 MODEL = {"name": "model", "verb": "lm", "formula": "a ~ b", "vcov": "iid", "plots": False}
 
 
@@ -37,7 +37,8 @@ def job(tmp_path, monkeypatch, capsys):
     dp.codebook(a=(0, 1), b=(0, 1), g=["<i>x", "y"]).save(tmp_path / "cb.json")
 
     def run(*words, command="run", text=None, study=STUDY, release=(MEANS, MODEL), **more):
-        written = toml({"study": study, "release": list(release), **more})
+        own = {"study": study, "release": list(release), "disclosure": {"pictures": False}}
+        written = toml({**own, **more})
         (tmp_path / "study.toml").write_text(written if text is None else text)
         status = main([command, str(tmp_path / "study.toml"), *words])
         printed = capsys.readouterr()
@@ -57,12 +58,14 @@ def test_a_study_is_priced_made_and_written(job):
     assert (status, "2, 2 fit" in priced) == (0, True)
     assert sorted(path.name for path in job.folder.iterdir()) == sorted(["study.toml", *before])
     tables = [{"name": "both", "of": ["means", "model"], "digits": 3}]
-    status, printed, error = job(table=tables, disclosure={"purpose": "A test"})
+    said = {"purpose": "A test", "pictures": False}
+    drawn = [{**MEANS, "plots": True}, MODEL]
+    status, printed, error = job(release=drawn, table=tables, disclosure=said)
     assert (status, error) == (0, "")
     out = job.folder / "report"
     for name in ("means.nc", "means.txt", "means.csv", "model.json", "both.md", "disclosure.md"):
         assert (out / name).is_file(), name
-    assert not (out / "model-1.png").exists()
+    assert [path.name for path in out.glob("*.png")] == ["means-1.png"]
     assert len(ledger(job).entries) == 2
     assert ledger(job).spent.amount == pytest.approx(2.0, rel=1e-6)
     held = json.loads((out / "model.json").read_text())
