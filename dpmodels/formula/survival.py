@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmodels.arguments import finite, several
 from dpmodels.codebook import Codebook
-from dpmodels.errors import FormulaError, shorten
+from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.bins import by_whole_numbers
 from dpmodels.formula.breaks import binned
 from dpmodels.formula.coding import checked_codebook
@@ -31,8 +31,9 @@ _WRITE = "write 'Surv(time, event) ~ group', or '~ 1' for one curve"
 class Survival:
     """Public facts of times until an event, by groups or not.
 
-    `event` tells how a row's time ended, by the two `ENDINGS`; times above the declared range are
-    censored at its end.
+    `event` tells how a row's time ended, by the two `ENDINGS`. Times above the declared range are
+    censored at its end, and so are times at the end where time goes by steps: values above are held
+    there as they are read.
     """
 
     text: str
@@ -46,13 +47,18 @@ class Survival:
         """The same as what is described and what rows are grouped by."""
         return Sides(self.text, self.codebook, (self.time, self.event), self.groups)
 
+    @property
+    def grid(self) -> Real:
+        """The times at which an event is one: before the declared end where time goes by steps."""
+        return replace(self.time, upper=self.time.upper - self.time.step)
+
     def tally(self, breaks: object) -> tuple[Tally, tuple[float, ...]]:
         """Return the table of groups, endings and intervals of time, and the ends of the latter.
 
         The intervals cover the declared range: its ends are added where breaks do not reach them.
         One more stands for the rows that were followed to the end of it without the event.
         """
-        cut, ends = binned(self.time, _covering(self.time, breaks))
+        cut, ends = binned(self.grid, _covering(self.time, self.grid, breaks))
         if len(cut.levels) > MOST_INTERVALS:
             raise FormulaError(
                 f"breaks= makes {len(cut.levels):,} intervals of {self.time.code!r}; write at most "
@@ -133,6 +139,11 @@ def _time(code: str, book: Codebook) -> Real:
             f"{shorten(code)!r} in Surv() is no declared number: the time since a row's own start "
             "is a variable as it stands, such as days=dp.Integer(0, 3650); breaks= are in its unit"
         )
+    if value.step and value.upper - value.lower < 3 * value.step:
+        raise FormulaError(
+            f"{shorten(code)!r} in Surv() is declared with fewer than four values, which are no "
+            "time; declare it up to where rows were followed"
+        )
     if value.lower < 0:
         raise FormulaError(
             f"{shorten(code)!r} in Surv() is declared from {value.lower:g} on: the time since a "
@@ -145,9 +156,11 @@ def _ending(code: str, book: Codebook, time: Real) -> Category:
     """Return whether a row's time ended by the event, within the declared range."""
     happened, name = _happened(code, book), time.variable
 
+    above = np.greater_equal if time.step else np.greater
+
     def ending(columns: Columns) -> Floats:
         known = happened(columns)
-        return np.where((columns[str(name)] > time.upper) & (known == 1), 0.0, known)
+        return np.where(above(columns[str(name)], time.upper) & (known == 1), 0.0, known)
 
     return Category(code, ENDINGS, ending)
 
@@ -176,14 +189,20 @@ def _happened(code: str, book: Codebook) -> Evaluate:
     raise FormulaError(f"the event {shorten(code)!r} in Surv() has several columns; write one")
 
 
-def _covering(time: Real, breaks: object) -> object:
-    """Add the declared ends to those that are written, where these do not reach them."""
+def _covering(time: Real, grid: Real, breaks: object) -> object:
+    """Add the ends of the grid to those that are written, where these do not reach them."""
     if not several(breaks):
         return breaks
     ends = [finite("breaks", one) for one in breaks]
+    if ends and not time.lower <= min(ends) <= max(ends) <= time.upper:
+        raise ArgumentError(
+            f"breaks={shorten(repr(ends))}: {time.code!r} is declared from {time.lower:g} to "
+            f"{time.upper:g}; write ends within that"
+        )
     first = [time.lower] if ends and ends[0] > time.lower else []
-    last = [time.upper] if ends and ends[-1] < time.upper else []
-    return [*first, *ends, *last]
+    held = list(dict.fromkeys(min(end, grid.upper) for end in ends))
+    last = [grid.upper] if held and held[-1] < grid.upper else []
+    return [*first, *held, *last]
 
 
 def one_value(time: Real, breaks: Floats) -> Floats:

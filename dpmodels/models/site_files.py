@@ -74,7 +74,7 @@ def site_release(
         :mod:`dpmodels.sites`.
     codebook : Codebook
         The same at all sites.
-    verb : {"pca", "cov", "moments", "lm", "mean", "var", "hist", "table", "summary"}
+    verb : {"pca", "cov", "moments", "lm", "mean", "var", "hist", "survfit", "table", "summary"}
         What is to be fitted.
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as

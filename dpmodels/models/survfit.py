@@ -92,7 +92,9 @@ def dp_survfit(
     half of it (the actuarial convention). Where time goes by whole numbers and
     each has an interval of its own the curve is Kaplan and Meier's itself. Times
     above the declared range are censored at its end, and counted by themselves
-    with those censored there; times below it are read as its beginning. A curve
+    with those censored there; times below it are read as its beginning. Whole
+    numbers above the range are read as its end: events there may have come later,
+    and do not count, so that the curve is told before it. A curve
     ends where fewer rows are at risk than five standard deviations of the noise
     in their number: fewer, wider intervals carry it farther.
 
@@ -129,7 +131,7 @@ def survfit_way(question: Question) -> Way[SurvfitResult]:
 
     def made(release: Any, ledger: str, reason: str) -> SurvfitResult:
         call = described_call(own.sides, (tally,), ledger, reason)
-        inner = tuple(min(end, own.time.upper) for end in ends[1:])
+        inner = tuple(min(end, own.grid.upper) for end in ends[1:])
         return SurvfitResult(call, release, inner)
 
     return Way(

@@ -199,8 +199,7 @@ class SurvfitResult(Result):
         Parameters
         ----------
         upto : float, optional
-            An end of an interval, or an ArgumentError; by default the last to which all curves
-            asked for reach.
+            An end of an interval, else an ArgumentError; by default the last that all curves reach.
         group, level
             As for :meth:`at`.
 

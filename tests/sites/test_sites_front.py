@@ -33,12 +33,13 @@ VERBS = {
     "mean": (dp.dp_mean, "income ~ sex"),
     "var": (dp.dp_var, "income ~ sex"),
     "hist": (dp.dp_hist, "age ~ sex"),
+    "survfit": (dp.dp_survfit, "Surv(age, sex) ~ 1"),
     "table": (dp.dp_table, "~ sex"),
     "summary": (dp.dp_summary, "~ age + sex"),
 }
 # What releases moments by "gauss", and the verbs of counts.
 GAUSS = {"pca": "gauss", "cov": "gauss"}
-COUNTING = ("mean", "var", "hist", "table", "summary")
+COUNTING = ("mean", "var", "hist", "survfit", "table", "summary")
 
 
 def released(fit):

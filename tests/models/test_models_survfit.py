@@ -1,0 +1,227 @@
+"""dp_survfit: Kaplan and Meier's curve at a huge budget, and what noise does to it."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from models_samples import Mine
+from scipy import stats
+from statsmodels.duration.survfunc import SurvfuncRight
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
+
+BOOK = dp.codebook(
+    week=dp.Integer(0, 30, label="Weeks in the study"),
+    died=["no", "yes"],
+    arm=["a", "b", "c"],
+)
+EXACT = {"codebook": BOOK, "budget": dp.PureDP(1e9), "breaks": 30}
+
+
+def patients(rows=1_500, seed=0, ratio=1.0):
+    rng = np.random.default_rng(seed)
+    arm = rng.choice(["a", "b"], rows)
+    end = rng.exponential(np.where(arm == "a", 12.0 * ratio, 12.0), rows)
+    seen = rng.uniform(0, 40, rows)
+    week = np.floor(np.minimum(end, seen))
+    return pd.DataFrame(
+        {"week": week, "died": np.where(end <= seen, "yes", "no"), "arm": arm, "id": range(rows)}
+    )
+
+
+TABLE = patients()
+INSIDE = TABLE.assign(
+    died=np.where(TABLE["week"] >= 30, "no", TABLE["died"]), week=TABLE["week"].clip(0, 30)
+)
+
+
+def asked(formula="Surv(week, died) ~ 1", table=TABLE, **words):
+    with dp.simulation(seed=2):
+        return dp.dp_survfit(formula, table, **{**EXACT, **words})
+
+
+def kaplan_meier(table=INSIDE):
+    """Before the end of the declared range, which stands for all above."""
+    return SurvfuncRight(table["week"], (table["died"] == "yes").astype(int))
+
+
+def test_whole_numbers_of_an_interval_each_give_the_product_limit_itself():
+    fit, peer = asked(), kaplan_meier()
+    told = fit.at(peer.surv_times)
+    np.testing.assert_array_equal(told["n_risk"], peer.n_risk)
+    np.testing.assert_array_equal(told["n_event"], peer.n_events)
+    np.testing.assert_allclose(told["estimate"], peer.surv_prob)
+    np.testing.assert_allclose(told["order_low"], told["order_high"])
+    for prob in (0.25, 0.5):
+        assert fit.quantile(prob)["estimate"].iloc[0] == peer.quantile(prob)
+    one_off = np.abs(told["std_error"] / peer.surv_prob_se - 1)
+    assert one_off.max() < 0.02  # Greenwood's, where rows are many
+    ends = fit.mean(20)["estimate"].iloc[0]
+    days = np.arange(20)
+    curve = np.append(1.0, peer.surv_prob)[np.searchsorted(peer.surv_times, days, side="right")]
+    assert ends == pytest.approx(curve.sum())
+    assert (fit.nobs, round(fit.ncomplete), len(fit.times)) == (1_500, 1_500, 30)
+
+
+def test_groups_are_curves_of_their_own_and_an_empty_one_is_not_told():
+    fit = asked("Surv(week, died) ~ arm")
+    assert fit.strata == ["arm=a", "arm=b", "arm=c"]
+    for arm in "ab":
+        peer = kaplan_meier(INSIDE[INSIDE["arm"] == arm])
+        own = fit.at(peer.surv_times, group=arm)
+        np.testing.assert_allclose(own["estimate"], peer.surv_prob)
+        alone = asked(subset=f"arm == '{arm}'").at(peer.surv_times)
+        np.testing.assert_allclose(alone["estimate"], peer.surv_prob)
+    assert "arm=c" not in set(fit.tidy()["strata"])
+    assert "The curve of arm=c is not told" in " ".join(str(fit.summary()).split())
+    assert np.isnan(fit.at([3], group="c")["estimate"]).all()
+    assert fit.quantile(0.5, group="c")["conf_high"].tolist() == [np.inf]
+
+
+def test_times_beyond_the_range_are_censored_there_and_missing_ones_are_incomplete():
+    rows = {"week": [2, 30, 30, 77, None, 5], "died": ["yes", "yes", "no", "yes", "yes", None]}
+    for upper, events in ((30, 0), (31, 1)):
+        book = BOOK | {"week": dp.Integer(0, upper)}
+        told = asked(table=rows, breaks=[10], codebook=book).tidy()
+        assert told[["n_risk", "n_event"]].to_numpy().tolist() == [[4, 1], [3, events]]
+        assert told["n_censor"].tolist() == [0, 0 if upper == 30 else 1]
+        assert told["estimate"].tolist() == pytest.approx([3 / 4, 3 / 4 * (1 - events / 2.5)])
+    book = BOOK | {"week": (0, 30)}
+    told = asked(table=rows, breaks=[10], codebook=book).tidy()
+    assert told[["n_risk", "n_event", "n_censor"]].to_numpy().tolist() == [[4, 1, 0], [3, 1, 0]]
+
+
+def test_hazards_and_their_sums():
+    told, fit = asked().hazard(), asked()
+    curve = fit.tidy()
+    np.testing.assert_allclose(told["hazard"], curve["n_event"] / curve["n_risk"])
+    np.testing.assert_allclose(told["cumhaz"], told["hazard"].cumsum())
+    np.testing.assert_allclose(np.cumprod(1 - told["hazard"]), curve["estimate"])
+    assert (told["conf_low"] <= told["cumhaz"]).all()
+    assert (told["cumhaz"] <= told["conf_high"]).all()
+
+
+@pytest.mark.parametrize("mechanism", ["flat", "tree", "factorisation"])
+def test_intervals_hold_the_curve_of_these_rows_under_fresh_noise(mechanism):
+    words = {"codebook": BOOK, "eps": 1.0, "delta": 1e-6, "breaks": 31, "mechanism": mechanism}
+    exact, runs, missed = kaplan_meier(), 30, 0
+    for run in range(runs):
+        told = dp.dp_survfit("Surv(week, died) ~ 1", TABLE, **words).at([5 + run % 8]).iloc[0]
+        value = exact.surv_prob[np.searchsorted(exact.surv_times, told["time"], "right") - 1]
+        missed += not told["noise_low"] <= value <= told["noise_high"]
+    # 7 % for what is left out of the first order; one false alarm in a million.
+    assert missed <= stats.binom.isf(1e-6, runs, 0.07)
+
+
+def test_the_log_rank_test_keeps_its_level_and_finds_a_difference():
+    words = {"codebook": BOOK, "eps": 1.0, "breaks": 10, "subset": "arm != 'c'"}
+    rejected = sum(
+        dp.dp_survfit("Surv(week, died) ~ arm", patients(400, seed), **words).logrank().pvalue
+        < 0.05
+        for seed in range(25)
+    )
+    # Of a level of 7 %; one false alarm in a million.
+    assert rejected <= stats.binom.isf(1e-6, 25, 0.07)
+    away = asked("Surv(week, died) ~ arm", patients(3_000, ratio=2.0), eps=1.0, budget=None)
+    assert away.logrank().pvalue < 1e-6
+    assert away.glance()["p_value"].iloc[0] == away.logrank().pvalue
+
+
+def test_a_difference_is_that_of_two_curves_and_turns_its_sign():
+    fit = asked("Surv(week, died) ~ arm", eps=1.0, budget=None, breaks=10)
+    told = fit.difference(8, ("a", "b")).iloc[0]
+    back = fit.difference(8, ("b", "a")).iloc[0]
+    one, two = (fit.at(8, group=arm)["estimate"].iloc[0] for arm in "ab")
+    assert told["estimate"] == pytest.approx(one - two)
+    assert (told["conf_low"], told["conf_high"]) == pytest.approx(
+        (-back["conf_high"], -back["conf_low"])
+    )
+    assert told["conf_low"] < told["noise_low"] < told["estimate"] < told["noise_high"]
+    errors = [fit.at(8, group=arm)["noise_sd"].iloc[0] for arm in "ab"]
+    # What a public number of rows tells of both takes less off a difference.
+    assert 1 < told["noise_sd"] / np.hypot(*errors) < 1.2
+    assert np.isnan(fit.difference(8, ("a", "c"))["estimate"]).all()
+    for groups in (None, ("a",), ("a", "a"), ("a", "z")):
+        with pytest.raises(ArgumentError, match="group"):
+            fit.difference(8, groups)
+
+
+def test_what_noise_hides_is_said_and_not_told():
+    fit = dp.dp_survfit("Surv(week, died) ~ arm", TABLE, codebook=BOOK, eps=1e-4)
+    assert [own.end for own in fit.counted.curves] == [0, 0, 0]
+    assert len(fit.tidy()) == len(fit.conf_int()) == 0
+    assert np.isnan(fit.mean()["estimate"]).all()
+    assert "not told from noise" in str(fit.summary())
+    with pytest.raises(NotAvailable, match="larger eps, fewer breaks"):
+        fit.logrank()
+    with pytest.raises(NotAvailable, match="it compares curves, and there is one"):
+        asked().logrank()
+
+
+def test_a_coarse_grid_is_said():
+    assert "Coarse grid" in str(asked(breaks=[25]).summary())
+    assert "Coarse grid" not in str(asked(breaks=30).summary())
+    told = asked(breaks=[25]).tidy().iloc[0]
+    true = kaplan_meier().surv_prob[kaplan_meier().surv_times <= 25][-1]
+    assert told["order_low"] < true < told["order_high"]
+
+
+def test_persons_widen_what_is_told_of_the_population():
+    words = {"breaks": 10, "eps": 50.0, "budget": None}
+    one, four = asked(**words), asked(person="id", rows=4, **words)
+    for fit, effect in ((one, 1), (four, 4)):
+        own = fit.counted.curves[0]
+        np.testing.assert_allclose(own.survival.effective, own.counts.effective / effect)
+    assert four.release.noise_sd > 2 * one.release.noise_sd
+    assert asked(person="id", rows="mean", **words).release.adjacency.counts_persons
+
+
+def test_sites_and_sessions_count_the_same_rows():
+    table = {"x": TABLE[:700], "y": TABLE[700:]}
+    apart = asked("Surv(week, died) ~ arm", table=None, sites=table, protocol="pooled")
+    np.testing.assert_allclose(apart.release.values, asked("Surv(week, died) ~ arm").release.values)
+    session = dp.session(TABLE, BOOK, eps=2.0)
+    fit = session.survfit("Surv(week, died) ~ arm", eps=0.5)
+    assert len(session.ledger.entries) == 1
+    plan = session.plan([("survfit", "Surv(week, died) ~ 1", {"eps": 0.5, "breaks": 6})])
+    assert "survfit" in str(plan.summary())
+    assert fit.ncurves == 3
+
+
+@pytest.mark.parametrize("time", [5.5, 99, "5", None])
+def test_times_within_an_interval_are_not_told(time):
+    with pytest.raises(ArgumentError, match=r"time="):
+        asked(breaks=[10, 20]).at(time)
+
+
+def test_pictures_have_a_curve_and_two_bands_a_group():
+    fit = asked("Surv(week, died) ~ arm", subset="arm != 'c'", breaks=6)
+    ax = fit.plot(risk=True)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["arm=a", "arm=b", "arm=c", "noise", "noise and sampling"]
+    told = fit.at(fit.times, group="a")["estimate"].tolist()
+    assert ax.lines[0].get_ydata().tolist() == [1.0, *told]
+    assert len(ax.collections) == 6
+    assert {f"{int(own):,}" for own in fit.tidy()["n_risk"][:1]} < {
+        one.get_text() for one in ax.texts
+    }
+    plt.close(ax.figure)
+    many = asked("Surv(week, died) ~ arm + (week > 3) + (week > 5)", breaks=4)
+    with pytest.raises(ArgumentError, match="12 curves are more than the 6"):
+        many.plot()
+    plt.close(many.plot(group=("a", True, True)).figure)
+
+
+def test_what_cannot_be_asked_is_refused_before_a_row_is_read():
+    mines = {name: Mine() for name in BOOK}
+    for formula, said in [
+        ("week ~ arm", r"Surv\(time, event\)"),
+        ("Surv(week, died, arm) ~ 1", "two arguments"),
+        ("Surv(log1p(week), died) ~ 1", "no declared number"),
+        ("Surv(week, week == 3) ~ week", "twice"),
+    ]:
+        ledger = dp.Ledger(10)
+        with pytest.raises(FormulaError, match=said):
+            dp.dp_survfit(formula, mines, codebook=BOOK, eps=1.0, ledger=ledger)
+        assert ledger.entries == ()
