@@ -74,22 +74,20 @@ def _overview(fit: SurvfitResult) -> Section:
 
 def _line(row: dict[object, float]) -> tuple[str, ...]:
     low, high = _time(row["conf_low"]), _time(row["conf_high"])
-    known = np.isfinite(row["conf_low"]) and not np.isnan(row["end"])
+    between = f"[{low}, {high}]" if np.isfinite(row["conf_high"]) else f"from {low}"
     return (
         count(row["records"]),
         count(row["events"]),
         _time(row["median"]),
-        f"[{low}, {high}]" if known else LOST,
+        LOST if np.isnan(row["end"]) else between,
         _time(row["rmean"]),
         LOST if np.isnan(row["rmean_std_error"]) else signif(row["rmean_std_error"], 2),
     )
 
 
 def _time(value: float) -> str:
-    """Print a time; one that is not reached as a stroke, one beyond the curve as no end."""
-    if np.isnan(value):
-        return LOST
-    return "inf" if np.isinf(value) else f"{value:,.4g}"
+    """Print a time, a stroke where it is not reached."""
+    return LOST if np.isnan(value) else f"{value:,.4g}"
 
 
 def _curves(fit: SurvfitResult) -> tuple[Section, ...]:
