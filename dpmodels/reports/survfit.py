@@ -169,5 +169,13 @@ def _notes(fit: SurvfitResult) -> list[str]:
         *notes,
         "Counts are whole and agree, and survival is made of them; noise intervals are about the "
         "curve of these rows, confidence intervals about the population's, each time by itself.",
-        "Times above the declared range are censored at its end.",
+        _above(fit),
     ]
+
+
+def _above(fit: SurvfitResult) -> str:
+    """Say what became of times above the declared range."""
+    time = fit.counted.asked.time
+    if not time.step:
+        return "Times above the declared range are censored at its end."
+    return f"Times from {time.upper:,.6g} up are censored there: it stands for all above it."
