@@ -80,7 +80,7 @@ def curves(
     _legend(ax, drawn)
     if risk:
         _at_risk(ax, drawn, steps=steps)
-    told = [number(own.columns["estimate"][-1]) for own in drawn]
+    told = [number(np.append(np.nan, own.columns["estimate"])[-1]) for own in drawn]
     names = [own.name or "all rows" for own in drawn]
     alt = f"Survival curves by {label} with bands. Survival at the last time: {listed(names, told)}"
     return finished(ax, stamp, caption, alt)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import between, finite, several
+from dpmodels.arguments import between, several
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.log_rank import LogRank
 from dpmodels.outside import Quantity
@@ -119,7 +119,7 @@ class SurvfitResult(Result):
             If a time is no end of an interval.
         """
         checked_level(level)
-        places = [self._place(one) for one in (times if several(times) else [times])]
+        places = [self.counted.place(one) for one in (times if several(times) else [times])]
 
         def columns(place: int) -> dict[str, Any]:
             own = self._curves[place]
@@ -127,17 +127,6 @@ class SurvfitResult(Result):
             return dict(held.assign(time=self.times[places]))
 
         return by_group(self._grouped, group, columns)
-
-    def _place(self, time: object) -> int:
-        """Return which interval a time is the end of."""
-        value = finite("time", time)
-        near = int(np.argmin(np.abs(self.times - value)))
-        if abs(self.times[near] - value) > 1e-9 * max(1.0, abs(value)):
-            raise ArgumentError(
-                f"time={said(time)} is within an interval, where survival is not told: write one "
-                f"of its ends, such as {self.times[near]:.10g}, or a fit with breaks= there"
-            )
-        return near
 
     def hazard(self, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return hazards by interval, and cumulative ones (Nelson and Aalen's) with intervals.
@@ -213,7 +202,7 @@ class SurvfitResult(Result):
         checked_level(level)
         held = self._curves if group is None else (self._curves[place_of(self._grouped, group)],)
         told = [own.end for own in held if own.end]
-        last = min(told, default=0) - 1 if upto is None else self._place(upto)
+        last = min(told, default=0) - 1 if upto is None else self.counted.place(upto)
 
         def columns(place: int) -> dict[str, Any]:
             own = self._curves[place]
@@ -249,7 +238,7 @@ class SurvfitResult(Result):
             If `time` is no end of an interval, or the groups are not two of the declared ones.
         """
         checked_level(level)
-        place = self._place(time)
+        place = self.counted.place(time)
         first, second = (self._curves[own] for own in self._pair(groups))
         row: dict[str, Any] = {"time": self.times[place]}
         if place >= min(first.end, second.end):

@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from dpmodels.arguments import finite
+from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.survival import Survival, last_times, one_value, survival
 from dpmodels.inference.log_rank import LogRank, log_rank
 from dpmodels.inference.ordered import SumNoise
@@ -61,6 +63,17 @@ class SurvivalCounts:
     def times(self) -> Floats:
         """Last times of the intervals, shape (intervals,)."""
         return last_times(self.asked.time, self.breaks)
+
+    def place(self, time: object) -> int:
+        """Return which interval a time is the end of; ArgumentError where it is of none."""
+        value = finite("time", time)
+        near = int(np.argmin(np.abs(self.times - value)))
+        if abs(self.times[near] - value) > 1e-9 * max(1.0, abs(value)):
+            raise ArgumentError(
+                f"time={said(time)} is within an interval, where survival is not told: write one "
+                f"of its ends, such as {self.times[near]:.10g}, or a fit with breaks= there"
+            )
+        return near
 
     @cached_property
     def halved(self) -> Floats:

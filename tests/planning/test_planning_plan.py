@@ -43,6 +43,7 @@ CALLS = {
     "select": dp.call.select("~ edu", k=1),
     "series": dp.call.series("~ (wage > 50)", time="week"),
     "summary": dp.call.summary("age + edu ~ sex"),
+    "survfit": dp.call.survfit("Surv(age, sex) ~ 1", breaks=3),
     "svm": dp.call.svm("sex ~ wage"),
     "table": dp.call.table("~ sex + edu"),
     "ttest": dp.call.ttest("wage ~ sex"),

@@ -1,0 +1,17 @@
+"""Survival curves.
+
+Kaplan and Meier's by groups, as far as they are told from noise, with the numbers at risk.
+"""
+
+import numpy as np
+
+import dpmodels as dp
+
+rng = np.random.default_rng(1)
+arm = rng.choice(["standard", "new"], 3_000)
+until, seen = rng.exponential(np.where(arm == "new", 40, 25)), rng.uniform(0, 100, 3_000)
+rows = {"month": np.minimum(until, seen), "died": until <= seen, "arm": arm}
+book = dp.codebook(month=(0, 84), died=dp.Boolean(), arm=["standard", "new"])
+with dp.simulation(seed=1):
+    fit = dp.dp_survfit("Surv(month, died) ~ arm", rows, codebook=book, eps=0.5, breaks=21)
+ax = fit.plot(risk=True)
