@@ -116,7 +116,7 @@ VERBS = {
 def held(verb, fit, truth, drawn):
     """Return the ends of a fit's intervals and what they should hold."""
     if verb == "prediction":
-        ahead = fit.get_prediction(drawn)
+        ahead = fit.get_prediction(drawn, clip=True)
         return ahead[["obs_ci_lower", "obs_ci_upper"]].to_numpy(float), drawn.y.to_numpy()
     return ends(fit.conf_int()), truth
 
