@@ -189,6 +189,12 @@ def dp_glm(
     >>> fit = dp_glm("smoker ~ age", rows, codebook=cb, eps=1.0)
     >>> list(fit.params.index), fit.predict({"age": [40]}).shape
     (['Intercept', 'age'], (1,))
+    >>> cb |= {"party": dp.Categorical(["a", "b", "c"])}
+    >>> rows |= {"party": ["a", "b"] * 1000}
+    >>> words = {"codebook": cb, "eps": 1.0, "delta": 1e-6, "family": "multinomial"}
+    >>> fit = dp_glm("party ~ smoker", rows, **words)
+    >>> fit.params.columns.tolist(), fit.predict({"smoker": ["no"]}).shape
+    (['b', 'c'], (1, 3))
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, softmax
 
-from dpmodels.arguments import truth, word
+from dpmodels.arguments import truth, whole, word
 from dpmodels.errors import ArgumentError, NotAvailable, shorten
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import Sandwich
@@ -18,9 +18,13 @@ from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
+from dpmodels.results.estimated import TYPES
+from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.glm_fit import CoefficientsFit
+from dpmodels.results.hypotheses import anova
 from dpmodels.results.legend import labelled
 from dpmodels.results.public_rows import public_rows
+from dpmodels.results.terms import Terms
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -123,12 +127,43 @@ class MultinomialResult(Result):
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._interval("noise_int()", level, full=False)
 
-    def tidy(self) -> pd.DataFrame:
+    def anova(self, typ: Literal[2, 3] = 2) -> Estimates:
+        """Test each term of the formula for all levels together by Wald's χ².
+
+        It holds sampling and privacy noise, and is the same whichever level is the reference.
+
+        Parameters
+        ----------
+        typ : {2, 3}
+            As of :meth:`GLMResult.anova`.
+
+        Returns
+        -------
+        Estimates
+            ``term, statistic, df, p_value, identified``; nan for a term that is not identified
+            for all levels.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such type.
+        NotAvailable
+            Where there are no standard errors.
+        """
+        kind, law = whole("typ", typ, 2, 3), self._law("anova()")
+        coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
+        table = anova(law, Terms(coded, self.call.names, self.call.blocks), kind)
+        notes = (TYPES[kind], "Wald chi2 of all levels; it holds sampling and privacy noise.")
+        return Estimates(self, "Tests of terms", table, notes, test="chi2")
+
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
         """Return one row a coefficient, by broom's conventions for multinomial models.
 
         ``y_level, term, estimate`` and, where any is identified, ``std_error,
         statistic, p_value, noise_sd, noise_low, noise_high, conf_low,
-        conf_high``; 95 % intervals, nan where a coefficient is not.
+        conf_high``; 95 % intervals, nan where a coefficient is not. With
+        `exponentiate` estimates and intervals are relative risk ratios; as of
+        broom errors are not.
         """
         table: dict[str, Any] = {"estimate": self._stacked(self.params)}
         if self.linear.identified.any():
@@ -140,6 +175,7 @@ class MultinomialResult(Result):
                 **interval_columns(self.noise_int(), self.conf_int()),
             }
         tidy = pd.DataFrame(table, index=self._index).reset_index()
+        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
         return labelled(tidy, self.call.codebook, label=self.call.names * self.call.blocks)
 
     def _line(self) -> dict[str, Any]:
@@ -164,7 +200,8 @@ class MultinomialResult(Result):
 
         Words are those of :func:`dp.coefplot`.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Estimates as Drawn
+        from dpmodels.plots.coefficients import coefficients
 
         self._law("plot()")
         over = word("standardize", standardize, ("range", None))
@@ -176,7 +213,7 @@ class MultinomialResult(Result):
         noise, total = self.noise_int(level), self.conf_int(level)
         reference, *others = self.classes
         models = [
-            Estimates(
+            Drawn(
                 own,
                 self.params[own][terms].to_numpy() * length[:, 0],
                 noise.loc[own].loc[terms].to_numpy() * length,

@@ -19,6 +19,7 @@ class Terms:
 
     design: Design
     names: tuple[str, ...]  # of all coefficients, the intercept first where there is one
+    predictors: int = 1  # that have all of these, one after the other: of several levels several
 
     @cached_property
     def factors(self) -> dict[str, tuple[str, ...]]:
@@ -41,7 +42,8 @@ class Terms:
     def matrix(self, *terms: str) -> Floats:
         """Return which coefficients terms have, one a row, shape (theirs, coefficients)."""
         places = [self.names.index(name) for term in terms for name in self.columns[term]]
-        return np.eye(len(self.names))[places]
+        own = np.eye(len(self.names))[places]
+        return np.asarray(np.kron(np.eye(self.predictors), own), dtype=np.float64)
 
     def above(self, term: str) -> list[str]:
         """Return the terms that hold a term: those with all of its factors and more."""
