@@ -35,16 +35,15 @@ def joint_noise(spread: Noise, rows: int, cells: int, *, public: bool) -> Noise:
     corrected by it: their variance falls by the square of their covariance with the total over the
     total's variance. Covariances are had by polarisation.
     """
-    one = np.ones(cells)
-    whole = rows * float(spread(one).squares) + 1.0
+    more, less = (spread(np.eye(cells) + side).squares for side in (1.0, -1.0))
+    with_total = (more - less) / 4 * public
+    whole = rows * float(spread(np.ones(cells)).squares) + 1.0
 
     def noise(weights: Floats) -> Spread:
         own = spread(weights)
-        squares, fourths = own.squares.sum(axis=-1), own.fourths.sum(axis=-1)
-        if public:
-            more, less = (spread(weights + side).squares.sum(axis=-1) for side in (one, -one))
-            squares = np.maximum(squares - ((more - less) / 4) ** 2 / whole, 0.0)
-        return Spread(squares, fourths)
+        told = (weights @ with_total).sum(axis=-1) ** 2 / whole
+        squares = np.maximum(own.squares.sum(axis=-1) - told, 0.0)
+        return Spread(squares, own.fourths.sum(axis=-1))
 
     return noise
 
