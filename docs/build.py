@@ -65,6 +65,7 @@ def gather() -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(relinked(path, path.read_text("utf-8"), placed), encoding="utf-8")
         shutil.copystat(path, target)
+    shutil.copytree(ROOT / "docs" / "static", PAGES / "static")
     (PAGES / "results.md").write_text(results(), encoding="utf-8")
     (PAGES / "mechanisms.md").write_text(mechanism_list(), encoding="utf-8")
     gallery(ROOT / "docs" / "gallery", PAGES)

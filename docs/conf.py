@@ -23,6 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "references",
     "formulas",
+    "polish",
 ]
 root_doc = "index"
 templates_path = [str(HERE / "templates")]
@@ -41,12 +42,11 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_allow_digits = False
 nb_execution_mode = "auto"
 nb_execution_in_temp = True
-nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_execution_show_tb = True
 nb_output_stderr = "show"
@@ -69,6 +69,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 6,
+    "collapse_navigation": True,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "footer_start": ["copyright"],

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 DPI = 144
 HEAD = """# Gallery
 
-Every picture is drawn from released values alone, by the script on its page, on public rows that
-the package ships. Simulations are stamped as such.
+Every picture is drawn from released values alone, by the script on its page, when this site was
+built. The rows are public, and shipped with the package.
 
 ```{toctree}
 :hidden:

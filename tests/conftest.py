@@ -11,7 +11,7 @@ from hypothesis import settings
 # They have no examples, and as modules of one name would not stand beside each other.
 collect_ignore_glob = ["*conftest.py"]
 # Tests that are run by these words alone.
-ASIDE = ("slow", "audit_full", "product")
+ASIDE = ("slow", "audit_full", "product", "site")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)

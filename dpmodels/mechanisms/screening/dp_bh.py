@@ -26,7 +26,7 @@ Theorem
     It is of little use: noise of p-values is so large that nothing is found at 10,000 rows, nor at
     a million where 1,000 columns have effects of four standard errors.
 Sensitivity
-    With ``p = Φ̄(S/w)``, or 2 Φ̄(|S|/w), S as for peeling and w a function of the released response,
+    With ``p = Φ̄(S/w)``, or ``2 Φ̄(|S|/w)``, S as for peeling, w a function of the released response,
     ``log max(p, ν)`` moves by at most ``η = log(Φ̄(z_ν - Δ/w)/ν)``, ν = q/(2 m), for S moves by Δ;
     for two sides ν/2 takes the place of ν. In steps of a grid it is that number, rounded up, and
     one step more: `dpmodels.statistics.log_p_values`. The response as for peeling.

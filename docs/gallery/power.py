@@ -1,0 +1,11 @@
+"""How many rows an analysis takes.
+
+From public facts and a stated guess; no row is read and nothing is spent.
+"""
+
+import dpmodels as dp
+
+cb = dp.codebook(income=(0, 200), age=(18, 90))
+rows = [1_000, 3_000, 10_000, 30_000]
+fit = dp.power("income ~ age", codebook=cb, n=rows, eps=1.0, delta=1e-6, effect={"age": 0.2})
+ax = fit.plot()
