@@ -13,7 +13,7 @@ DPI = 144
 HEAD = """# Gallery
 
 Every picture is drawn from released values alone, by the script on its page, when this site was
-built. The rows are public, and shipped with the package.
+built. The rows are public, and shipped with the package; rehearsals are stamped as such.
 
 ```{toctree}
 :hidden:
