@@ -13,6 +13,7 @@ from .disclosures.verb import disclosure as disclosure
 from .evaluation import shapes as shapes
 from .evaluation.verb import evaluate as evaluate
 from .models.bounds import dp_bounds as dp_bounds
+from .models.cca import dp_cca as dp_cca
 from .models.compare import compare_mechanisms as compare_mechanisms
 from .models.cov import dp_cov as dp_cov
 from .models.etable import etable as etable

@@ -14,6 +14,7 @@ from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
 from dpmodels.models.bounds import dp_bounds
+from dpmodels.models.cca import dp_cca
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.glm import dp_glm
@@ -213,6 +214,7 @@ REGISTRY: Final = (
     _pca("power", GAUSSIAN, TURNED_OF_MANY, 200, 6_000),
     _of(dp_cov, "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
     Audited("gauss", partial(dp_moments, "~ a + b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
+    Audited("gauss", partial(dp_cca, "a ~ b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
     _of(dp_lm, "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
     _of(dp_lm, "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
     _of(dp_lm, "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),

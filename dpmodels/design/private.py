@@ -179,7 +179,17 @@ def unbound_design(
     row_norm: float | str | None = None,
 ) -> PrivateDesign:
     """Return the design of no rows, to which those of any holder are bound."""
-    public = design(formula, codebook)
+    return coded_design(design(formula, codebook), scale=scale, center=center, row_norm=row_norm)
+
+
+def coded_design(
+    public: Design,
+    *,
+    scale: str | None = "range",
+    center: bool = True,
+    row_norm: float | str | None = None,
+) -> PrivateDesign:
+    """Return the same of columns that are coded."""
     scaled = scaling(public, scale=scale, center=center, row_norm=row_norm)
     return PrivateDesign(public, scaled, rows_of(Terms(public.codebook)))
 

@@ -34,7 +34,9 @@ class TwoSided:
     def joint(self) -> Design:
         """The columns of the terms, then that of the response, as one design."""
         both = {**self.terms.codebook, **self.response.codebook}
-        return _design(self.terms.formula, Codebook(both), self.terms.blocks + self.response.blocks)
+        return of_blocks(
+            self.terms.formula, Codebook(both), self.terms.blocks + self.response.blocks
+        )
 
 
 def two_sided(
@@ -70,7 +72,7 @@ def two_sided(
         )
     _check_response(code, book, most)
     left = replace(parsed, predictors=parsed.response, intercept=True)
-    return TwoSided(_side(left, book), _side(parsed, book), parsed.intercept, offset)
+    return TwoSided(one_side(left, book), one_side(parsed, book), parsed.intercept, offset)
 
 
 def _less_offset(parsed: ParsedFormula, book: Codebook) -> tuple[ParsedFormula, str]:
@@ -124,7 +126,7 @@ def two_levels(both: TwoSided) -> TwoSided:
         return both
     levels = Categorical((0, 1), declared.label, missing=declared.missing, ordered=True)
     parsed = ParsedFormula(own.formula, (), ((quote(name),),), intercept=True)
-    return replace(both, response=_side(parsed, Codebook({name: levels})))
+    return replace(both, response=one_side(parsed, Codebook({name: levels})))
 
 
 def _response(parsed: ParsedFormula) -> str:
@@ -164,14 +166,15 @@ def _check_response(code: str, book: Codebook, most: int) -> None:
             )
 
 
-def _side(parsed: ParsedFormula, book: Codebook) -> Design:
+def one_side(parsed: ParsedFormula, book: Codebook) -> Design:
     """Code the predictors; there may be none."""
     used = {name for term in parsed.predictors for code in term for name in variables_in(code)}
     own = book.select(name for name in book if name in used)
-    return _design(parsed.text, own, code_terms(parsed, book) if parsed.predictors else ())
+    return of_blocks(parsed.text, own, code_terms(parsed, book) if parsed.predictors else ())
 
 
-def _design(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
+def of_blocks(formula: str, book: Codebook, blocks: tuple[Block, ...]) -> Design:
+    """Return blocks of columns as one design."""
     empty = [np.empty(0)]
     return Design(
         formula,

@@ -11,8 +11,9 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.formula import Design, design
 from dpmodels.formula.response import two_sided
+from dpmodels.formula.two_sets import two_sets
 from dpmodels.models.linear import levels, of_levels
-from dpmodels.results import MomentsResult
+from dpmodels.results import CCAResult, MomentsResult
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.lm import LMResult
@@ -39,6 +40,16 @@ def require_centred(result: MomentsResult) -> None:
     require_columns(call, design(call.formula, call.codebook))
     if release.total is None or not call.center or call.scale != "range":
         raise FrameError("call.center, call.scale: moments are of centred columns by their ranges")
+
+
+def require_sets(result: CCAResult) -> CCAResult:
+    """Refuse moments of columns that are not those of both sides of the formula."""
+    call, release = result.call, result.release
+    require_columns(call, two_sets(call.formula, call.codebook).joint)
+    lawful = all(map(math.isfinite, astuple(release.noise)))
+    if release.total is None or not call.center or call.scale != "range" or not lawful:
+        raise FrameError("call, release: canonical correlations are of centred columns with noise")
+    return result
 
 
 def require_linear(result: LMResult) -> Design:

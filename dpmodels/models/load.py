@@ -28,6 +28,7 @@ from dpmodels.models.held_columns import (
     require_coefficients,
     require_columns,
     require_linear,
+    require_sets,
 )
 from dpmodels.models.hist import bins
 from dpmodels.models.margins import margins_call
@@ -43,7 +44,14 @@ from dpmodels.models.table import counted
 from dpmodels.outside import LONGEST
 from dpmodels.postprocess.residuals import components, largest
 from dpmodels.privacy import Pufferfish
-from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult, open_saved
+from dpmodels.results import (
+    CCAResult,
+    CovResult,
+    MomentsResult,
+    PCAResult,
+    SubspaceResult,
+    open_saved,
+)
 from dpmodels.results.base import checked_level
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.call import CoefficientsCall, TableCall
@@ -183,6 +191,7 @@ Result = (
     Components
     | CovResult
     | MomentsResult
+    | CCAResult
     | LMResult
     | GLMResult
     | MultinomialResult
@@ -361,6 +370,7 @@ RESULTS: Final[Mapping[type[Any], Callable[[Any], Any]]] = {
     SubspaceResult: _columns,
     CovResult: _columns,
     MomentsResult: _moments,
+    CCAResult: require_sets,
     FDRResult: require_screened,
     LMResult: partial(_terms, require_linear),
     GLMResult: partial(_terms, require_coefficients),

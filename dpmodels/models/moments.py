@@ -103,6 +103,12 @@ def dp_moments(
 
 def moments_way(question: Question) -> Way[MomentsResult]:
     """Return the way of the verb's question."""
+    check_gaussian(question)
+    return scaled_way(question, COVARIANCE, _result, lawful=True)
+
+
+def check_gaussian(question: Question) -> None:
+    """Refuse rows of their own lengths, and a pure guarantee."""
     row_norm, guarantee = question.words["row_norm"], question.guarantee
     if isinstance(row_norm, str):
         raise ArgumentError(
@@ -111,10 +117,9 @@ def moments_way(question: Question) -> Way[MomentsResult]:
         )
     if isinstance(guarantee, PureDP):
         raise BudgetError(
-            f"{guarantee.describe()}: dp_moments adds Gaussian noise, which has no pure guarantee: "
-            f"{WRITE_DELTA}, or budget=dp.ZCDP(rho)"
+            f"{guarantee.describe()}: dp_{question.verb} adds Gaussian noise, which has no pure "
+            f"guarantee: {WRITE_DELTA}, or budget=dp.ZCDP(rho)"
         )
-    return scaled_way(question, COVARIANCE, _result, lawful=True)
 
 
 def _result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> MomentsResult:

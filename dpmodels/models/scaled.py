@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from dpmodels.design import PrivateDesign, row_coder, unbound_design
+from dpmodels.design.private import coded_design
 from dpmodels.errors import ArgumentError, said
+from dpmodels.formula import Design
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, choose
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.models.crossing import Way
@@ -33,14 +35,17 @@ def scaled_way(
     *,
     automatic: frozenset[str] | None = None,
     lawful: bool = False,
+    coded: Design | None = None,
 ) -> Way[Made]:
-    """Return the way of a verb on moments."""
+    """Return the way of a verb on moments; `coded` are its columns, if not of a right-hand side."""
     words, relation = question.words, question.adjacency
     center, scale = words.get("center", True), words.get("scale", "range")
     denoise, row_norm = checked_rule(words["denoise"]), words["row_norm"]
-    own = unbound_design(
-        question.formula, question.codebook, scale=scale, center=center, row_norm=row_norm
-    )
+    placed = {"scale": scale, "center": center, "row_norm": row_norm}
+    if coded is None:
+        own = unbound_design(question.formula, question.codebook, **placed)
+    else:
+        own = coded_design(coded, **placed)
     columns = len(own.public.names)
     kept = checked_ncomp(words.get("ncomp"), columns)
     facts = Facts(columns, relation, center, kept, own.scaling.unit)

@@ -14,7 +14,7 @@ from dpmodels.models.site_terms import VERBS, keys_of, read_terms, seat_of, stat
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question
-from dpmodels.results import CovResult, MomentsResult, PCAResult, SubspaceResult
+from dpmodels.results import CCAResult, CovResult, MomentsResult, PCAResult, SubspaceResult
 from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.lm import LMResult
@@ -31,7 +31,7 @@ from dpmodels.sites.letter import (
 from dpmodels.sites.posting import finish, post, require_places
 from dpmodels.typing import AnyPath
 
-Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | LMResult
+Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | CCAResult | LMResult
 Combined = Moments | MeanResult | VarResult | HistResult | TableResult | OverviewResult
 
 
@@ -74,8 +74,9 @@ def site_release(
         :mod:`dpmodels.sites`.
     codebook : Codebook
         The same at all sites.
-    verb : {"pca", "cov", "moments", "lm", "mean", "var", "hist", "survfit", "table", "summary"}
-        What is to be fitted.
+    verb : str
+        What is to be fitted: "pca", "cca", "cov", "moments", "lm", "mean", "var", "hist",
+        "survfit", "table" or "summary".
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
         for the verb; all but the ledger are the same at all sites. All rows of

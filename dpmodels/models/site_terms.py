@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.formula.coding import checked_codebook
+from dpmodels.models.cca import cca_way
 from dpmodels.models.cov import cov_way
 from dpmodels.models.hist import hist_way
 from dpmodels.models.lm import lm_way
@@ -39,6 +40,7 @@ _HELD: Final = {"row_norm": None, "denoise": "auto"}
 _SCALED: Final = {"center": True, "scale": "range", **_HELD}
 VERBS: Final[Mapping[str, Verb]] = {
     "pca": Verb(pca_way, {"ncomp": None, **_SCALED}),
+    "cca": Verb(cca_way, {"row_norm": None, "denoise": None}),
     "cov": Verb(cov_way, _SCALED),
     "moments": Verb(moments_way, _HELD),
     "lm": Verb(lm_way, {"weights": None, "row_norm": None}),

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from dpmodels.errors import NotAvailable
 from dpmodels.results.bounds import BoundsResult
+from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.fdr import FDRResult
 from dpmodels.results.glm import GLMResult
@@ -189,6 +190,12 @@ def _hyperplane(fit: SVMResult) -> pd.DataFrame:
     return fit.params.to_frame("value")
 
 
+def _canonical(fit: CCAResult) -> pd.DataFrame:
+    """Return canonical correlations; intervals hold whatever the others are."""
+    own = fit.tidy().set_index("component")
+    return pd.DataFrame({"value": own["cor"], "noise": _spread(fit.noise_int(LEVEL))})
+
+
 def _moments(fit: MomentsResult) -> pd.DataFrame:
     return _covariances(fit.whole)
 
@@ -213,6 +220,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         SubspaceResult: _directions,
         CovResult: _covariances,
         MomentsResult: _moments,
+        CCAResult: _canonical,
         QuantileResult: _quantiles,
         LevelsResult: _levels,
         BoundsResult: _bounds,

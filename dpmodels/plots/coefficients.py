@@ -200,8 +200,10 @@ def _keys(models: Sequence[Estimates], level: float) -> list[Artist]:
     colour = BLUE if one else MUTED
     marks = [
         Line2D([], [], color=colour, linewidth=6, alpha=0.45, label=f"{level:.0%} noise"),
-        Line2D([], [], color=INK, linewidth=1.3, label=f"{level:.0%} noise and sampling"),
     ]
+    if not _of_noise(models):
+        both = f"{level:.0%} noise and sampling"
+        marks.append(Line2D([], [], color=INK, linewidth=1.3, label=both))
     if one:
         stroke = Line2D([], [], color=INK, marker="|", linestyle="", label="estimate")
         stroke.set(markersize=11, markeredgewidth=1.8)
@@ -214,19 +216,25 @@ def _keys(models: Sequence[Estimates], level: float) -> list[Artist]:
     return [*marks]
 
 
+def _of_noise(models: Sequence[Estimates]) -> bool:
+    """Whether there are noise intervals alone."""
+    return all(np.isnan(own.confidence).all() for own in models)
+
+
 def _alt(
     models: Sequence[Estimates], labels: Sequence[str], title: str, ratio: bool, lost: str
 ) -> str:
     """Say what is drawn, with estimates and confidence intervals."""
     turned = np.exp if ratio else np.asarray
-    parts = []
+    parts, kind = [], "noise" if _of_noise(models) else "confidence"
     for own in models:
         known, there = _known(own), ~np.isnan(own.values) | (len(models) == 1)
+        ends_of = own.noise if kind == "noise" else own.confidence
         told = [
             between(*turned([value, *np.clip(ends, -700, 700)])) if good else lost
-            for value, ends, good in zip(own.values, own.confidence, known, strict=True)
+            for value, ends, good in zip(own.values, ends_of, known, strict=True)
         ]
         names = [name for name, here in zip(labels, there, strict=True) if here]
         kept = [one for one, here in zip(told, there, strict=True) if here]
         parts.append(f"{own.name}: {listed(names, kept)}".removeprefix(": "))
-    return f"{title}. Estimates and confidence intervals: " + ". ".join(parts)
+    return f"{title}. Estimates and {kind} intervals: " + ". ".join(parts)

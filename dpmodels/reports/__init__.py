@@ -5,6 +5,7 @@ whatever a verb returns or ``load`` reads is printed.
 """
 
 from dpmodels.reports import bounds as bounds
+from dpmodels.reports import cca as cca
 from dpmodels.reports import coefficients as coefficients
 from dpmodels.reports import comparison as comparison
 from dpmodels.reports import counts as counts

@@ -179,7 +179,8 @@ def moments_report(fit: MomentsResult) -> Report:
             *_weak_note(fit.whole),
             *more(SHOWN_VARIABLES, len(fit.call.names), "columns", "tidy()"),
             "Free of charge from here on, for any formula with these columns: .pca(formula), "
-            ".cov(formula), .cor(formula), .mean(formula), .lm(formula).",
+            ".cov(formula), .cor(formula), .mean(formula), .lm(formula), .cca(formula), "
+            ".cor_test(x, y), .pcor(formula), .aov(formula).",
             "Digits end where noise begins. Noise sds are privacy noise only; for the population: "
             ".cov(formula).conf_int().",
             *closing(fit.call, fit.release, SEE, fit.nobs),

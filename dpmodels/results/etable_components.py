@@ -10,6 +10,7 @@ from dpmodels.errors import ArgumentError
 from dpmodels.inference import Spectrum
 from dpmodels.labels import component_names
 from dpmodels.results.analysis import root_sd
+from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.etable_columns import LOST, Column, cells_of, whole_of
 from dpmodels.results.etable_columns import columns_of as columns_of
@@ -68,7 +69,7 @@ def _loadings(fit: Any, values: Floats, noise: float, spread: float, *, told: bo
     return cells_of(names, numbers, told, LOST)
 
 
-def _count_sd(fit: PCAResult | CovResult) -> float:
+def _count_sd(fit: PCAResult | CovResult | CCAResult) -> float:
     return fit.release.noise.count if fit.release.rows is None else 0.0
 
 
@@ -121,3 +122,17 @@ def _correlations(fit: CovResult, level: float) -> tuple[Column, ...]:
         )
         for j, name in enumerate(names)
     )
+
+
+@columns_of.register
+def _canonical(fit: CCAResult, level: float) -> tuple[Column, ...]:
+    ends, told = fit.noise_int(level), fit.readable.to_numpy()
+    numbers = {
+        "estimate": fit.cor.to_numpy(),
+        "noise_sd": fit.cor_noise_sd.to_numpy(),
+        "noise_low": ends["lower"].to_numpy(),
+        "noise_high": ends["upper"].to_numpy(),
+    }
+    cells = cells_of(fit.names, numbers, told, LOST)
+    whole = whole_of(fit, nobs=_count_sd(fit))
+    return (Column(fit, "CCA", "", "Canonical correlations", cells, whole),)

@@ -15,9 +15,11 @@ from scipy.special import ndtri
 from dpmodels.arguments import truth
 from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
+from dpmodels.formula.two_sets import two_sets
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult
 from dpmodels.results.estimates import Estimates
@@ -194,6 +196,23 @@ class MomentsResult(Result):
         ``variable × variable_``; nan where one is not identified. Words are those of `cov`.
         """
         return pcor(self.call, self.release, self._part(formula).call.names)
+
+    def cca(self, formula: str) -> CCAResult:
+        """Return the canonical correlations of two sets of released columns.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"x1 + x2 ~ y1 + y2"``, over the released variables.
+
+        Raises
+        ------
+        FormulaError
+            If a side is empty, both name one column, or one was not released.
+        """
+        check_variables(formula, self.call)
+        own = part_of(self.call, self.release, two_sets(formula, self.call.codebook).joint)
+        return CCAResult(own.call, own.release)
 
     def aov(self, formula: str) -> Estimates:
         """Test that all groups have the same mean, as R's ``aov`` of one term.

@@ -15,6 +15,7 @@ from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameErro
 from dpmodels.formula.subset import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.models.bounds import dp_bounds
+from dpmodels.models.cca import dp_cca
 from dpmodels.models.cov import dp_cov
 from dpmodels.models.fdr import dp_fdr
 from dpmodels.models.glm import dp_glm
@@ -34,14 +35,7 @@ from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table
 from dpmodels.models.ttest import dp_ttest
 from dpmodels.models.var import dp_var
-from dpmodels.privacy import (
-    Adjacency,
-    AdjacencyName,
-    Guarantee,
-    Ledger,
-    Spent,
-    resolve_budget,
-)
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
@@ -143,6 +137,7 @@ class Session:
     _terms: Terms
 
     bounds = method(dp_bounds)
+    cca = method(dp_cca)
     cov = method(dp_cov)
     fdr = method(dp_fdr)
     glm = method(dp_glm)

@@ -91,7 +91,8 @@ class Case:
     @property
     def centred(self) -> bool:
         """Whether sums of rows are released where moments are."""
-        return self.way != "origin"
+        center: bool = self.verb.words[self.family.ways.index(self.way)].get("center", True)
+        return center
 
     @property
     def formula(self) -> str:

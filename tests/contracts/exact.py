@@ -230,6 +230,18 @@ def everything_asked(fit: Any, formula: str, data: Table, book: dp.Codebook) -> 
     assert (away <= NEAR).all(), f"off by {away}"
 
 
+def canonical(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
+    """Correlations of both sides are those of an orthogonal basis of each."""
+    sides = (f"~ {side}" for side in formula.split("~"))
+    whole = complete(formula.replace("~", "+"), data, book)
+    bases = []
+    for side in sides:
+        rows = patsy.dmatrix(side, whole, return_type="dataframe").drop(columns="Intercept")
+        bases.append(np.linalg.qr((rows - rows.mean()).to_numpy())[0])
+    expected = np.linalg.svd(bases[0].T @ bases[1])[1]
+    assert (np.abs(fit.cor.to_numpy() - expected) <= 1e-4).all()
+
+
 def bounds(fit: Any, formula: str, data: Table, book: dp.Codebook) -> None:
     """Nearly all rows are inside, and as many beyond as is said."""
     for name, own in fit.found.items():

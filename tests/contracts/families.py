@@ -209,7 +209,7 @@ FAMILIES = {
         COVARIANCE,
         covariance,
         (CENTRED, "origin"),
-        (verbs.PCA, verbs.COV, verbs.MOMENTS),
+        (verbs.PCA, verbs.COV, verbs.MOMENTS, verbs.CCA),
         _moments,
         noises.of_moments,
         MOMENT_VALUES,

@@ -48,6 +48,7 @@ def results():
     yield dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None)
     yield dp.dp_cov("~ a + b", ROWS, **PURE, mechanism="zero")
     yield dp.dp_moments("~ a + b + h", ROWS, **APPROX)
+    yield dp.dp_cca("a + b ~ h", ROWS, **APPROX)
     yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
     yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
     yield dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson")

@@ -78,6 +78,13 @@ MOMENTS = Verb(
     answers={"": exact.everything_asked},
     by=("gauss",),
 )
+CCA = Verb(
+    "dp_cca",
+    ("age + wage ~ sex + region",) * 2,
+    "a * b ~ g + log1p(b) + cut(b, [0, 2, 5])",
+    answers={"": exact.canonical},
+    by=("gauss",),
+)
 LM = Verb(
     "dp_lm",
     ("wage ~ age + sex + region", "wage ~ sex + region"),

@@ -29,6 +29,7 @@ BOOK = dp.codebook(
 # A call of every verb of a session.
 CALLS = {
     "bounds": dp.call.bounds("~ wage"),
+    "cca": dp.call.cca("age ~ wage"),
     "cov": dp.call.cov("~ age + wage"),
     "fdr": dp.call.fdr("age + wage ~ sex"),
     "glm": dp.call.glm("sex ~ wage"),

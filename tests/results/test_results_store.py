@@ -54,6 +54,7 @@ ASKED = {
     "adaptive": lambda: dp.dp_pca("~ a + b", ROWS, **APPROX, mechanism="adaptive"),
     "subspace": lambda: dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
     "cov": lambda: dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None),
+    "cca": lambda: dp.dp_cca("a + b ~ h", ROWS, **APPROX),
     "moments": lambda: dp.dp_moments("~ a + b + h", ROWS, **APPROX),
     "states": lambda: dp.dp_table(
         *("~ h", {**ROWS, "id": np.arange(300) // 9}),

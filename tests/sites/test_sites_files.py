@@ -13,6 +13,7 @@ AGREED = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(1e12)}
 FORMULAS = {
     "pca": "~ age + income",
     "cov": "~ age + income",
+    "cca": "age ~ income",
     "moments": "~ age + income",
     "lm": "income ~ age + sex",
     "mean": "income ~ sex",

@@ -1,0 +1,256 @@
+"""The result of a private canonical correlation analysis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from dpmodels.formula.two_sets import two_sets
+from dpmodels.inference.canonical import Canonical, canonical
+from dpmodels.labels import with_labels
+from dpmodels.postprocess.solve import released_equations
+from dpmodels.released import MomentsRelease
+from dpmodels.results.base import Result, checked_level, per_row
+from dpmodels.results.call import MomentsCall
+from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, repr=False)
+class CCAResult(Result):
+    """Private canonical correlations: released values and public facts only.
+
+    Notes
+    -----
+    Names are those of R's ``cancor``: columns left of ``~`` are x, those right of
+    it y. Variates have variance 1, so that coefficients are R's times the root of
+    ``nobs - 1``; of each pair the largest loading of x is positive. All numbers but
+    the intervals are nan where noise leaves no direction of a side.
+
+    :meth:`noise_int` is for the correlations of these rows, under the law of the
+    noise; from 0 to 1 where noise leaves a side without an inverse, which then has
+    a ridge, see `ridge`. Variates are told apart where `readable`.
+    """
+
+    call: MomentsCall
+    release: MomentsRelease
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        own = two_sets(self.call.formula, self.call.codebook)
+        return len(own.left.names), len(own.right.names)
+
+    @cached_property
+    def _canonical(self) -> Canonical:
+        norm = self.call.row_norm
+        equations = released_equations(self.release, row_norm=norm, shift=None, layout=None)
+        return canonical(equations, self._sizes[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the pairs of variates."""
+        return tuple(f"CC{number}" for number in range(1, min(self._sizes) + 1))
+
+    def _pairs(self, values: Any, name: str) -> xr.DataArray:
+        return with_labels(np.asarray(values), name, component=self.names)
+
+    def _told(self, values: Floats) -> Floats:
+        return values if self._canonical.told else np.full_like(values, math.nan)
+
+    @property
+    def cor(self) -> xr.DataArray:
+        """Canonical correlations, largest first, in [0, 1]; too large where lost in noise."""
+        return self._pairs(self._told(self._canonical.correlations), "cor")
+
+    @property
+    def cor_noise_sd(self) -> xr.DataArray:
+        """Noise sd of each correlation, to first order; nan with a ridge."""
+        own = self._canonical
+        known = own.told and not own.ridged
+        sds = own.noise_sd if known else np.full(len(self.names), math.nan)
+        return self._pairs(sds, "cor_noise_sd")
+
+    @property
+    def noise_floor(self) -> float:
+        """The largest canonical correlation that noise alone makes, about; nan with a ridge."""
+        own = self._canonical
+        return own.edge(0.0) if own.told and not own.ridged else math.nan
+
+    @property
+    def ridge(self) -> tuple[float, float]:
+        """What was added to the variances of x and of y, of columns by their half-ranges."""
+        first, second = (own.ridge / self._divisor for own in self._canonical.sides)
+        return first, second
+
+    @property
+    def readable(self) -> xr.DataArray:
+        """Whether each pair is told from none and from the others, without a ridge."""
+        own = self._canonical
+        clear = own.noise_ends(0.95)[:, 0] > 0
+        return self._pairs(clear & own.apart if own.told else clear, "readable")
+
+    @property
+    def xcoef(self) -> xr.DataArray:
+        """Coefficients of the x variates in the columns' own units, ``variable × component``."""
+        return self._coefficients(0)
+
+    @property
+    def ycoef(self) -> xr.DataArray:
+        """Coefficients of the y variates; as `xcoef`."""
+        return self._coefficients(1)
+
+    @property
+    def xloadings(self) -> xr.DataArray:
+        """Correlations of columns x with the x variates, ``variable × component``."""
+        return self._loadings(0)
+
+    @property
+    def yloadings(self) -> xr.DataArray:
+        """Correlations of columns y with the y variates, ``variable × component``."""
+        return self._loadings(1)
+
+    @property
+    def xcenter(self) -> xr.DataArray:
+        """Released means of columns x."""
+        return self._center[: self._sizes[0]]
+
+    @property
+    def ycenter(self) -> xr.DataArray:
+        """Released means of columns y."""
+        return self._center[self._sizes[0] :]
+
+    @property
+    def _center(self) -> xr.DataArray:
+        moments = self._canonical.equations.moments
+        mean = moments[0, 1:] / max(moments[0, 0], 1.0) * self.call.divisor + self.call.origin
+        held = np.clip(mean, self.call.lower, self.call.upper)
+        return with_labels(held, "center", variable=self.call.names)
+
+    @property
+    def _divisor(self) -> float:
+        return max(self.nobs - 1, 1.0)
+
+    @cached_property
+    def _structure(self) -> tuple[Floats, Floats]:
+        """Loadings of both sides before their signs are chosen."""
+        own = self._canonical
+        first, second = (
+            _correlated(side.scatter + side.ridge * np.eye(len(side.scatter)), coefficients)
+            for side, coefficients in zip(own.sides, (own.left, own.right), strict=True)
+        )
+        return first, second
+
+    @property
+    def _signs(self) -> Floats:
+        loadings = self._structure[0]
+        largest = np.abs(loadings).argmax(axis=0)
+        return np.where(loadings[largest, np.arange(loadings.shape[1])] < 0, -1.0, 1.0)
+
+    def _by_column(self, values: Floats, at: int, name: str) -> xr.DataArray:
+        cut = self._sizes[0]
+        names = (self.call.names[:cut], self.call.names[cut:])[at]
+        signed = self._told(values * self._signs)
+        return with_labels(signed, name, variable=names, component=self.names)
+
+    def _coefficients(self, at: int) -> xr.DataArray:
+        own = (self._canonical.left, self._canonical.right)[at]
+        cut = self._sizes[0]
+        unit = (self.call.divisor[:cut], self.call.divisor[cut:])[at]
+        values = own / unit[:, None] * math.sqrt(self._divisor)
+        return self._by_column(values, at, ("xcoef", "ycoef")[at])
+
+    def _loadings(self, at: int) -> xr.DataArray:
+        return self._by_column(self._structure[at], at, ("xloadings", "yloadings")[at])
+
+    @property
+    def nobs(self) -> float:
+        """Number of complete rows, as released."""
+        rows = self.release.rows
+        return max(self.release.count if rows is None else min(self.release.count, rows), 1.0)
+
+    @property
+    def ncomplete(self) -> float:
+        """Released number of complete rows; its noise sd is ``release.noise.count``."""
+        return self.release.count
+
+    def _noise_int(self, level: float) -> pd.DataFrame:
+        ends = self._canonical.noise_ends(level)
+        index = pd.Index(self.names, name="component")
+        return pd.DataFrame(ends, index=index, columns=["lower", "upper"])
+
+    _no_intervals = (
+        "the sampling law of canonical correlations that are close to each other or to 0 is not "
+        "known well enough beside the noise; noise_int() is for these rows, and dp_moments(...)"
+        ".cor_test(x, y).tidy() has the population's interval of one correlation"
+    )
+
+    def tidy(self) -> pd.DataFrame:
+        """Return one row a pair: ``component, cor, noise_sd, noise_low, noise_high, readable``."""
+        ends = self.noise_int()
+        table = {
+            "component": self.names,
+            "cor": self.cor.to_numpy(),
+            "noise_sd": self.cor_noise_sd.to_numpy(),
+            "noise_low": ends["lower"].to_numpy(),
+            "noise_high": ends["upper"].to_numpy(),
+            "readable": self.readable.to_numpy(),
+        }
+        return pd.DataFrame(table)
+
+    def _line(self) -> dict[str, Any]:
+        return {
+            "nobs": self.nobs,
+            "ncomplete": self.ncomplete,
+            "nx": self._sizes[0],
+            "ny": self._sizes[1],
+            "nreadable": int(self.readable.sum()),
+            "noise_floor": self.noise_floor,
+        }
+
+    @property
+    def _size(self) -> str:
+        return f"{self._sizes[0]} and {self._sizes[1]} columns"
+
+    def plot(self, level: float = 0.95, ax: Axes | None = None, *, caption: bool = True) -> Axes:
+        """Draw the canonical correlations with their noise intervals.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals, in (0, 1).
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        caption : bool
+            Whether guarantee, neighbours and noise stand under the picture.
+        """
+        from dpmodels.plots.coefficients import Estimates, coefficients
+
+        ends = self._canonical.noise_ends(checked_level(level))
+        values = self.cor.to_numpy()
+        own = Estimates("", values, ends, np.full_like(ends, math.nan))
+        return coefficients(
+            [own],
+            labels=self.names,
+            title="Canonical correlation",
+            level=level,
+            ax=ax,
+            stamp=self.stamp,
+            caption=self._caption(shown=caption),
+        )
+
+    scores, fittedvalues, resid = per_row("(newdata - xcenter) @ xcoef")
+
+
+def _correlated(scatter: Floats, coefficients: Floats) -> Floats:
+    """Return correlations of columns with variates whose sums of squares are 1."""
+    length = np.sqrt(np.maximum(np.diagonal(scatter), 0.0))
+    own = np.asarray(scatter @ coefficients)
+    return np.divide(own, length[:, None], out=np.zeros_like(own), where=length[:, None] > 0)

@@ -1,0 +1,108 @@
+"""Canonical correlations from noisy moments: exact without noise, covered with it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpmodels.inference.canonical import canonical
+from dpmodels.postprocess.solve import NormalEquations
+
+ROWS, RUNS = 2_000, 60
+
+
+def made(rng, left, right, rhos, dummy=False):
+    rows = rng.normal(size=(ROWS, left + right))
+    for k, rho in enumerate(rhos):
+        rows[:, left + k] = rho * rows[:, k] + math.sqrt(1 - rho**2) * rows[:, left + k]
+    rows[:, :left] @= np.eye(left) + 0.2 * rng.normal(size=(left, left))
+    if dummy:
+        rows[:, -1] = rows[:, -1] > 0.7
+    return 0.25 * rows + 0.1
+
+
+def exact(rows, left):
+    centred = rows - rows.mean(axis=0)
+    one, other = (np.linalg.qr(own)[0] for own in np.split(centred, [left], axis=1))
+    return np.linalg.svd(one.T @ other)[1]
+
+
+def released(rows, sd, rng):
+    whole = np.column_stack([np.ones(len(rows)), rows])
+    size = whole.shape[1]
+    noise = np.triu(rng.normal(size=(size, size)) * sd)
+    moments, entries = whole.T @ whole + noise + np.triu(noise, 1).T, np.eye(size)
+    variance = np.full((size, size), max(sd, 1e-9) ** 2)
+    return NormalEquations(moments, variance, entries[:, :-1], entries[:, -1], True)
+
+
+def test_without_noise_they_are_those_of_orthogonal_bases():
+    rng = np.random.default_rng(1)
+    rows = made(rng, 3, 2, (0.7, 0.2))
+    own = canonical(released(rows, 0.0, rng), 3)
+    assert own.correlations == pytest.approx(exact(rows, 3), abs=1e-9)
+    centred = rows - rows.mean(axis=0)
+    variates = centred[:, :3] @ own.left, centred[:, 3:] @ own.right
+    assert variates[0].T @ variates[0] == pytest.approx(np.eye(2), abs=1e-9)
+    assert variates[0].T @ variates[1] == pytest.approx(np.diag(own.correlations), abs=1e-9)
+    assert own.apart.all()
+    assert not own.ridged
+    assert own.noise_ends(0.95) == pytest.approx(np.repeat(own.correlations, 2).reshape(2, 2))
+
+
+# Far apart, alike, none at all, of one column, near 1, and with a column of 0 and 1.
+@pytest.mark.parametrize(
+    ("left", "right", "rhos", "sd", "dummy"),
+    [
+        (2, 2, (0.8, 0.3), 2.0, False),
+        (2, 2, (0.5, 0.5), 2.0, False),
+        (2, 3, (), 2.0, False),
+        (1, 3, (0.4,), 4.0, True),
+        (2, 2, (0.98, 0.97), 1.0, False),
+    ],
+)
+def test_noise_intervals_cover_the_exact_correlations(left, right, rhos, sd, dummy):
+    rng = np.random.default_rng(3)
+    rows = made(rng, left, right, rhos, dummy)
+    truth, hits = exact(rows, left), []
+    for _ in range(RUNS):
+        low, high = canonical(released(rows, sd, rng), left).noise_ends(0.95).T
+        hits.append((low <= truth) & (truth <= high))
+    # 93 % of each, at least: a false alarm at 1e-6 of all.
+    assert (np.sum(hits, axis=0) >= binom.ppf(1e-7, RUNS, 0.93)).all()
+
+
+def test_the_noise_sd_is_that_of_the_estimates():
+    rng = np.random.default_rng(5)
+    rows = made(rng, 2, 2, (0.8, 0.3))
+    fits = [canonical(released(rows, 2.0, rng), 2) for _ in range(RUNS)]
+    spread = np.std([own.correlations for own in fits], axis=0)
+    # The sd of 60 normal deviates is within 50 % of theirs but at 1e-6.
+    assert (np.abs(np.median([own.noise_sd for own in fits], axis=0) / spread - 1) < 0.5).all()
+
+
+def test_noise_alone_stays_below_its_floor():
+    rng = np.random.default_rng(7)
+    rows = made(rng, 3, 3, ())
+    truth = exact(rows, 3)[0]
+    fits = [canonical(released(rows, 5.0, rng), 3) for _ in range(RUNS)]
+    beyond = [own.correlations[0] > truth + own.edge(0.0) for own in fits]
+    assert np.mean(beyond) < 0.2
+    # Half of it is not too large.
+    assert np.mean([own.correlations[0] > own.edge(0.0) / 3 for own in fits]) > 0.5
+
+
+def test_a_side_without_an_inverse_has_a_ridge_and_no_interval():
+    rng = np.random.default_rng(9)
+    rows = made(rng, 2, 2, (0.8, 0.3))
+    rows[:, 1] = rows[:, 0] + 1e-3 * rows[:, 1]
+    own = canonical(released(rows, 2.0, rng), 2)
+    assert own.ridged
+    assert own.told
+    assert own.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
+    assert (own.correlations <= 1).all()
+    rows[:, :2] = 0.1
+    lost = canonical(released(rows, 2.0, rng), 2)
+    assert not lost.told
+    assert lost.noise_ends(0.95).tolist() == [[0.0, 1.0]] * 2
