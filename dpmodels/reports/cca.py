@@ -45,7 +45,7 @@ def cca_report(fit: CCAResult) -> Report:
 
 
 def _sides(fit: CCAResult) -> str:
-    return f"{len(fit.xcenter)} columns x, {len(fit.ycenter)} columns y"
+    return f"x of {len(fit.xcenter)}, y of {len(fit.ycenter)}"
 
 
 def _correlations(fit: CCAResult) -> Section:
