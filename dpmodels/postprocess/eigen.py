@@ -66,7 +66,9 @@ def psd_values(values: Floats, trace_cap: float | None = None) -> Floats:
     ordered = np.sort(positive)[::-1]
     levels = (np.cumsum(ordered) - trace_cap) / np.arange(1, len(ordered) + 1)
     kept = np.flatnonzero(ordered > levels)[-1]
-    return np.asarray(np.maximum(positive - levels[kept], 0.0))
+    held = np.maximum(positive - levels[kept], 0.0)
+    # Differences of numbers far above the bound have lost digits of it.
+    return np.asarray(held * min(trace_cap / held.sum(), 1.0))
 
 
 def recompose(values: Floats, vectors: Floats) -> Floats:

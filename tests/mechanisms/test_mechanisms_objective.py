@@ -294,7 +294,7 @@ def test_bought_matrices_move_no_further_than_their_noise_allows():
     together = np.sqrt(16 * slopes**2 * (1 - slopes) ** 2 + slopes**4)
     assert together.max() < LOGISTIC.euclidean < 1.001 * together.max()
     assert (4 * slopes * (1 - slopes) + slopes**2).max() == pytest.approx(LOGISTIC.absolute)
-    assert (math.sqrt(2), 2) == APART
+    assert (math.sqrt(2), 2, 1) == APART
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

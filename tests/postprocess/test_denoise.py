@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -111,6 +111,7 @@ def test_no_rule_leaves_everything_as_it_is():
 
 @pytest.mark.parametrize("rule", RULES)
 @given(values=spectra, off=scales, cap=caps)
+@example(values=np.array([1.0, 2.0**-24, 0.0, 0.0, 0.0]), off=1.0, cap=1.0)
 def test_values_are_feasible_and_keep_their_order(rule, values, off, cap):
     found = denoise_values(values, off, rule, cap)
     assert found.min() >= 0
