@@ -31,7 +31,7 @@ def _run(words: argparse.Namespace) -> int:
 
     require_outputs(words, words.study)
     study = read_study(words.study)
-    session = study.session(study.ledger if study.ledger.exists() else None)
+    session = study.tried()
     priced = priced_of(session, in_order(study, done(study, session, ())[1]))
     tell(priced.summary())
     told = priced if words.n is None else _foretold(study, session, words)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, LedgerError
 from dpmodels.sessions.call import Call
+from dpmodels.shell.alone import alone
 from dpmodels.shell.outputs import tell
 from dpmodels.shell.record import FILE, Record, asked_of, done
 from dpmodels.shell.study import Asked, Study, read_study
@@ -26,8 +27,16 @@ def run_study(path: str, again: Collection[str]) -> int:
     strange = [name for name in again if name not in names]
     if strange:
         raise ArgumentError(f"--again {strange[0]}: expected one of {', '.join(names)}")
-    tried = study.session(study.ledger if study.ledger.exists() else None)
+    study.tried()
     _require_folder(study)
+    with alone(study.out):
+        return _made(study, again)
+
+
+def _made(study: Study, again: Collection[str]) -> int:
+    """Ask for what is not there yet, and write all files."""
+    tried = study.tried()
+    charged = len(tried.ledger.entries)
     record, fits = done(study, tried, again)
     record = _require_files(study, record)
     todo = in_order(study, fits)
@@ -38,9 +47,10 @@ def run_study(path: str, again: Collection[str]) -> int:
     for name in fits:
         tell(f"{name}: released already, not asked again")
     session = study.session(study.ledger)
-    _require_alone(session, charged := len(tried.ledger.entries))
+    _require_alone(session, charged)
     fits |= _released(study, session, todo, record.write(), charged)
-    files = write_study(study, {name: fits[name] for name in names}, session)
+    ordered = {asked.name: fits[asked.name] for asked in study.releases}
+    files = write_study(study, ordered, session)
     tell(f"{files[-1]}: all tables and pictures; beside it {len(files) - 1:,} files of them")
     return 0
 

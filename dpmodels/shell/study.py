@@ -91,6 +91,10 @@ class Study:
             own["budget"] = dp.ZCDP(self.said["rho"])
         return dp.session(self.said["data"], ledger=ledger, **own)
 
+    def tried(self) -> dp.session:
+        """Open the table with the ledger as far as there is one; nothing is made."""
+        return self.session(self.ledger if self.ledger.exists() else None)
+
 
 def read_study(path: str) -> Study:
     """Read a file; an error names its place and what is known there."""

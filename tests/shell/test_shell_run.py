@@ -9,6 +9,8 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
+from dpmodels.shell import studied
+from dpmodels.shell.alone import alone
 
 STUDY = {"title": "A <b>study</b>", "data": "data.csv", "codebook": "cb.json", "out": "report"}
 STUDY |= {"author": "A. Analyst", "eps": 2.0, "delta": 1e-6}
@@ -199,6 +201,29 @@ def test_a_ledger_that_somebody_else_charges_stops_a_study(job, monkeypatch):
     status, _, error = job()
     assert (status, "was charged by another process" in error) == (2, True)
     assert [one.label for one in ledger(job).entries] == ["dp_mean a ~ g", ""]
+
+
+def test_what_is_charged_between_what_was_judged_and_what_is_asked_stops_a_study(job, monkeypatch):
+    assert job(release=[MEANS])[0] == 0
+    own = studied.priced_of
+
+    def meanwhile(*given):
+        ledger(job).charge([], adjacency="replace")
+        return own(*given)
+
+    monkeypatch.setattr(studied, "priced_of", meanwhile)
+    status, _, error = job()
+    assert (status, "was charged by another process" in error) == (2, True)
+    assert len(ledger(job).entries) == 2
+
+
+def test_two_processes_make_no_study_in_one_folder(job):
+    (job.folder / "report").mkdir()
+    with alone(job.folder / "report"):
+        status, _, error = job(release=[MEANS])
+    assert (status, "another process makes a study" in error) == (2, True)
+    assert not list((job.folder / "report").iterdir())
+    assert job(release=[MEANS])[0] == 0
 
 
 def test_shares_and_words_of_toml_are_those_of_the_verbs(job):
