@@ -23,10 +23,10 @@ def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats,
     else:
         matrix, values = _spelt(terms, constraints)
     shaped = matrix.ndim == 2 and matrix.shape[1] == len(names) and len(matrix) == len(values)
-    if not shaped or not len(matrix) or not np.isfinite(matrix).all():
+    if not (shaped and len(matrix) and np.isfinite(matrix).all() and np.isfinite(values).all()):
         raise ArgumentError(
             f"constraints= of shape {matrix.shape}: expected rows of {len(names)} finite numbers, "
-            f"one a coefficient of {shorten(str(names), 120)}"
+            f"one a coefficient of {shorten(str(names), 120)}, and finite values"
         )
     if not matrix.any(axis=1).all():
         raise ArgumentError("constraints=: one of them names no coefficient; leave it out")
@@ -55,7 +55,7 @@ def _spelt(terms: Terms, constraints: str) -> tuple[Floats, Floats]:
             f"write 'a = 0' or 'a = b, c = 2' with names of {shorten(str(names), 120)}, "
             f"or one term: {shorten(', '.join(terms.factors), 120)}"
         ) from None
-    return np.asarray(read.coefs, float), np.asarray(read.constants, float)[:, 0]
+    return np.asarray(read.coefs, float), np.asarray(read.constants, float)[:, 0] + 0.0  # For -0
 
 
 def _numbers(constraints: object) -> tuple[Floats, Floats]:

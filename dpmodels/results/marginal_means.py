@@ -86,8 +86,9 @@ def _given(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[obj
     design, found = model.coder.design, {}
     for name, value in (at or {}).items():
         (own,) = variables_named(design, [name])
-        several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-        listed = list(value) if several else [value]  # type: ignore[call-overload]
+        plain = value.tolist() if isinstance(value, np.ndarray | np.generic | pd.Series) else value
+        one = isinstance(plain, str) or not isinstance(plain, Sequence)
+        listed = [plain] if one else list(plain)
         others = {other: [None] * len(listed) for other in design.variables}
         codes = model.coder.read({**others, own: listed})[own]
         low, high = bounds(design.codebook, own)

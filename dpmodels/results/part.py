@@ -10,7 +10,7 @@ import numpy as np
 from dpmodels.digest import origin
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula import Design, design
-from dpmodels.formula.parse import parse, variables_in
+from dpmodels.formula.parse import parse, quote, variables_in
 from dpmodels.privacy.lines import SHOWN
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
@@ -61,10 +61,10 @@ def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
 
 
 def places_of(call: MomentsCall, text: str) -> list[int]:
-    """Find the columns of a released column's name, or of a right-hand side without ``~``."""
+    """Find the columns of a column's or variable's name, or of a right-hand side without ``~``."""
     if text in call.names:
         return [call.names.index(text)]
-    formula = f"~ {text}"
+    formula = f"~ {quote(text) if text in call.codebook else text}"
     check_variables(formula, call)
     return _places(design(formula, call.codebook), call)
 

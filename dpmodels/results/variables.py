@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula import Design
+from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import quote, variables_in
-from dpmodels.formula.values import Category
+from dpmodels.formula.values import Category, Truth
 from dpmodels.variables import Categorical, Numeric
 
 
@@ -19,46 +21,49 @@ def levels_of(design: Design, name: str) -> dict[object, float] | None:
     declared = design.codebook[name]
     if isinstance(declared, Categorical):
         return {level: float(code) for code, level in enumerate(declared.shown_levels)}
-    whole = isinstance(declared, Numeric) and all(
-        _is_levels(factor, name) for factor in _factors(design, name)
-    )
-    if not whole:
+    factors = _factors(design, name)
+    written = [own for code, own in factors.items() if code.startswith("C(")]
+    levels = [own for own in written if _are_whole(own)]
+    if not isinstance(declared, Numeric) or len(levels) < len(factors):
         return None
-    (own, *_) = (factor for factor in _factors(design, name) if isinstance(factor, Category))
-    return {level: float(level) for level in own.levels}
+    return {level: float(level) for level in levels[0].levels}
 
 
 def in_steps(design: Design, name: str) -> bool:
     """Whether a number enters in steps, as by ``cut(x, ...)`` or ``x > 3``."""
     return levels_of(design, name) is None and any(
-        isinstance(factor, Category) for factor in _factors(design, name)
+        isinstance(factor, Category | Truth) for factor in _factors(design, name).values()
     )
 
 
-def _factors(design: Design, name: str) -> list[object]:
-    """Return the factors that a variable is in."""
-    return [
-        factor
-        for block in design.blocks
-        for factor in block.factors
-        if name in variables_in(factor.code)
-    ]
+def _factors(design: Design, name: str) -> dict[str, Any]:
+    """Return the factors that a variable is in, by how they are written."""
+    written = dict.fromkeys(code for block in design.blocks for code in block.term)
+    return {
+        code: compile_factor(code, design.codebook)
+        for code in written
+        if name in variables_in(code)
+    }
 
 
-def _is_levels(factor: object, name: str) -> bool:
-    """Whether a factor is a variable's whole numbers as levels."""
-    if not isinstance(factor, Category) or not factor.code.startswith("C("):
-        return False
-    return all(type(level) is int for level in factor.levels) and quote(name) in factor.code
+def _are_whole(factor: Category) -> bool:
+    """Whether levels are a variable's whole numbers."""
+    return all(type(level) is int for level in factor.levels)
 
 
 def variables_named(design: Design, names: str | Sequence[str]) -> list[str]:
     """Return the variables that names mean: their own, those of a factor, or of ``a:b``."""
-    parts = names.split(":") if isinstance(names, str) else list(names)
+    if not isinstance(names, str | Sequence):
+        raise ArgumentError(f"{said(names)}: expected names of variables, such as 'sex'")
+    parts = _parts(design, names) if isinstance(names, str) else list(names)
     found = [_variable(design, part) for part in parts]
     if not found or len(set(found)) < len(found):
         raise ArgumentError(f"{said(names)}: expected each variable once, such as 'sex'")
     return found
+
+
+def _parts(design: Design, names: str) -> list[str]:
+    return [names] if names in design.variables else names.split(":")
 
 
 def _variable(design: Design, part: object) -> str:
@@ -72,7 +77,7 @@ def _variable(design: Design, part: object) -> str:
         read = variables_in(text)
     except FormulaError:
         read = ()
-    written = {factor.code for block in design.blocks for factor in block.factors}
+    written = {code for block in design.blocks for code in block.term}
     if text in written and len(read) == 1:
         return read[0]
     raise ArgumentError(

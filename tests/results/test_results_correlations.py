@@ -91,3 +91,11 @@ def test_the_report_has_both_intervals_and_the_stamp(exact):
 def test_refusals_say_what_to_write(exact, asked, given, error, words):
     with pytest.raises(error, match=words.replace("'", ".")):
         exact.cor_test(*asked, given=given)
+
+
+def test_columns_are_found_by_the_names_of_their_variables():
+    book = dp.codebook({"a|b": (0, 1), "y": (0, 1)})
+    rows = {"a|b": [0.1, 0.5, 0.9] * 300, "y": [0.2, 0.4, 0.9] * 300}
+    with dp.simulation(seed=1):
+        fit = dp.dp_moments('~ Q("a|b") + y', rows, codebook=book, eps=50.0, delta=1e-6)
+    assert fit.cor_test("a|b", "y").tidy()["column1"].tolist() == ['Q("a|b")']

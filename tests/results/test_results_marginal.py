@@ -11,6 +11,7 @@ from scipy.stats import binom
 import dpmodels as dp
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError
+from dpmodels.formula.parse import quote
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import OF_FAMILY
 from dpmodels.inference.normal import NormalLaw
@@ -171,9 +172,31 @@ def test_tables_say_what_is_held_and_averaged(fits):
     assert both[["g", "x"]].to_numpy().tolist()[:3] == [["a", 1], ["a", 3], ["b", 1]]
 
 
+@pytest.mark.parametrize("name", ["a|b", "$x_1$", "q\"uo'te", "new\nline", "k" * 200])
+def test_what_follows_is_of_variables_whatever_they_are_called(name):
+    book = dp.codebook({name: dp.Integer(1, 3), "g:h": ["u", "v"], "y": (-9, 9)})
+    rows = {name: [1, 2, 3, 1] * 300, "g:h": ["u", "v"] * 600, "y": [1.0, 2.0, 4.0, 1.5] * 300}
+    own = quote(name)
+    with dp.simulation(seed=1):
+        plain = dp.dp_lm(f"y ~ {own} + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+        whole = dp.dp_lm(f"y ~ C({own}) + Q('g:h')", rows, codebook=book, eps=100.0, delta=1e-6)
+    assert plain.margins(rows).tidy()["contrast"].tolist() == ["dY/dX", "v - u"]
+    assert plain.emmeans("g:h", at={name: 2}).tidy()["g:h"].tolist() == ["u", "v"]
+    assert whole.emmeans(name).tidy()[name].tolist() == [1, 2, 3]
+    assert len(whole.contrasts(own).tidy()) == 3
+
+
+def test_values_of_arrays_are_those_of_lists(fits):
+    held = [fits["lm"].emmeans("g", at={"x": own}).tidy() for own in (np.array(1.0), 1.0)]
+    pd.testing.assert_frame_equal(*held)
+
+
 @pytest.mark.parametrize(
     ("ask", "match"),
     [
+        (lambda fit: fit.emmeans(None), "expected names of variables"),
+        (lambda fit: fit.margins(ROWS, 1), "expected names of variables"),
+        (lambda fit: fit.t_test("x = 1e400"), "and finite values"),
         (lambda fit: fit.emmeans("x"), "is a number: say at which values"),
         (lambda fit: fit.emmeans("z"), "no variable of the terms"),
         (lambda fit: fit.emmeans("g", at={"x": 5}), "within the codebook, 0 to 4"),
