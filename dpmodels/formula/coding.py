@@ -30,6 +30,9 @@ MAX_POINTS = 4_000_000
 
 Factor = Real | Category | Basis
 
+# The column that patsy, and results, call so.
+_CONSTANT = "Intercept"
+
 
 @dataclass(frozen=True)
 class Block:
@@ -188,6 +191,11 @@ def checked_codebook(codebook: object) -> Codebook:
 def code_terms(parsed: ParsedFormula, book: Codebook) -> tuple[Block, ...]:
     """Code the predictors of a parsed formula, in patsy's order."""
     codes = dict.fromkeys(code for term in parsed.predictors for code in term)
+    if _CONSTANT in codes:
+        raise FormulaError(
+            f"the variable {_CONSTANT!r} would be taken for the constant of a model: give it "
+            "another name in the data and in the codebook"
+        )
     factors = {code: _Prototype(code, book) for code in codes}
     _check_sizes(parsed.predictors, {code: factors[code].value for code in codes})
     terms = [patsy.Term([factors[code] for code in term]) for term in parsed.predictors]

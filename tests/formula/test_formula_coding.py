@@ -180,3 +180,10 @@ def test_whatever_text_is_a_design_or_a_refusal(text):
     else:
         message = ""
     assert len(message) < 1000
+
+
+@pytest.mark.parametrize("right", ["Intercept", "0 + Intercept + age", "age:Intercept"])
+def test_a_variable_with_the_name_of_the_constant_is_refused(right):
+    book = dp.codebook(Intercept=(0, 1), age=(0, 100))
+    with pytest.raises(FormulaError, match="taken for the constant"):
+        design(f"~ {right}", book)
