@@ -21,9 +21,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import quote
 
@@ -256,17 +255,12 @@ def ledger_path(path: AnyPath) -> Path:
 def create(path: Path, opening: Line) -> None:
     """Write a new ledger with its first line; never over a file that is there."""
     require_local(path)
-    with TemporaryDirectory() as folder:
-        made = Path(folder) / "ledger"
-        connection = sqlite3.connect(made)
-        try:
-            connection.executescript(_SCHEMA)
-            connection.execute(_ADD, (0, 0, opening.text, opening.hash))
-            connection.execute("INSERT INTO head VALUES (0, ?)", (opening.hash,))
-            connection.commit()
-        finally:
-            connection.close()
-        content = made.read_bytes()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        connection.execute(_ADD, (0, 0, opening.text, opening.hash))
+        connection.execute("INSERT INTO head VALUES (0, ?)", (opening.hash,))
+        connection.commit()
+        content = connection.serialize()
     write_whole(path, content)
 
 

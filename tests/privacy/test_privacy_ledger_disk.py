@@ -70,3 +70,12 @@ def test_a_commit_that_fails_after_it_was_made_counts(path, monkeypatch):
         )
         spend(ledger, 0.6)
     assert ledger.spent.amount == 0.6
+
+
+def test_a_ledger_is_made_without_room_elsewhere(path, monkeypatch):
+    nowhere = str(path.parent / "gone")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.setenv(name, nowhere)
+    monkeypatch.setattr("tempfile.tempdir", nowhere)
+    spend(Ledger.open(path, eps=1.0), 1.0)
+    Ledger.open(path).verify()
