@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -86,9 +86,10 @@ def _given(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[obj
     design, found = model.coder.design, {}
     for name, value in (at or {}).items():
         (own,) = variables_named(design, [name])
-        plain = value.tolist() if isinstance(value, np.ndarray | np.generic | pd.Series) else value
-        one = isinstance(plain, str) or not isinstance(plain, Sequence)
-        listed = [plain] if one else list(plain)
+        arrays = np.ndarray | np.generic | pd.Series
+        plain: Any = value.tolist() if isinstance(value, arrays) else value
+        several = isinstance(plain, Sequence) and not isinstance(plain, str)
+        listed = list(plain) if several else [plain]
         others = {other: [None] * len(listed) for other in design.variables}
         codes = model.coder.read({**others, own: listed})[own]
         low, high = bounds(design.codebook, own)
