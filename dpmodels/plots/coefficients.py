@@ -108,6 +108,11 @@ def _known(own: Estimates) -> np.ndarray:
     return np.isfinite(own.values) & np.isfinite(own.noise).all(axis=1)
 
 
+def _ratios(logarithms: Floats) -> Floats:
+    """Return exponentials, of intervals without end too."""
+    return np.asarray(np.exp(np.clip(logarithms, -700, 700)))
+
+
 def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float]:
     """Set ends of the axis: all points, and intervals but those far longer than the others."""
     drawn = [(own, _known(own)) for own in models]
@@ -133,14 +138,14 @@ def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float
 def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, ratio: bool) -> None:
     """Draw one model at its places, by itself or with the colour and mark of its number."""
     known = _known(own)
-    turned = np.exp if ratio else np.asarray
+    turned = _ratios if ratio else np.asarray
     colour = BLUE if number is None else SERIES[number % len(SERIES)]
     left, right = ax.get_xlim()
     thin, thick = (1.3, 6.0) if number is None else (1.0, 4.0)
     line = INK if number is None else colour
     for ends, wide, shade in ((own.confidence, thin, line), (own.noise, thick, colour)):
         there = known & np.isfinite(ends).all(axis=1)
-        low, up = np.clip(turned(np.clip(ends[there], -700, 700)), left, right).T
+        low, up = np.clip(turned(ends[there]), left, right).T
         drawn = ax.hlines(places[there], low, up, color=shade, linewidth=wide)
         drawn.set(alpha=1.0 if wide == thin else 0.45, zorder=2.1 if wide == thin else 2.0)
         if wide == thin:
@@ -225,13 +230,13 @@ def _alt(
     models: Sequence[Estimates], labels: Sequence[str], title: str, ratio: bool, lost: str
 ) -> str:
     """Say what is drawn, with estimates and confidence intervals."""
-    turned = np.exp if ratio else np.asarray
+    turned = _ratios if ratio else np.asarray
     parts, kind = [], "noise" if _of_noise(models) else "confidence"
     for own in models:
         known, there = _known(own), ~np.isnan(own.values) | (len(models) == 1)
         ends_of = own.noise if kind == "noise" else own.confidence
         told = [
-            between(*turned([value, *np.clip(ends, -700, 700)])) if good else lost
+            between(*turned(np.array([value, *ends]))) if good else lost
             for value, ends, good in zip(own.values, ends_of, known, strict=True)
         ]
         names = [name for name, here in zip(labels, there, strict=True) if here]

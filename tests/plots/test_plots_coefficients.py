@@ -54,6 +54,16 @@ def test_an_interval_far_longer_than_the_others_goes_on_outside():
     assert texts(ax) == ["not identified"]
 
 
+def test_intervals_of_large_numbers_are_drawn_and_told_where_they_are():
+    own = model(values=(46_000.0, -125_000.0, 3_000.0), noise=900.0, width=1_500.0)
+    ax = coefficients([own], labels=LABELS, title="Mean")
+    thin, wide = ax.collections[:2]
+    np.testing.assert_allclose([s[:, 0] for s in wide.get_segments()], own.noise)
+    np.testing.assert_allclose([s[:, 0] for s in thin.get_segments()], own.confidence)
+    assert {line.get_marker() for line in ax.lines}.isdisjoint("<>")
+    assert "age 46,000 (44,500 to 47,500)" in alt_text(ax)
+
+
 def test_ratios_stand_on_a_logarithmic_axis_about_one():
     ax = coefficients([model()], labels=LABELS, title="Odds ratio", ratio=True)
     assert ax.get_xscale() == "log"
