@@ -42,8 +42,12 @@ _WRITE: Final = 'write a share of what is left, such as "1/5" or 0.2'
 _ULPS: Final = 1 + 1e-12
 _DIGITS: Final = Context(prec=10, rounding=ROUND_FLOOR)
 _BACK: Final = 1 - 1e-9
-# What rounding leaves is printed as nothing.
+# Of what is asked for, what rounding leaves is nothing.
 _NOTHING: Final = 1e-5
+_LITTLE: Final = (
+    "too little is left in the session's ledger for a share of it: register() tells what was spent, "
+    "and what is spent stays spent"
+)
 _STEPS: Final = 12
 _STEP: Final = 16.0
 
@@ -115,7 +119,10 @@ def shared(
     most: float,
     taken: Callable[[Guarantee], float],
 ) -> Guarantee:
-    """Return the largest budget that takes no more than a part of what is left."""
+    """Return the largest budget that takes no more than a part of what is left.
+
+    What rounding leaves of a ledger that was spent is no budget.
+    """
     share = float(part) * _ULPS
 
     def fits(amount: float) -> bool:
@@ -130,6 +137,8 @@ def shared(
     low = _low_enough(most * float(part), fits)
     # Noise changes its kind at some amounts, where the price may jump.
     found = math.exp(brentq(excess, math.log(low), math.log(most), xtol=1e-14, rtol=1e-14))
+    if found < most * float(part) * _NOTHING:
+        raise BudgetError(_LITTLE)
     for amount in (found, found * _BACK):
         rounded = float(_DIGITS.create_decimal(amount))
         if fits(rounded):
@@ -146,10 +155,7 @@ def _low_enough(amount: float, fits: Callable[[float], bool]) -> float:
             amount /= _STEP
     except BudgetError:  # The verb's own: nothing meaningful is released for so little
         pass
-    raise BudgetError(
-        "too little is left in the session's ledger for a share of it: register() tells what was "
-        "spent, and what is spent stays spent"
-    )
+    raise BudgetError(_LITTLE)
 
 
 def whole_of(ledger: Ledger) -> Guarantee:
@@ -185,5 +191,4 @@ def _most_of(ledger: Ledger, event: Callable[[Any], Event], whole: ApproxDP) -> 
         found = shared(Fraction(1), lambda eps: replace(whole, eps=eps), whole.eps, taken)
     except BudgetError:
         return 0.0
-    amount = capacity(found).amount
-    return amount if amount > whole.eps * _NOTHING else 0.0
+    return capacity(found).amount

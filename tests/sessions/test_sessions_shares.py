@@ -138,6 +138,17 @@ def test_of_nothing_there_is_no_share():
         session.table("~ sex", eps=0.1)
 
 
+def test_what_rounding_leaves_of_a_spent_ledger_is_no_budget():
+    session = study(eps=2.0, delta=1e-6)
+    session.split(2)
+    session.table("~ sex", eps=0.3)
+    session.lm("wage ~ age")
+    session.lm("wage ~ age + sex")
+    with pytest.raises(BudgetError, match="too little is left"):
+        session.lm("wage ~ age", share=1)
+    assert len(session.register()) == 3
+
+
 def test_where_the_price_jumps_the_share_is_kept():
     """A release that costs nine tenths of all from 0.3 on, and a hundredth below."""
 
