@@ -18,6 +18,7 @@ def test_every_mechanism_tells_its_source(where):
     documented = " ".join(inspect.getmodule(STRATEGIES[where]).__doc__.replace("``", "").split())
     assert told in documented
     assert len(told) >= 4
+    assert "`" not in told, "what is printed and cited has no markup of the reference"
 
 
 def test_a_name_that_several_mechanisms_have_tells_of_none():

@@ -15,11 +15,11 @@ Noise
     Laplace, or discrete Gaussian under zCDP, and at (ε, δ) where that is less.
 Numerics
     exact: integer statistics, integer noise of exact law, then a division. Cells are floats made
-    of public facts and released numbers.
+    of public facts and released numbers. What range is told of them is
+    :mod:`dpmodels.postprocess.spreads`.
 Source
     This package; learning a range from a noisy histogram of geometric cells is of Karwa, Vadhan
-    (2018), "Finite sample differentially private confidence intervals", ITCS. What range is told
-    is :mod:`dpmodels.postprocess.spreads`.
+    (2018), "Finite sample differentially private confidence intervals", ITCS.
 """
 
 from __future__ import annotations

@@ -15,19 +15,19 @@ Sensitivity
     replaced and 1 where it is added or removed, in L2 norm √2 and 1.
 Noise
     Independent discrete Laplace noise, under zCDP discrete Gaussian noise: in the numbers of rows
-    by cell for 15 % of the budget, in the parts for the rest.
-Numerics
-    exact: in both rounds an integer statistic and integer noise of exact law; the range is found in
-    floating point from released numbers.
-Source
-    This package; learning where rows are before their mean is of Karwa, Vadhan (2018), "Finite
-    sample differentially private confidence intervals", ITCS. The noise of the mean falls with the
+    by cell for 15 % of the budget, in the parts for the rest. The noise of the mean falls with the
     range; what it cuts off is weighed against that by the fall of the released numbers of rows
     (:func:`dpmodels.postprocess.ranges.found_range`). Noise of several sizes for the excess of the
     rows over several ranges, as ``shells`` has it for squares, gains nothing for a sum: ranges of
     lengths w_i with shares s_i of ρ have a variance in proportion to ``Σ w_i²/s_i >= (Σ w_i)²``,
     that of one range. So the release is of the rows held in the range, and the share of those that
     were outside goes along.
+Numerics
+    exact: in both rounds an integer statistic and integer noise of exact law; the range is found in
+    floating point from released numbers.
+Source
+    This package; learning where rows are before their mean is of Karwa, Vadhan (2018), "Finite
+    sample differentially private confidence intervals", ITCS.
 """
 
 from __future__ import annotations

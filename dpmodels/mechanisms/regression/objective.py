@@ -39,8 +39,7 @@ Source
     risk minimization and high-dimensional regression", COLT, with Gaussian noise. Iyengar, Near,
     Song, Thakkar, Thakurta, Wang (2019), "Towards practical differentially private convex
     optimization", IEEE S&P, for approximate minima. Dong, Roth, Su (2022), "Gaussian differential
-    privacy", JRSS B, for chains of neighbours. The constants are those of
-    :mod:`dpmodels.mechanisms.objective_noise`.
+    privacy", JRSS B, for chains of neighbours.
 """
 
 from __future__ import annotations
