@@ -33,6 +33,7 @@ def test_there_are_vignettes():
         "18-screening-and-fdr",
         "19-dependent-data",
         "20-planning",
+        "21-after-the-fit",
     ]
 
 
