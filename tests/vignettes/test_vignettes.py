@@ -34,6 +34,7 @@ def test_there_are_vignettes():
         "19-dependent-data",
         "20-planning",
         "21-after-the-fit",
+        "22-from-the-shell",
     ]
 
 
