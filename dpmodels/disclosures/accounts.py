@@ -8,6 +8,7 @@ from typing import Any, Final
 from dpmodels.codebook import fingerprint
 from dpmodels.disclosures.blocks import Block, Heading, Points, Tables, Words
 from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
+from dpmodels.privacy import hidden_by
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
 
@@ -82,7 +83,7 @@ def _register(own: Account) -> Tables:
     ledger = own.ledger
     facts = (
         ("Guarantee in all", ledger.guarantee.describe()),
-        ("Neighbours", getattr(ledger.guarantee, "hidden", ledger.adjacency.describe())),
+        ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
         ("Charged so far", ledger.spent.describe()),
         ("By its rule", _by_rule(own)),
         ("Charges", f"{count(len(own.charges))}, {count(own.unfinished)} unfinished"),
@@ -147,7 +148,7 @@ def _alone(one: Released) -> Report:
         ("Results shown here", "; ".join(made_of(one))),
         ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
         ("Guarantee", "none: a simulation" if one.simulated else release.guarantee.describe()),
-        ("Neighbours", getattr(release.guarantee, "hidden", release.adjacency.describe())),
+        ("Neighbours", hidden_by(release.guarantee, release.adjacency)),
         ("Events", events or "none"),
         ("Digest of what came out", one.digest),
         ("Digest of declarations", fingerprint(call.codebook)),

@@ -19,7 +19,7 @@ from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
 from dpmodels.disclosures.pictures import pictures
 from dpmodels.models.reading import reading
-from dpmodels.privacy import Guarantee, Pufferfish
+from dpmodels.privacy import Guarantee, Pufferfish, hidden_by
 from dpmodels.released import Card
 from dpmodels.report import Report, count
 from dpmodels.results.base import report_of
@@ -190,7 +190,7 @@ def _methods(found: Gathered) -> str:
     """Write what an article has to say, to be edited."""
     sentences = [f"Statistics were released with noise, by dpmodels {__version__} (see below)."]
     for own in found.accounts:
-        kept = getattr(own.ledger.guarantee, "hidden", own.ledger.adjacency.describe())
+        kept = hidden_by(own.ledger.guarantee, own.ledger.adjacency)
         sentences.append(
             f"Of the {own.name}: {covered(own).lower()} has together the "
             f"guarantee {_kind(own.ledger.guarantee)} (neighbours: {kept})."

@@ -1,6 +1,6 @@
 """Guarantees, events, calibration, composition and the ledger: no noise, no data."""
 
-from dpmodels.privacy.account import Charge, charge, check_ledger
+from dpmodels.privacy.account import Charge, charge, check_ledger, verified
 from dpmodels.privacy.budget import (
     WRITE_DELTA,
     ZCDP,
@@ -37,7 +37,7 @@ from dpmodels.privacy.events import (
 from dpmodels.privacy.groups import group_events, planned_for_group
 from dpmodels.privacy.ledger import Ledger
 from dpmodels.privacy.lines import About, Entry
-from dpmodels.privacy.pufferfish import Pufferfish
+from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
 from dpmodels.privacy.quilts import Quilt
 from dpmodels.privacy.spent import Spent
 from dpmodels.privacy.wasserstein import wasserstein_sensitivity
@@ -75,6 +75,7 @@ __all__ = [
     "gaussian_multiplier",
     "gaussian_to_bounded_range",
     "group_events",
+    "hidden_by",
     "markov_chain",
     "planned_for_group",
     "protecting",
@@ -83,6 +84,7 @@ __all__ = [
     "split_gaussian",
     "total_eps",
     "total_rho",
+    "verified",
     "wasserstein_sensitivity",
     "zcdp_to_approx",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, said
 from dpmodels.privacy.budget import Adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.ledger import Ledger
@@ -55,6 +55,14 @@ def charge(
         ledger,
         ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),
     )
+
+
+def verified(ledger: object) -> Ledger:
+    """Return a ledger once its chain of lines is found whole; refuse what is none."""
+    if not isinstance(ledger, Ledger):
+        raise ArgumentError(f"ledger={said(ledger)}: expected a dp.Ledger")
+    ledger.verify()
+    return ledger
 
 
 def check_ledger(ledger: object) -> None:

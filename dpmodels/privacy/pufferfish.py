@@ -32,7 +32,7 @@ from typing import ClassVar, Final
 
 from dpmodels.arguments import word
 from dpmodels.errors import BudgetError
-from dpmodels.privacy.budget import Guarantee, positive_number, resolve_budget
+from dpmodels.privacy.budget import Adjacency, Guarantee, positive_number, resolve_budget
 from dpmodels.privacy.chain import MarkovChain
 from dpmodels.privacy.events import Event, PufferfishEvent
 from dpmodels.privacy.quilts import Quilt, quilt_scale, trivial_quilt
@@ -170,3 +170,8 @@ def plus(own: Pufferfish, totals: Totals, events: Sequence[Event]) -> Totals:
         pure=rounded_up(totals.pure, more) if math.isfinite(more) else math.inf,
         series=next(quilts, totals.series),
     )
+
+
+def hidden_by(guarantee: Guarantee | Pufferfish, relation: Adjacency) -> str:
+    """Say between what a guarantee lets nobody decide: neighbouring tables, or states."""
+    return guarantee.hidden if isinstance(guarantee, Pufferfish) else relation.describe()

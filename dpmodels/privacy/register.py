@@ -16,7 +16,7 @@ from dpmodels.privacy.lines import (
     significant,
     totals_of,
 )
-from dpmodels.privacy.pufferfish import Pufferfish
+from dpmodels.privacy.pufferfish import Pufferfish, hidden_by
 from dpmodels.privacy.spent import capacity
 
 COLUMNS = (
@@ -56,8 +56,7 @@ def printed(
     """Return the charges as lines of text."""
     charges, whole = list(entries), capacity(guarantee)
     delta = f" at delta = {whole.delta:g}" if whole.delta else ""
-    kept = guarantee.hidden if isinstance(guarantee, Pufferfish) else relation.describe()
-    lines = [f"Ledger: {told}{delta} ({kept})"]
+    lines = [f"Ledger: {told}{delta} ({hidden_by(guarantee, relation)})"]
     labels = [plain(entry.label) for entry in charges]
     width = max([5, *map(len, labels)])
     if charges:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dpmodels.errors import ArgumentError
-from dpmodels.privacy import Ledger, check_ledger
+from dpmodels.privacy import Ledger, hidden_by, verified
 from dpmodels.report import Report, Row, Section, Summary, count, signif
 
 _SHOWN: Final = 12
@@ -50,18 +49,14 @@ def ledger_report(ledger: Ledger) -> Summary:
     >>> print(str(dp.ledger_report(ledger)).splitlines()[3].strip())
     Spent:      0.500 of 2.00 eps spent   Charges:    1, 0 unfinished
     """
-    check_ledger(ledger)
-    if ledger is None:
-        raise ArgumentError("ledger=None: expected a dp.Ledger")
-    ledger.verify()
-    register = ledger.register()
+    register = verified(ledger).register()
     lines = register.reset_index().to_dict("records")
     heads = (f"total {ledger.spent.unit}", "state", "mechanism", "digest", "time (UTC)", "hash")
     rows = tuple(Row(f"{line['charge']} {line['label']}".strip(), _cells(line)) for line in lines)
     unfinished = int((register["state"] == "charged").sum())
     facts = (
         ("Guarantee", ledger.guarantee.describe()),
-        ("Neighbours", getattr(ledger.guarantee, "hidden", ledger.adjacency.describe())),
+        ("Neighbours", hidden_by(ledger.guarantee, ledger.adjacency)),
         ("Spent", ledger.describe().split(";")[0]),
         ("Charges", f"{count(len(lines))}, {count(unfinished)} unfinished"),
         ("Head", ledger.head[:_SHOWN]),

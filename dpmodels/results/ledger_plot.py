@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpmodels.arguments import truth
-from dpmodels.errors import ArgumentError
-from dpmodels.privacy import Ledger, check_ledger
+from dpmodels.privacy import Ledger, hidden_by, verified
 from dpmodels.privacy.spent import capacity
 
 if TYPE_CHECKING:
@@ -52,13 +51,9 @@ def plot_ledger(ledger: Ledger, *, ax: Axes | None = None, caption: bool = True)
     """
     from dpmodels.plots.spending import spending
 
-    check_ledger(ledger)
-    if ledger is None:
-        raise ArgumentError("ledger=None: expected a dp.Ledger")
-    ledger.verify()
-    register = ledger.register().reset_index()
+    register = verified(ledger).register().reset_index()
     after = register["total"].to_numpy(dtype=np.float64)
-    hidden = getattr(ledger.guarantee, "hidden", ledger.adjacency.describe())
+    hidden = hidden_by(ledger.guarantee, ledger.adjacency)
     under = f"Privacy of all together: {ledger.guarantee.describe()}; neighbours: {hidden}."
     return spending(
         np.column_stack([np.append(0.0, after)[:-1], after]),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.arguments import truth
-from dpmodels.privacy import Adjacency, Event, Guarantee, Spent
+from dpmodels.privacy import Adjacency, Event, Guarantee, Spent, hidden_by
 from dpmodels.privacy.spent import capacity
 from dpmodels.results.base import Printed
 
@@ -91,7 +91,7 @@ class PlanResult(Printed):
             start = max(one.total.amount - one.price.amount, 0.0) if math.isnan(spent) else spent
             ends.append((start, one.total.amount))
             spent = one.total.amount if one.fits else start
-        hidden = getattr(self.guarantee, "hidden", self.adjacency.describe())
+        hidden = hidden_by(self.guarantee, self.adjacency)
         told = f"Privacy of all together: {self.guarantee.describe()}; neighbours: {hidden}."
         return spending(
             np.array(ends, dtype=np.float64).reshape(-1, 2),
