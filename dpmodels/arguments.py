@@ -84,6 +84,13 @@ def several(given: object) -> TypeGuard[Iterable[Any]]:
     return listed and getattr(given, "ndim", 1) > 0
 
 
+def text(name: str, given: object, what: str = "a text") -> str:
+    """Return a text, which is `what` one writes."""
+    if not isinstance(given, str):
+        raise ArgumentError(f"{name}={said(given)}: expected {what}")
+    return given
+
+
 def truth(name: str, given: object) -> bool:
     """Return a truth value."""
     if not isinstance(given, bool):

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from dpmodels.arguments import truth
+from dpmodels.arguments import text, truth
 from dpmodels.disclosures.document import About, document
 from dpmodels.disclosures.gather import Gathered, gathered
 from dpmodels.disclosures.result import Disclosure
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError
 from dpmodels.privacy import Ledger
 from dpmodels.report import count
 from dpmodels.results.base import STAMP, Result
@@ -89,8 +89,7 @@ def disclosure(
         "date": date,
     }
     for name, own in words.items():
-        if not isinstance(own, str):
-            raise ArgumentError(f"{name}={said(own)}: expected a text")
+        text(name, own)
     if not title.strip():
         raise ArgumentError("title is empty: write what the report is about, or leave it out")
     drawn = truth("pictures", pictures)

@@ -75,7 +75,7 @@ def survival_weights(own: Followed, cells: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Estimated:
+class NoisyShares:
     """Numbers with the noise in them and, as shares of so many rows, their sampling errors."""
 
     values: Floats

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from dpmodels.arguments import several, share, truth, whole, word
+from dpmodels.arguments import several, share, text, truth, whole, word
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.parse import quote
-from dpmodels.privacy import Ledger
+from dpmodels.privacy import Ledger, check_ledger
 from dpmodels.results.base import Result
 from dpmodels.results.etable import STATISTICS, ETable, Line, Look
 from dpmodels.results.etable_columns import ACCEPTED, Column
@@ -126,7 +126,7 @@ def etable(
             )
         columns = tuple(column.exponentiated() for column in columns)
     look = Look(
-        title=_text("title", title),
+        title=text("title", title),
         statistic=shown,
         stars=_stars(stars),
         stats=_stats(stats, columns),
@@ -137,10 +137,7 @@ def etable(
         notes=_texts("notes", notes),
     )
     lines = _lines(columns, _texts("keep", keep), _texts("drop", drop))
-    if not isinstance(ledger, Ledger | None):
-        raise ArgumentError(
-            f"ledger of type {type(ledger).__name__}: expected a dp.Ledger, such as study.ledger"
-        )
+    check_ledger(ledger)
     return ETable(columns, lines, look, accounts(columns, ledger))
 
 
@@ -167,7 +164,7 @@ def _named(models: object, group: str = "") -> Iterable[tuple[str, str, Result]]
         yield group, "", models
     elif isinstance(models, Mapping):
         for name, own in models.items():
-            called = _text("a name of models", name)
+            called = text("a name of models", name)
             if isinstance(own, Result):
                 yield group, called, own
             else:
@@ -228,7 +225,7 @@ def _stats(stats: object, columns: Sequence[Column]) -> tuple[str, ...]:
 def _words(labels: object, columns: Sequence[Column]) -> Mapping[str, str] | None:
     """Return what names are printed as; None where they stay and are told beside."""
     if isinstance(labels, Mapping):
-        return {_text("labels", name): _text("labels", own) for name, own in labels.items()}
+        return {text("labels", name): text("labels", own) for name, own in labels.items()}
     if not truth("labels", labels):
         return None
     books = [column.result.call.codebook for column in columns]
@@ -244,10 +241,4 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
     """Return texts: none, one or several."""
     if given is None:
         return ()
-    return tuple(_text(name, own) for own in (given if several(given) else (given,)))
-
-
-def _text(name: str, given: object) -> str:
-    if not isinstance(given, str):
-        raise ArgumentError(f"{name}={said(given)}: expected a text")
-    return given
+    return tuple(text(name, own) for own in (given if several(given) else (given,)))

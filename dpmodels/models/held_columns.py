@@ -14,7 +14,7 @@ from dpmodels.formula.response import two_sided
 from dpmodels.formula.two_sets import two_sets
 from dpmodels.models.linear import levels, of_levels
 from dpmodels.results import CCAResult, MomentsResult
-from dpmodels.results.call import MomentsCall
+from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.lm import LMResult
 from dpmodels.results.multinomial import MultinomialResult
@@ -75,7 +75,7 @@ def require_coefficients(result: GLMResult | MultinomialResult | SVMResult) -> D
         raise FrameError(f"call.family: {call.family!r} is none of such a result")
     asked = of_levels if call.family == "multinomial" else two_sided
     both = asked(call.formula, call.codebook)
-    names = ("Intercept",) * both.intercept + both.terms.names
+    names = (INTERCEPT,) * both.intercept + both.terms.names
     if call.names != names or call.response != both.response.names[0]:
         raise FrameError("call.names, call.response: not those of the formula")
     known = () if call.family == "poisson" else levels(both, call.family)

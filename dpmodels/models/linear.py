@@ -23,7 +23,7 @@ from dpmodels.models.foreseen import of_outcomes
 from dpmodels.models.tune import with_ridge
 from dpmodels.question import Question
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.multinomial import Multinomial
 from dpmodels.statistics.predictors import Predictors
@@ -154,7 +154,7 @@ def _call(
     return CoefficientsCall(
         formula=both.response.formula,
         codebook=terms.design.public.codebook,
-        names=("Intercept",) * both.intercept + both.terms.names,
+        names=(INTERCEPT,) * both.intercept + both.terms.names,
         response=both.response.names[0],
         levels=model.levels,
         family=model.family,

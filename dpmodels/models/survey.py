@@ -22,7 +22,7 @@ from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
-from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.surveys.channels import (
@@ -199,7 +199,7 @@ def _modelled(
 
 def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
     """Return the public facts of a regression of answers."""
-    names = ("Intercept",) * both.intercept + both.terms.names
+    names = (INTERCEPT,) * both.intercept + both.terms.names
     return CoefficientsCall(
         formula=both.terms.formula,
         codebook=used,

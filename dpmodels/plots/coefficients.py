@@ -34,7 +34,7 @@ _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
 
 
-class Estimates(NamedTuple):
+class Intervals(NamedTuple):
     """Coefficients of one model: values (terms,), both intervals (terms, 2).
 
     nan where the model has no such term; an interval that is not finite says that it is not
@@ -48,7 +48,7 @@ class Estimates(NamedTuple):
 
 
 def coefficients(
-    models: Sequence[Estimates],
+    models: Sequence[Intervals],
     *,
     labels: Sequence[str],
     title: str,
@@ -104,7 +104,7 @@ def coefficients(
     return finished(ax, stamp, caption, _alt(models, labels, title, ratio, lost))
 
 
-def _known(own: Estimates) -> np.ndarray:
+def _known(own: Intervals) -> np.ndarray:
     return np.isfinite(own.values) & np.isfinite(own.noise).all(axis=1)
 
 
@@ -113,7 +113,7 @@ def _ratios(logarithms: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(logarithms, -700, 700)))
 
 
-def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float]:
+def _limits(models: Sequence[Intervals], at: float | None) -> tuple[float, float]:
     """Set ends of the axis: all points, and intervals but those far longer than the others."""
     drawn = [(own, _known(own)) for own in models]
     line = [] if at is None else [at]
@@ -135,7 +135,7 @@ def _limits(models: Sequence[Estimates], at: float | None) -> tuple[float, float
     return float(low - space), float(high + space)
 
 
-def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, ratio: bool) -> None:
+def _model(ax: Axes, own: Intervals, places: Floats, *, number: int | None, ratio: bool) -> None:
     """Draw one model at its places, by itself or with the colour and mark of its number."""
     known = _known(own)
     turned = _ratios if ratio else np.asarray
@@ -166,7 +166,7 @@ def _model(ax: Axes, own: Estimates, places: Floats, *, number: int | None, rati
     )
 
 
-def _say(ax: Axes, own: Estimates, places: Floats, lost: str, *, one: bool) -> None:
+def _say(ax: Axes, own: Intervals, places: Floats, lost: str, *, one: bool) -> None:
     """Write of which nothing is told; of a model beside others not of terms that it lacks."""
     for place in places[~_known(own) & (one | ~np.isnan(own.values))]:
         middle = (0.5, place)
@@ -197,7 +197,7 @@ def _ratio_ticks(ax: Axes, width: float) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _keys(models: Sequence[Estimates], level: float) -> list[Artist]:
+def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
     """Return what the legend shows."""
     from matplotlib.lines import Line2D
 
@@ -221,13 +221,13 @@ def _keys(models: Sequence[Estimates], level: float) -> list[Artist]:
     return [*marks]
 
 
-def _of_noise(models: Sequence[Estimates]) -> bool:
+def _of_noise(models: Sequence[Intervals]) -> bool:
     """Whether there are noise intervals alone."""
     return all(np.isnan(own.confidence).all() for own in models)
 
 
 def _alt(
-    models: Sequence[Estimates], labels: Sequence[str], title: str, ratio: bool, lost: str
+    models: Sequence[Intervals], labels: Sequence[str], title: str, ratio: bool, lost: str
 ) -> str:
     """Say what is drawn, with estimates and confidence intervals."""
     turned = _ratios if ratio else np.asarray

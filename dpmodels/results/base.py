@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpmodels.arguments import share, truth, whole
 from dpmodels.errors import NotAvailable, PrivacyError
-from dpmodels.privacy import ZCDP, Adjacency, ApproxDP
+from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, hidden_by
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
@@ -26,6 +26,10 @@ NOT_PICKLED = "results are not pickled; write fit.save(path) and dp.load(path)"
 NO_SCORE = (
     "is not available: accuracy on the private rows is not released with the coefficients; for "
     "public rows compare predict(newdata) with their response"
+)
+NO_LLF = (
+    "of the private rows was not released; for public rows compare predict(newdata) with their "
+    "response"
 )
 
 
@@ -47,7 +51,7 @@ def release_facts(release: AnyRelease) -> Mapping[str, str]:
 def caption_of(release: AnyRelease) -> str:
     """Say under a picture what holds of the release that it shows."""
     facts = release_facts(release)
-    hidden = getattr(release.guarantee, "hidden", facts["Neighbours"])
+    hidden = hidden_by(release.guarantee, release.adjacency)
     mechanism = facts["Mechanism"]
     return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
 

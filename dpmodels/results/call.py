@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.released import Ball, HeldIn
 from dpmodels.typing import Floats
 
+INTERCEPT: Final = "Intercept"
 LINKS = {"binomial": "logit link", "poisson": "log link", "multinomial": "logit link"}
 
 
@@ -109,7 +110,7 @@ class CoefficientsCall:
     @property
     def intercept(self) -> bool:
         """Whether the first coefficient is the intercept."""
-        return self.names[:1] == ("Intercept",)
+        return self.names[:1] == (INTERCEPT,)
 
 
 def level(plain: object) -> Level:

@@ -231,11 +231,11 @@ class CCAResult(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
         ends = self._canonical.noise_ends(checked_level(level))
         values = self.cor.to_numpy()
-        own = Estimates("", values, ends, np.full_like(ends, math.nan))
+        own = Intervals("", values, ends, np.full_like(ends, math.nan))
         return coefficients(
             [own],
             labels=self.names,

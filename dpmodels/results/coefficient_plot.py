@@ -15,7 +15,7 @@ from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.solve import even
 from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import checked_level
-from dpmodels.results.call import LINKS, CoefficientsCall, MomentsCall
+from dpmodels.results.call import INTERCEPT, LINKS, CoefficientsCall, MomentsCall
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Standard = Literal["range", "sd"] | None
 _STANDARDS: Final = ("range", "sd", None)
 _OVER: Final = {"range": "over the range of each term", "sd": "by one sd of each term", None: ""}
-_INTERCEPT: Final = "Intercept"
 
 
 def coefplot(
@@ -85,7 +84,7 @@ def coefplot(
     >>> [tick.get_text() for tick in ax.get_yticklabels()]
     ['lncoins', 'idp']
     """
-    from dpmodels.plots.coefficients import Estimates, coefficients
+    from dpmodels.plots.coefficients import Intervals, coefficients
 
     own = _fits(fits, labels)
     over, level = word("standardize", standardize, _STANDARDS), checked_level(level)
@@ -98,7 +97,7 @@ def coefplot(
     for name, (terms, values) in zip(own, parts, strict=True):
         whole = np.full((len(names), values.shape[1]), np.nan)
         whole[[names.index(term) for term in terms]] = values
-        models.append(Estimates(name, whole[:, 0], whole[:, 1:3], whole[:, 3:]))
+        models.append(Intervals(name, whole[:, 0], whole[:, 1:3], whole[:, 3:]))
     captions = {name: fit._caption(shown=caption) for name, fit in own.items()}
     if len(set(captions.values())) > 1:
         captions = {name: f"{name}: {told}" for name, told in captions.items()}
@@ -137,7 +136,7 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
 def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]:
     """Return a fit's terms, and their estimates and both intervals, shape (terms, 5)."""
     noise, confidence = fit.noise_int(level), fit.conf_int(level)
-    terms = [str(name) for name in fit.params.index if name != _INTERCEPT]
+    terms = [str(name) for name in fit.params.index if name != INTERCEPT]
     parts = [fit.params[terms].to_numpy()[:, None]]
     parts += [own.loc[terms].to_numpy() for own in (noise, confidence)]
     return terms, np.hstack(parts) * _lengths(fit, over)[:, None]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from dpmodels.arguments import text
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.inference.correlations import Correlation, correlation_of
 from dpmodels.labels import square
@@ -26,6 +28,7 @@ NOTES = (
     "widened by the noise.",
     "noise int.: where the correlation of these rows lies, privacy noise only.",
 )
+_NAME: Final = "the name of a column, a text"
 
 
 def cor_test(
@@ -33,7 +36,7 @@ def cor_test(
 ) -> Estimates:
     """Return the test of one correlation."""
     call, release = fit.call, fit.release
-    pair, held = _pair(call, _text("x", x), y), _held(call, given)
+    pair, held = _pair(call, text("x", x, _NAME), y), _held(call, given)
     twice = sorted(set(pair) & set(held))
     if twice:
         raise ArgumentError(f"given: {call.names[twice[0]]!r} is one of the two that are tested")
@@ -91,8 +94,8 @@ def _correlation(
 
 
 def _pair(call: MomentsCall, x: str, y: str | None) -> list[int]:
-    texts = [_text("x", x).removeprefix("~").strip()] if y is None else [x, _text("y", y)]
-    places = [at for text in texts for at in places_of(call, text)]
+    texts = [x.removeprefix("~").strip()] if y is None else [x, text("y", y, _NAME)]
+    places = [at for own in texts for at in places_of(call, own)]
     if len(places) != 2 or len(set(places)) != 2:
         names = ", ".join(call.names[at] for at in places)
         raise ArgumentError(
@@ -106,10 +109,4 @@ def _held(call: MomentsCall, given: str | Sequence[str]) -> list[int]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list | tuple):
         raise ArgumentError(f'given={said(given)}: expected names, such as ["age", "sex"]')
-    return sorted({at for text in texts for at in places_of(call, _text("given", text))})
-
-
-def _text(name: str, given: object) -> str:
-    if not isinstance(given, str):
-        raise ArgumentError(f"{name}={said(given)}: expected the name of a column, a text")
-    return given
+    return sorted({at for own in texts for at in places_of(call, text("given", own, _NAME))})

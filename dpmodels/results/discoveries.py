@@ -12,13 +12,11 @@ from dpmodels.arguments import share, truth, word
 from dpmodels.postprocess.mirror import mirrored
 from dpmodels.postprocess.step_up import METHODS, adjusted, cut_offs
 from dpmodels.results.base import Printed, Result, caption_of
+from dpmodels.results.call import INTERCEPT
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Of a regression's coefficients one is no hypothesis that anybody had.
-INTERCEPT = "Intercept"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -17,7 +17,8 @@ from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import checked_level
-from dpmodels.results.discoveries import INTERCEPT, Tested
+from dpmodels.results.call import INTERCEPT
+from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import pandas as pd
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.results.as_released import released_noise
 from dpmodels.results.base import Result, release_row
+from dpmodels.results.estimates import exponentiated
 from dpmodels.results.etable_rows import LEVEL
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.groups import GroupedResult, VarResult
@@ -86,7 +87,7 @@ class Column:
     head: str = ""
     above: str = ""
     number: int = 0
-    exponential: bool = field(default=False)
+    exponential: bool = False
 
     @property
     def model(self) -> str:
@@ -97,13 +98,9 @@ class Column:
         """Return the same in ratios; errors by the delta method, tests as they were."""
         if not self.link:
             return self
-        own = self.cells.copy()
-        with np.errstate(over="ignore"):
-            ratio = np.exp(own["estimate"])
-            for name in ("std_error", "noise_sd", "spread"):
-                own[name] *= ratio
-            for name in ("estimate", "noise_low", "noise_high", "conf_low", "conf_high"):
-                own[name] = np.exp(own[name])
+        own = exponentiated(self.cells)
+        for name in ("std_error", "noise_sd", "spread"):
+            own[name] *= own["estimate"]
         return replace(self, cells=own, kind=f"{self.kind}, {self.link}", exponential=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from dpmodels.errors import ArgumentError, said, shorten
-from dpmodels.results.discoveries import INTERCEPT
+from dpmodels.results.call import INTERCEPT
 
 TIMES: Final = " × "
 LEVEL: Final = re.compile(r"(?P<factor>.+?)\[(?:T\.)?(?P<level>.*)\]", re.DOTALL)

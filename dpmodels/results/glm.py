@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpmodels.arguments import truth
-from dpmodels.errors import NotAvailable
 from dpmodels.inference.links import OF_FAMILY, Link
 from dpmodels.inference.sandwich import Sandwich, least_noise
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_SCORE, Refused, per_row
+from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import Estimated
@@ -250,15 +249,10 @@ class GLMResult(Estimated):
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)
-    llf = Refused(
-        "of the private rows was not released; for public rows compare predict(newdata) with "
-        "their response"
-    )
+    llf = Refused(NO_LLF)
 
     def _law(self, asked: str) -> CoefficientsFit:
-        if not self.identified.any():
-            raise NotAvailable(f"{asked} is not available: {self.linear.why_not}")
-        return self.linear
+        return self.linear.require_law(asked)
 
     def _sds(self, root: Floats, name: str) -> pd.Series[float]:
         sds = np.linalg.norm(self.linear.held.matrix @ root, axis=1)

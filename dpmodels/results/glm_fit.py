@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import shorten
+from dpmodels.errors import NotAvailable, shorten
 from dpmodels.inference.sandwich import FAR, Sandwich, sandwich
 from dpmodels.inference.told_levels import told_levels
 from dpmodels.postprocess.contrasts import against_first
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.typing import Floats
 
 # Mechanisms that buy what intervals are made from.
@@ -80,7 +80,7 @@ class CoefficientsFit:
             return []
         named = zip(self.names, self.sandwich.swamped.reshape(self.call.blocks, -1).T, strict=True)
         lost = [name for name, own in named if own.any()]
-        return [name for name in lost if name != "Intercept" and _is_number(name)]
+        return [name for name in lost if name != INTERCEPT and _is_number(name)]
 
     @property
     def _lawful(self) -> bool:
@@ -166,6 +166,12 @@ class CoefficientsFit:
     def distance(self, conditions: Floats, values: Floats) -> float:
         """Return how far conditions are, to hold against χ²."""
         return self.known.distance(conditions @ self.matrix, values)
+
+    def require_law(self, asked: str) -> CoefficientsFit:
+        """Return the fit, or refuse what needs standard errors with the reason."""
+        if not self.identified.any():
+            raise NotAvailable(f"{asked} is not available: {self.why_not}")
+        return self
 
     @property
     def why_not(self) -> str:

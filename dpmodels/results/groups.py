@@ -134,12 +134,12 @@ class GroupedResult(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
         facts = self._facts
         ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
         drawn = coefficients(
-            [Estimates("", np.asarray(self.params, dtype=np.float64), *ends)],
+            [Intervals("", np.asarray(self.params, dtype=np.float64), *ends)],
             labels=facts.labels,
             title=f"{self._called} of {facts.measured}",
             level=checked_level(level),

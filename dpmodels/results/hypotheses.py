@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from dpmodels.errors import ArgumentError
+from dpmodels.inference.adjusted import adjusted, simultaneous
 from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.constraints import read_constraints
 from dpmodels.results.terms import Terms
@@ -30,6 +31,29 @@ def t_test(law: CoefficientsLaw, terms: Terms, constraints: object, level: float
         "upper": ends[:, 1],
     }
     return pd.DataFrame(table, index=pd.Index(labels))
+
+
+def tested(
+    law: CoefficientsLaw, ways: Floats, estimates: Floats, level: float, adjust: str
+) -> dict[str, Floats]:
+    """Return columns of estimates that are combinations to first order, nan where not identified.
+
+    An interval is that of the combination, about the estimate; p-values and intervals are adjusted
+    for their number.
+    """
+    away = estimates - ways @ law.params
+    z = law.roots(ways, -away)
+    ends = law.intervals(ways, simultaneous(level, len(ways), adjust)) + away[:, None]
+    table = {
+        "estimate": estimates,
+        "std_error": law.errors(ways),
+        "statistic": z,
+        "p_value": adjusted(2 * ndtr(-np.abs(z)), adjust),
+        "conf_low": ends[:, 0],
+        "conf_high": ends[:, 1],
+    }
+    told = law.told(ways)
+    return {name: np.where(told, own, np.nan) for name, own in table.items()}
 
 
 def wald_test(law: CoefficientsLaw, terms: Terms, constraints: object) -> pd.Series[float]:

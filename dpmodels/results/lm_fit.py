@@ -16,13 +16,12 @@ from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
 from dpmodels.postprocess.solve import NormalEquations, estimate, even, released_equations
 from dpmodels.released import MomentsRelease
-from dpmodels.results.call import MomentsCall
+from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.lm_layout import layout
 from dpmodels.typing import Floats
 from dpmodels.variables import Numeric
 
 # How columns are called in tables.
-CONSTANT = "Intercept"
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class LinearFit:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the parameters."""
-        return (CONSTANT,) * self.model.intercept + self.call.names[:-1]
+        return (INTERCEPT,) * self.model.intercept + self.call.names[:-1]
 
     @property
     def response(self) -> str:

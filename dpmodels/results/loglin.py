@@ -20,6 +20,7 @@ from dpmodels.inference.loglinear import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.residuals import Term, components, crossed
 from dpmodels.results.base import Printed, caption_of, checked_level
+from dpmodels.results.call import INTERCEPT
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
 from dpmodels.results.reading_line import reading_line
@@ -159,15 +160,15 @@ class LogLinear(Printed):
 
         Words are those of :meth:`MeanResult.plot`.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
-        own = self.params.drop(index="Intercept", errors="ignore")
+        own = self.params.drop(index=INTERCEPT, errors="ignore")
         ends = (
             one.loc[own.index].to_numpy() for one in (self.noise_int(level), self.conf_int(level))
         )
         fit = self.margin.fit
         return coefficients(
-            [Estimates("", np.asarray(own, dtype=np.float64), *ends)],
+            [Intervals("", np.asarray(own, dtype=np.float64), *ends)],
             labels=[str(name) for name in own.index],
             title="Coefficient (log count)",
             level=level,
@@ -233,7 +234,7 @@ def _coded(
     blocks = []
     for part in parts:
         levels = [_named(margin, margin.term.index(i), kept) for i in part]
-        names += [":".join(own) or "Intercept" for own in product(*levels)]
+        names += [":".join(own) or INTERCEPT for own in product(*levels)]
         factors = (
             np.eye(size)[:, 1:most] if i in part else np.ones((size, 1))
             for i, size, most in zip(margin.term, sizes, kept, strict=True)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.parse import quote
 from dpmodels.formula.values import Columns
 from dpmodels.results.fitted import Fitted
+from dpmodels.results.hypotheses import tested
 from dpmodels.results.public_rows import bounds
 from dpmodels.results.variables import levels_of
 from dpmodels.typing import Floats
@@ -33,31 +33,18 @@ class Effect(NamedTuple):
 def margins(model: Fitted, columns: Columns, variables: list[str], level: float) -> pd.DataFrame:
     """Return one row an effect: average of rows, tests and intervals by the delta method.
 
-    An interval is that of the combination of coefficients which the effect is to first order, about
-    the effect: as long as, and as lopsided as, that of the combination.
+    An interval is as long as, and as lopsided as, that of the combination of coefficients which the
+    effect is to first order.
     """
     columns = _complete(model, columns)
     found = [effect for name in variables for effect in _effects(model, columns, name)]
     slopes = np.array([effect.slope for effect in found])
     values = np.array([effect.estimate for effect in found])
-    law, told = model.law, model.law.told(slopes)
-    middle = slopes @ law.params
-    z = law.roots(slopes, middle - values)
-    ends = law.intervals(slopes, level) + (values - middle)[:, None]
-    table = {
-        "estimate": values,
-        "std_error": law.errors(slopes),
-        "statistic": z,
-        "p_value": 2 * ndtr(-np.abs(z)),
-        "conf_low": ends[:, 0],
-        "conf_high": ends[:, 1],
-    }
     named = {
         "term": [effect.term for effect in found],
         "contrast": [effect.contrast for effect in found],
     }
-    known = {name: np.where(told, own, np.nan) for name, own in table.items()}
-    return pd.DataFrame({**named, **known})
+    return pd.DataFrame({**named, **tested(model.law, slopes, values, level, "none")})
 
 
 def _complete(model: Fitted, columns: Columns) -> Columns:

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.formula.parse import quote
-from dpmodels.inference.adjusted import adjusted, simultaneous
 from dpmodels.results.fitted import Fitted
+from dpmodels.results.hypotheses import tested
 from dpmodels.results.public_rows import bounds
 from dpmodels.results.variables import levels_of, variables_named
 from dpmodels.typing import Floats
@@ -108,19 +107,8 @@ def contrasts(model: Fitted, cells: Grid, adjust: str, level: float) -> pd.DataF
     P-values and intervals are adjusted for the number of pairs.
     """
     first, second = np.triu_indices(len(cells.rows), 1)
-    ways, law = cells.rows[first] - cells.rows[second], model.law
-    told = law.told(ways)
-    z = law.roots(ways, np.zeros(len(ways)))
-    ends = law.intervals(ways, simultaneous(level, len(ways), adjust))
-    numbers = {
-        "estimate": ways @ law.params,
-        "std_error": law.errors(ways),
-        "statistic": z,
-        "p_value": adjusted(2 * ndtr(-np.abs(z)), adjust),
-        "conf_low": ends[:, 0],
-        "conf_high": ends[:, 1],
-    }
-    known = {name: np.where(told, own, np.nan) for name, own in numbers.items()}
+    ways = cells.rows[first] - cells.rows[second]
+    columns = tested(model.law, ways, ways @ model.law.params, level, adjust)
     labels = [", ".join(map(str, line)) for line in cells.keys.to_numpy().tolist()]
     pairs = [f"{labels[i]} - {labels[j]}" for i, j in zip(first, second, strict=True)]
-    return pd.DataFrame({"contrast": pairs, **known})
+    return pd.DataFrame({"contrast": pairs, **columns})

@@ -11,12 +11,12 @@ import pandas as pd
 from scipy.special import ndtr, softmax
 
 from dpmodels.arguments import truth, whole, word
-from dpmodels.errors import ArgumentError, NotAvailable, shorten
+from dpmodels.errors import ArgumentError, shorten
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.sandwich import Sandwich
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
-from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, Result, per_row
+from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.estimated import TYPES
 from dpmodels.results.estimates import Estimates, exponentiated
@@ -200,12 +200,11 @@ class MultinomialResult(Result):
 
         Words are those of :func:`dp.coefplot`.
         """
-        from dpmodels.plots.coefficients import Estimates as Drawn
-        from dpmodels.plots.coefficients import coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
         self._law("plot()")
         over = word("standardize", standardize, ("range", None))
-        terms = [name for name in self.call.names if name != "Intercept"]
+        terms = [name for name in self.call.names if name != INTERCEPT]
         if not terms:
             raise ArgumentError("plot(): the model has no terms besides the constant")
         coded = two_sided(self.call.formula, self.call.codebook, most=len(self.classes)).terms
@@ -213,7 +212,7 @@ class MultinomialResult(Result):
         noise, total = self.noise_int(level), self.conf_int(level)
         reference, *others = self.classes
         models = [
-            Drawn(
+            Intervals(
                 own,
                 self.params[own][terms].to_numpy() * length[:, 0],
                 noise.loc[own].loc[terms].to_numpy() * length,
@@ -277,15 +276,10 @@ class MultinomialResult(Result):
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)
-    llf = Refused(
-        "of the private rows was not released; for public rows compare predict(newdata) with "
-        "their response"
-    )
+    llf = Refused(NO_LLF)
 
     def _law(self, asked: str) -> CoefficientsFit:
-        if not self.linear.identified.any():
-            raise NotAvailable(f"{asked} is not available: {self.linear.why_not}")
-        return self.linear
+        return self.linear.require_law(asked)
 
     def _sds(self, root: Floats) -> pd.DataFrame:
         sds = np.linalg.norm(self.linear.matrix @ root, axis=1)

@@ -310,11 +310,11 @@ class SurveyResult(Result):
         caption : bool
             Whether guarantee, neighbours and noise stand under the picture.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
         ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
-            [Estimates("", self._cells.values, *ends)],
+            [Intervals("", self._cells.values, *ends)],
             labels=self._facts.labels,
             title="Share of complete answers",
             level=level,

@@ -20,7 +20,7 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
 from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.survival_counts import SurvivalCounts
-from dpmodels.results.survival_curve import TOLD, Curve, differing
+from dpmodels.results.survival_curve import NUMBERS, Curve, differing
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class SurvfitResult(Result):
         def columns(place: int) -> dict[str, Any]:
             own = self._curves[place]
             known = 0 <= last < own.end
-            lost = dict.fromkeys(("upto", *TOLD), np.nan)
+            lost = dict.fromkeys(("upto", *NUMBERS), np.nan)
             return {name: [one] for name, one in (own.mean(last, level) if known else lost).items()}
 
         return by_group(self._grouped, group, columns)
@@ -242,7 +242,7 @@ class SurvfitResult(Result):
         first, second = (self._curves[own] for own in self._pair(groups))
         row: dict[str, Any] = {"time": self.times[place]}
         if place >= min(first.end, second.end):
-            return pd.DataFrame([row | dict.fromkeys(TOLD, np.nan)])
+            return pd.DataFrame([row | dict.fromkeys(NUMBERS, np.nan)])
         return pd.DataFrame([row | differing(first, second, place, level)])
 
     def _pair(self, groups: object) -> tuple[int, int]:

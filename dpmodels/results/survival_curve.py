@@ -10,8 +10,8 @@ import numpy as np
 
 from dpmodels.inference.ordered import SumNoise
 from dpmodels.inference.survival import (
-    Estimated,
     Noise,
+    NoisyShares,
     cumulative_interval,
     hazard_weights,
     risk_weights,
@@ -25,7 +25,7 @@ Columns = dict[str, Any]
 # Shares that are the same but for rounding.
 NEAR: Final = 1e-12
 # What is told of one number.
-TOLD: Final = (
+NUMBERS: Final = (
     "estimate",
     "std_error",
     "conf_low",
@@ -83,11 +83,11 @@ class Curve:
         return survival_weights(self.counts, self.cells.shape[1])
 
     @cached_property
-    def survival(self) -> Estimated:
+    def survival(self) -> NoisyShares:
         """The curve at the ends of the identified intervals."""
         own = self.counts
         effective = own.effective / self.effect
-        return Estimated(own.survival, self.noise(self.weights), self.sums, effective)
+        return NoisyShares(own.survival, self.noise(self.weights), self.sums, effective)
 
     def columns(self, level: float) -> Columns:
         """Return the curve as columns of a table."""
@@ -242,4 +242,4 @@ def differing(first: Curve, second: Curve, place: int, level: float) -> Columns:
         )
         row[f"{name}_low"] = max(one - two - wider * np.hypot(one - low, other_high - two), -1.0)
         row[f"{name}_high"] = min(one - two + wider * np.hypot(high - one, two - other_low), 1.0)
-    return {key: row[key] for key in TOLD}
+    return {key: row[key] for key in NUMBERS}

@@ -129,11 +129,11 @@ class TTestResult(Tested):
 
         Words are those of :meth:`MeanResult.plot`, which draws the means: ``means.plot()``.
         """
-        from dpmodels.plots.coefficients import Estimates, coefficients
+        from dpmodels.plots.coefficients import Intervals, coefficients
 
         ends = (own.to_numpy() for own in (self.noise_int(level), self.conf_int(level)))
         return coefficients(
-            [Estimates("", np.array([self.params]), *ends)],
+            [Intervals("", np.array([self.params]), *ends)],
             labels=[self.term],
             title=f"{'Difference in means' if self._facts.factors else 'Mean'} "
             f"of {self._facts.measured}",

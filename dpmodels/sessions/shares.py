@@ -45,8 +45,8 @@ _BACK: Final = 1 - 1e-9
 # Of what is asked for, what rounding leaves is nothing.
 _NOTHING: Final = 1e-5
 _LITTLE: Final = (
-    "too little is left in the session's ledger for a share of it: register() tells what was spent, "
-    "and what is spent stays spent"
+    "too little is left in the session's ledger for a share of it: register() tells what was "
+    "spent, and what is spent stays spent"
 )
 _STEPS: Final = 12
 _STEP: Final = 16.0

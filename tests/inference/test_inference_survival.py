@@ -6,7 +6,7 @@ from ordered_survival import released
 
 from dpmodels.inference.ordered import SumNoise
 from dpmodels.inference.survival import (
-    Estimated,
+    NoisyShares,
     cumulative_interval,
     hazard_weights,
     joint_noise,
@@ -75,7 +75,7 @@ def test_it_is_that_of_sums_that_were_released_too(kind):
 def test_intervals_end_where_their_equation_holds():
     values, rows = np.array([1.0, 0.6, 0.0]), np.array([40.0, 30.0, 9.0])
     spread = Spread(np.array([1e-4, 4e-4, 1e-4]), np.zeros(3))
-    own = Estimated(values, spread, SumNoise("gaussian", 1.0, 0.0), rows)
+    own = NoisyShares(values, spread, SumNoise("gaussian", 1.0, 0.0), rows)
     low, high = own.interval(0.95)
     assert (low[0] > 0.8, high[0], low[2], high[2] < 0.5) == (True, 1.0, 0.0, True)
     for end in (low[1], high[1]):

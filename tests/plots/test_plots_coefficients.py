@@ -4,7 +4,7 @@ from matplotlib import pyplot as plt
 from plots_samples import assert_readable
 
 from dpmodels.errors import ArgumentError
-from dpmodels.plots.coefficients import Estimates, coefficients
+from dpmodels.plots.coefficients import Intervals, coefficients
 from dpmodels.plots.style import alt_text
 
 LABELS = ["age", "income", "C(region, Treatment('north west'))[T.south-east]:log(income + 1)"]
@@ -19,7 +19,7 @@ def _closed():
 
 def model(name="", values=(1.0, -2.0, 0.5), noise=0.2, width=0.5):
     own = np.asarray(values, dtype=np.float64)
-    return Estimates(
+    return Intervals(
         name, own, own[:, None] + [-noise, noise], own[:, None] + [-np.array(width), width]
     )
 
