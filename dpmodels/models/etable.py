@@ -114,31 +114,46 @@ def etable(
     >>> table.accounts
     ('(1) and (2) are of one release, whose budget was paid once.',)
     """
-    shown = _texts("statistic", statistic)
-    for own in shown:
-        word("statistic", own, STATISTICS)
-    covered = share("level", level, ", such as 0.95")
-    columns = _columns(models, covered)
-    if truth("exponentiate", exponentiate):
+    look = look_of(statistic, stars, exponentiate, privacy, digits, level, title, notes)
+    columns = _columns(models, look.level)
+    if exponentiate:
         if not any(column.link for column in columns):
             raise ArgumentError(
                 "exponentiate=True: no column is of a logistic or Poisson regression; leave it out"
             )
         columns = tuple(column.exponentiated() for column in columns)
-    look = Look(
-        title=text("title", title),
-        statistic=shown,
-        stars=_stars(stars),
-        stats=_stats(stats, columns),
-        privacy=truth("privacy", privacy),
-        digits=whole("digits", digits, 1, _MOST_DIGITS),
-        level=covered,
-        words=_words(labels, columns),
-        notes=_texts("notes", notes),
-    )
+    look = replace(look, stats=_stats(stats, columns), words=_words(labels, columns))
     lines = _lines(columns, _texts("keep", keep), _texts("drop", drop))
     check_ledger(ledger)
     return ETable(columns, lines, look, accounts(columns, ledger))
+
+
+def look_of(
+    statistic: object,
+    stars: object,
+    exponentiate: object,
+    privacy: object,
+    digits: object,
+    level: object,
+    title: object,
+    notes: object,
+) -> Look:
+    """Return how columns are shown, as far as that is told before there are any."""
+    shown = _texts("statistic", statistic)
+    for own in shown:
+        word("statistic", own, STATISTICS)
+    truth("exponentiate", exponentiate)
+    return Look(
+        title=text("title", title),
+        statistic=shown,
+        stars=_stars(stars),
+        stats=(),
+        privacy=truth("privacy", privacy),
+        digits=whole("digits", digits, 1, _MOST_DIGITS),
+        level=share("level", level, ", such as 0.95"),
+        words=None,
+        notes=_texts("notes", notes),
+    )
 
 
 def _columns(models: object, level: float) -> tuple[Column, ...]:

@@ -76,7 +76,7 @@ class Calls:
 
     def __call__(self, verb: str, formula: str, **words: Any) -> Call:
         """Write a call of a verb by its name."""
-        written: Call = getattr(self, verb)(formula, **words)
+        written: Call = self.__getattr__(verb)(formula, **words)
         return written
 
     def __dir__(self) -> list[str]:

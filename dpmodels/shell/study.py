@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +15,10 @@ from typing import Any, Final, Literal
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, DPModelsError, FrameError, shorten
+from dpmodels.models.etable import look_of
 from dpmodels.outside import conform, read_bytes
+from dpmodels.results.etable_columns import ACCEPTED
+from dpmodels.results.etable_components import columns_of
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
 from dpmodels.shell.words import members, signature
 
@@ -110,10 +115,13 @@ def read_study(path: str) -> Study:
     said = _said(plain["study"], Path(path).absolute().parent)
     releases = tuple(map(_release, _listed(plain, "release")))
     _require_apart([one.name for one in releases], "release")
-    names = [one.name for one in releases]
-    tables = tuple(_table(own, names) for own in _listed(plain, "table"))
+    verbs = {one.name: one.call.verb for one in releases}
+    names = list(verbs)
+    tables = tuple(_table(own, verbs) for own in _listed(plain, "table"))
     _require_apart([*names, *(one.name for one in tables)], "table")
     disclosure = _disclosed(plain.get("disclosure", {}))
+    with _told("[disclosure]"):
+        dp.disclosure(dp.Ledger(eps=1.0), **disclosure)
     return Study(Path(path), said, releases, tables, disclosure)
 
 
@@ -155,10 +163,8 @@ def _release(plain: Mapping[str, Any]) -> Asked:
     name = _named(plain, "release")
     where = f"release {name!r}"
     verb, formula = (_text(plain, key, where) for key in ("verb", "formula"))
-    try:
-        kind = getattr(dp.call, verb)("~ 1").verb
-    except DPModelsError as error:
-        raise ArgumentError(f"{where}: {error}") from None
+    with _told(where):
+        kind = dp.call(verb, "~ 1").verb
     own = signature_of(kind).parameters
     budgets = [word for word in own if word != "budget"]
     require_known(plain, dict.fromkeys((*_RELEASE, *budgets)), where)
@@ -187,13 +193,41 @@ def _day(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _table(plain: Mapping[str, Any], names: Collection[str]) -> Table:
+def _table(plain: Mapping[str, Any], verbs: Mapping[str, Any]) -> Table:
     name = _named(plain, "table")
-    own = known_words(dp.etable)
-    require_known(plain, (*_TABLE, *own), f"table {name!r}")
-    of = conform(tuple[str, ...], plain.get("of", list(names)), f"table {name!r}: of")
-    require_known(of, names, f"table {name!r}: of")
-    return Table(name, of, {word: held for word, held in plain.items() if word not in _TABLE})
+    where, own = f"table {name!r}", known_words(dp.etable)
+    require_known(plain, (*_TABLE, *own), where)
+    of = conform(tuple[str, ...], plain.get("of", list(verbs)), f"{where}: of")
+    require_known(of, verbs, f"{where}: of")
+    words = {word: held for word, held in plain.items() if word not in _TABLE}
+    with _told(where):
+        if not of:
+            raise ArgumentError("of: names no release; write one, or leave it out for all")
+        for release in of:
+            _require_column(release, verbs[release])
+        looks = signature(look_of)
+        look_of(**{word: words.get(word, signature(dp.etable)[word].default) for word in looks})
+    return Table(name, of, words)
+
+
+def _require_column(name: str, verb: Callable[..., Any]) -> None:
+    """Refuse a release whose result, whatever it will be, does not stand beside others."""
+    kinds = members(inspect.signature(verb, eval_str=True).return_annotation)
+    if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
+        raise ArgumentError(
+            f"of: release {name!r} has no column to stand beside others; results that have are "
+            f"{ACCEPTED}: write of = [...] with their names"
+        )
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """Have errors say where in the file they come from."""
+    try:
+        yield
+    except DPModelsError as error:
+        error.args = (f"{where}: {error}",)
+        raise
 
 
 def _disclosed(plain: Any) -> dict[str, Any]:
