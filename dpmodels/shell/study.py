@@ -120,8 +120,6 @@ def read_study(path: str) -> Study:
     tables = tuple(_table(own, verbs) for own in _listed(plain, "table"))
     _require_apart([*names, *(one.name for one in tables)], "table")
     disclosure = _disclosed(plain.get("disclosure", {}))
-    with _told("[disclosure]"):
-        dp.disclosure(dp.Ledger(eps=1.0), **disclosure)
     return Study(Path(path), said, releases, tables, disclosure)
 
 
@@ -231,15 +229,14 @@ def _told(where: str) -> Iterator[None]:
 
 
 def _disclosed(plain: Any) -> dict[str, Any]:
-    """Return words of dp.disclosure, which are texts and truth values."""
+    """Return words of dp.disclosure, which are tried on a ledger without charges."""
     if not isinstance(plain, dict):
         raise ArgumentError("[disclosure]: expected one section, and not a list")
     require_known(plain, known_words(dp.disclosure), "[disclosure]")
-    own = signature(dp.disclosure)
-    return {
-        word: conform(own[word].annotation, _day(held), f"[disclosure] {word}")
-        for word, held in plain.items()
-    }
+    words = {word: _day(held) for word, held in plain.items()}
+    with _told("[disclosure]"):
+        dp.disclosure(dp.Ledger(eps=1.0), **words)
+    return words
 
 
 def known_words(function: Callable[..., Any]) -> list[str]:

@@ -159,7 +159,6 @@ def changed(section, **words):
         ({"disclosure": {"title": 1}}, "[disclosure]: title=1: expected a text"),
         (changed("release", verb="__class__"), "release 'model': call.__class__: expected a verb"),
         ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
-        ({"disclosure": {"title": 3}}, "[disclosure] title: expected a text"),
         ({"releases": [MEANS]}, "'releases' is not known; did you mean 'release'?"),
         ({"text": "[study\n"}, "is no study in TOML"),
         ({"text": "[study]\ndata = 'a'\nout = 'b'"}, "has no [[release]]"),
