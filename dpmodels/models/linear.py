@@ -104,7 +104,7 @@ def levels(both: TwoSided, verb: str) -> tuple[str, ...]:
         return tuple(map(str, factor.levels))
     name = shorten(both.response.names[0])
     raise FormulaError(
-        f"the response {name!r} is a number; {verb} needs two levels: declare it as such, for "
+        f"the response {name!r} is a number; {verb} needs levels: declare it as such, for "
         f'example {name}=["no", "yes"] or (0, 1) in the codebook, or compare it, as in '
         f"'{name} > 1 ~ ...'"
     )

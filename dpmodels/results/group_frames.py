@@ -36,7 +36,7 @@ def place_of(facts: TableCall, group: object) -> int:
         raise ArgumentError("group= is given, and the formula has no groups: leave it out")
     try:
         return int(groups.get_loc(group))  # type: ignore[arg-type]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, pd.errors.InvalidIndexError):
         factors = ", ".join(facts.factors[:-1])
         raise ArgumentError(
             f"group={said(group)} is not one of the groups of {factors}; write one of them, such "

@@ -67,10 +67,11 @@ def _parts(design: Design, names: str) -> list[str]:
 
 
 def _variable(design: Design, part: object) -> str:
-    text = part.strip() if isinstance(part, str) else ""
     known = {quote(name): name for name in design.variables} | {
         name: name for name in design.variables
     }
+    text = part if isinstance(part, str) else ""
+    text = text if text in known else text.strip()
     if text in known:
         return known[text]
     try:
