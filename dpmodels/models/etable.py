@@ -27,7 +27,7 @@ _MOST_DIGITS: Final = 6
 
 def etable(
     models: Result | Iterable[Any] | Mapping[str, Any],
-    *,
+    *more: Result | Iterable[Any] | Mapping[str, Any],
     keep: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
     labels: Mapping[str, str] | bool = False,
@@ -50,11 +50,16 @@ def etable(
         Fresh or loaded, in any mixture: regressions, classifiers, means, variances, t-tests,
         quantiles, surveys, correlations, principal components. A mapping names the columns; lists
         within it, or within a list, stand together, below the name where they have one.
-    keep, drop : str or list of str, optional
-        Rows to show, in this order, and rows to leave out: names, or regular expressions that are
-        searched for in the names. ``keep="age"`` is the row of that name, where there is one.
+    *more
+        Further ones: ``etable(m1, m2)`` is ``etable([m1, m2])``.
+    keep : str or list of str, optional
+        Rows to show, in this order: names, or regular expressions that are searched for in the
+        names. ``keep="age"`` is the row of that name, where there is one.
+    drop : str or list of str, optional
+        Rows to leave out, as for `keep`.
     labels : mapping or bool, default False
-        What to print for names, in interactions and functions too; True for the codebook's labels.
+        What to print for names, in interactions and functions too: a mapping, or the codebook's
+        labels where it is True.
         By default names are printed, with the codebook's labels in a legend below.
     statistic : str or list of str, default ("std_error", "noise_sd")
         What stands below each estimate: its ``(standard error)`` of sampling and noise, its
@@ -115,7 +120,7 @@ def etable(
     ('(1) and (2) are of one release, whose budget was paid once.',)
     """
     look = look_of(statistic, stars, exponentiate, privacy, digits, level, title, notes)
-    columns = _columns(models, look.level)
+    columns = _columns([models, *more] if more else models, look.level)
     if exponentiate:
         if not any(column.link for column in columns):
             raise ArgumentError(

@@ -53,7 +53,9 @@ def etable_report(table: ETable) -> Report:
         "Estimates",
         tuple(column.head for column in columns),
         tuple(rows),
-        tuple(worded(column.above, words) for column in columns),
+        tuple(
+            worded(own.above, words) if own.above == own.response else own.above for own in columns
+        ),
     )
     facts = common_facts(columns) if look.privacy else ()
     return Report(look.title, facts, (section,), _notes(table, rows), table.stamp)

@@ -212,6 +212,9 @@ def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     if not bought:
         known, note = np.ones_like(known), f"as released, without standard errors: {note}"
     reference, *others = fit.classes
+    response = LEVEL.sub(r"\g<factor>", fit.call.response)
+    of_levels = f"levels of {response} against {reference}"
+    note = f"{of_levels}; {note}" if note else of_levels
     columns = []
     for own in others:
         at = (table["y_level"] == own).to_numpy()
@@ -245,7 +248,7 @@ def _modelled(call: Any) -> str:
     if level is None or not call.levels:
         return str(call.response)
     plain = level["level"] in ("1", "1.0", "True")
-    return level["factor"] if plain else f"{level['factor']}: {level['level']}"
+    return level["factor"] if plain else f"{level['factor']}[{level['level']}]"
 
 
 @columns_of.register

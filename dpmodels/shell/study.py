@@ -241,7 +241,8 @@ def _disclosed(plain: Any) -> dict[str, Any]:
 
 def known_words(function: Callable[..., Any]) -> list[str]:
     """Return a function's words, less what stands first in it and what is no word of a file."""
-    return [one for one in list(signature(function))[1:] if one != "ledger"]
+    own = signature(function).items()
+    return [name for name, one in own if one.kind == one.KEYWORD_ONLY and name != "ledger"]
 
 
 def canonical(plain: object) -> str:

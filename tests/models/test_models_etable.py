@@ -295,3 +295,26 @@ def test_what_releases_have_in_common_stands_above_and_what_not_in_rows(fits):
     alike = dp.etable([fits["short"], fits["mean"]])
     assert ("Neighbours", "replace one row, n public") in alike.summary().report.facts
     assert "Neighbours" not in alike.frame().loc["Privacy"].index
+
+
+def test_results_one_after_the_other_are_a_list(fits):
+    one_by_one = dp.etable(fits["lm"], fits["mean"], title="Both")
+    assert one_by_one.as_text() == dp.etable([fits["lm"], fits["mean"]], title="Both").as_text()
+
+
+def test_what_stands_over_columns_is_a_name_and_no_product_of_terms(fits):
+    rows = {**ROWS, "h": np.where(ROWS["h"] == 1, "yes", "no")}
+    book = BOOK | {"h": dp.Categorical(["no", "yes"], label="Healed")}
+    healed = dp.dp_glm("h ~ x", rows, codebook=book, eps=1e4, delta=1e-6)
+    assert above(dp.etable(healed)) == ("h[yes]",)
+    assert above(dp.etable(healed, labels=True)) == ("Healed: yes",)
+    assert above(dp.etable({"Table 2: y": [fits["lm"]]}, labels={"y": "Y"})) == ("Table 2: y",)
+
+
+def above(table):
+    return table.summary().report.sections[0].spanners
+
+
+def test_levels_of_a_response_are_said_against_their_reference():
+    fit = dp.dp_glm("g ~ x", ROWS, **SURE, family="multinomial")
+    assert "(1): levels of g against p." in notes(dp.etable(fit))
