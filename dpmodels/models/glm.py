@@ -210,7 +210,10 @@ def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     family, clip = question.words["family"], question.words["clip"]
     if not isinstance(family, str) or family not in AUTOMATIC:
         known = ", ".join(f'"{name}"' for name in AUTOMATIC)
-        raise ArgumentError(f"family={said(family)}: expected {known}")
+        raise ArgumentError(
+            f"family={said(family)}: expected {known}; the links are logit and log, and least "
+            "squares are dp_lm"
+        )
     terms = linear(question)
     if family == "poisson":
         model = _poisson(terms.both, clip)

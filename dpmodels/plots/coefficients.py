@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 FAR: Final = 10.0
 _TALLEST: Final = 24.0  # inches
 _MARKS: Final = "os^DvP"
+_LONGEST: Final = 40  # characters of a model's name in the legend
 
 
 class Intervals(NamedTuple):
@@ -213,7 +214,7 @@ def _keys(models: Sequence[Intervals], level: float) -> list[Artist]:
         stroke = Line2D([], [], color=INK, marker="|", linestyle="", label="estimate")
         stroke.set(markersize=11, markeredgewidth=1.8)
         return [stroke, *marks]
-    names = short_names([own.name for own in models])
+    names = short_names([own.name for own in models], _LONGEST)
     for number, name in enumerate(names):
         mark = Line2D([], [], marker=_MARKS[number % len(_MARKS)], linestyle="", label=name)
         mark.set(color=SERIES[number % len(SERIES)], markersize=5)

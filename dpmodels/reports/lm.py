@@ -60,7 +60,7 @@ def _facts(fit: LMResult) -> tuple[Fact, ...]:
         ("Residual sd", _sigma(fit)),
         ("Wald chi2", f"{signif(statistic, 4)} ({_tested(fit, slopes)} 0)" if known else "-"),
         ("Df", f"{slopes:.0f} model, {_freedom(fit)} residuals"),
-        ("Prob (chi2)", (f"{chance:.3g}" if chance > 0 else "0.00") if known else "-"),
+        ("Prob (chi2)", pvalue(chance) if known else "-"),
         *_covariance_type(fit),
         *kept,
     )

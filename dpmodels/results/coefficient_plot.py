@@ -120,8 +120,11 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
         labels, fits = [str(name) for name in fits], list(fits.values())
     several = isinstance(fits, Sequence)
     each = list(fits) if several else [fits]
-    if not each or not all(hasattr(fit, "params") and hasattr(fit, "_caption") for fit in each):
-        raise ArgumentError("fits: expected a result of dp_lm, dp_glm or dp_survey, or several")
+    if not each or not all(map(_of_one_equation, each)):
+        raise ArgumentError(
+            "fits: expected a result of dp_lm, dp_glm or dp_survey, or several; a multinomial "
+            "logit and what describes groups have a plot() of their own"
+        )
     names = [fit.call.formula for fit in each] if labels is None else list(labels)
     if len(names) != len(each):
         raise ArgumentError(f"labels has {len(names)} entries for {len(each)} fits")
@@ -131,6 +134,11 @@ def _fits(fits: Any, labels: Sequence[str] | None) -> dict[str, Any]:
         name if names.count(name) == 1 else f"{name} ({at + 1})": fit
         for at, (name, fit) in enumerate(zip(names, each, strict=True))
     }
+
+
+def _of_one_equation(fit: Any) -> bool:
+    called = isinstance(getattr(fit, "call", None), MomentsCall | CoefficientsCall)
+    return called and getattr(getattr(fit, "params", None), "ndim", 0) == 1
 
 
 def _terms(fit: Any, over: str | None, level: float) -> tuple[list[str], Floats]:

@@ -15,6 +15,10 @@ from dpmodels.typing import Floats
 def read_constraints(terms: Terms, constraints: object) -> tuple[Floats, Floats, list[str]]:
     """Return matrix, right-hand sides and labels of linear constraints."""
     names = list(terms.names)
+    if isinstance(constraints, list) and any(isinstance(one, str) for one in constraints):
+        each = [read_constraints(terms, one) for one in constraints]
+        rows, held, told = zip(*each, strict=True)
+        return np.vstack(rows), np.concatenate(held), [label for own in told for label in own]
     if not isinstance(constraints, str):
         matrix, values = _numbers(constraints)
     elif constraints not in names and (term := terms.named(constraints)) is not None:

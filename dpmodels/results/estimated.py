@@ -16,7 +16,7 @@ from dpmodels.formula.row_coder import RowCoder
 from dpmodels.inference.adjusted import ADJUSTMENTS
 from dpmodels.inference.links import Link
 from dpmodels.inference.protocol import CoefficientsLaw
-from dpmodels.results.base import checked_level
+from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimates import Estimates, exponentiated
@@ -68,6 +68,11 @@ class Estimated(Tested):
         def _law(self, asked: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
 
+    get_margeff = Refused(
+        "is not available: the rows of the fit are not kept; write margins(newdata) for effects "
+        "averaged over public rows"
+    )
+
     @property
     def _apart(self) -> tuple[str, ...]:
         """Variables that are no terms, though the codebook of the call has them."""
@@ -91,9 +96,10 @@ class Estimated(Tested):
 
         Parameters
         ----------
-        constraints : str, array_like or (array_like, array_like)
+        constraints : str, list of str, array_like or (array_like, array_like)
             Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a
-            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0; a
+            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0;
+            several of these; a
             matrix of shape (constraints, parameters) for combinations that are
             0; or that matrix and the values they are held against.
         level : float
@@ -226,7 +232,7 @@ class Estimated(Tested):
 
     def margins(
         self,
-        newdata: object,
+        newdata: object = None,
         variables: str | Sequence[str] | None = None,
         level: float = 0.95,
         *,
@@ -242,7 +248,7 @@ class Estimated(Tested):
         ----------
         newdata : frame, mapping or path
             Rows that are not private, with the variables of the right-hand side:
-            effects are averages over them.
+            effects are averages over them. Those of the fit are not kept.
         variables : str or sequence of str, optional
             Of which variables; by default of all, but for numbers that enter in
             steps.
@@ -263,6 +269,11 @@ class Estimated(Tested):
         NotAvailable
             Where there are no standard errors, or no terms.
         """
+        if newdata is None:
+            raise ArgumentError(
+                "margins() averages over rows, and a fit keeps none: write margins(newdata) with "
+                "public ones, or emmeans() and contrasts() for an even grid of levels"
+            )
         model, held = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design
@@ -272,8 +283,8 @@ class Estimated(Tested):
             asked = variables_named(design, variables)
         table = margins(model, rows.columns, asked, held)
         notes = (
-            "Averages over the public rows given, taken as they are; errors by the delta method, "
-            "of sampling and privacy noise. dY/dX: for one unit of the number.",
+            f"Averages over {rows.counted}, taken as they are; errors by the delta method, of "
+            "sampling and privacy noise. dY/dX: for one unit of the number.",
         )
         return Estimates(self, f"Average marginal effects on {self._expected}", table, notes, held)
 

@@ -39,8 +39,11 @@ def grid(model: Fitted, factors: str | Sequence[str], at: Mapping[str, object] |
     values = {name: given.get(name) or _usual(model, name) for name in design.variables}
     for name in asked:
         if name not in given and levels_of(design, name) is None:
+            ends = ", ".join(
+                _said(design.codebook[name], end) for end in bounds(design.codebook, name)
+            )
             raise ArgumentError(
-                f"{name!r} is a number: say at which values, as at={{{name!r}: [1, 2]}}"
+                f"{name!r} is a number: say at which values, as at={{{name!r}: [{ends}]}}"
             )
     order = [*asked, *(name for name in design.variables if name not in asked)]
     shape = [len(values[name]) for name in order]
@@ -74,8 +77,12 @@ def _usual(model: Fitted, name: str) -> dict[object, float]:
     if levels is not None:
         return levels
     middle = sum(bounds(design.codebook, name)) / 2
-    date = isinstance(design.codebook[name], Date)
-    return {text_of_day(middle) if date else f"{middle:g}": middle}
+    return {_said(design.codebook[name], middle).strip("'"): middle}
+
+
+def _said(variable: object, value: float) -> str:
+    """Return a number, or a day in quotes, as it is typed."""
+    return repr(text_of_day(value)) if isinstance(variable, Date) else f"{value:g}"
 
 
 def _given(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[object, float]]:

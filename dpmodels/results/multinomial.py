@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,12 @@ from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_BY_LEVEL: Final = (
+    "is not available of a multinomial logit: anova() tests each term for all levels together, "
+    "tidy(exponentiate=True) and conf_int() tell of each coefficient, predict(newdata) of public "
+    "rows"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -274,6 +280,9 @@ class MultinomialResult(Result):
         names = pd.Index(self.call.levels, name="y_level")
         return pd.DataFrame(softmax(np.nan_to_num(whole), axis=1) * known, columns=names)
 
+    t_test, wald_test, get_prediction, margins, get_margeff, emmeans, contrasts, ratios, augment = (
+        Refused(_BY_LEVEL) for _ in range(9)
+    )
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)
     llf = Refused(NO_LLF)

@@ -32,6 +32,13 @@ class PublicRows:
         """The columns of the design, shape (columns, rows), nan where a row is incomplete."""
         return self.coder.coded(self.columns)
 
+    @property
+    def counted(self) -> str:
+        """How many rows are complete and within the bounds, in words."""
+        known, given = int(np.isfinite(self.coded).all(axis=0).sum()), len(self.outside)
+        others = f" of the {given:,} given, the others incomplete or outside the bounds"
+        return f"{known:,} public row{'s' * (known != 1)}{others * (known < given)}"
+
     def linear(self, params: Floats) -> Floats:
         """Return the linear predictor; the first coefficient may be an intercept."""
         own = len(params) - len(self.coded)

@@ -158,6 +158,15 @@ def test_levels_stand_side_by_side_as_columns():
     np.testing.assert_allclose(each[LEVELS[1:]], np.exp(fit.params.loc["a"]), rtol=1e-12)
 
 
+def test_what_is_of_one_equation_says_what_there_is_instead():
+    fit = fitted()
+    for name in ("t_test", "wald_test", "margins", "emmeans", "ratios", "augment"):
+        with pytest.raises(
+            NotAvailable, match=rf"{name} is not available .*anova\(\) tests each term"
+        ):
+            getattr(fit, name)
+
+
 def test_without_inference_there_are_coefficients_alone():
     fit = fitted(inference=False)
     assert np.abs(fit.params.to_numpy().T - TRUTH[1:]).max() < 1
@@ -196,6 +205,7 @@ def test_it_protects_persons_at_their_price():
         ("a ~ sex", {}, FormulaError, "levels"),
         ("y ~ a", {"family": "binomial"}, FormulaError, 'family="multinomial"'),
         ("y ~ a", {"delta": 0.0}, BudgetError, "delta"),
+        ("y ~ a", {"family": "logit"}, ArgumentError, "links are logit and log, and least squares"),
         ("y ~ a", {"clip": 2.0}, ArgumentError, "poisson"),
         ("y ~ a", {"ridge": 2.0}, ArgumentError, "ridge"),
         ("y ~ a", {"mechanism": "objective"}, ArgumentError, "gradients"),

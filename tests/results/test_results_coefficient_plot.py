@@ -96,3 +96,12 @@ def test_words_instead_of_the_picture(fits):
     assert told.startswith("SIMULATION - NOT PRIVATE. Change of y over the range")
     assert f"age {50 * fits['lm'].params['age']:.3g} (" in told
     assert "eps = 8, delta = 1e-06; neighbours: replace one row, n public" in told
+
+
+def test_what_is_no_regression_of_one_response_is_refused():
+    words = {"codebook": BOOK | {"party": dp.Categorical(["a", "b", "c"])}, "eps": 8, "delta": 1e-6}
+    rows = {**ROWS, "party": RNG.choice(["a", "b", "c"], 4_000)}
+    several = dp.dp_glm("party ~ sex", rows, family="multinomial", **words)
+    for fit in (several, dp.dp_mean("y ~ sex", rows, **words)):
+        with pytest.raises(ArgumentError, match="have a plot\\(\\) of their own"):
+            dp.coefplot(fit)

@@ -170,3 +170,20 @@ def test_other_roads_to_a_fit_have_the_same_terms(tmp_path):
         none.anova()
     with pytest.raises(NotAvailable, match="no terms to code rows by"):
         none.emmeans("g")
+
+
+def test_several_constraints_may_be_a_list():
+    _, law, terms = same_numbers("y ~ g + x")
+    asked = ["g", "x = 0.1"]
+    own = t_test(law, terms, asked, 0.95)
+    parts = [t_test(law, terms, one, 0.95) for one in asked]
+    pd.testing.assert_frame_equal(own, pd.concat(parts))
+    assert wald_test(law, terms, asked)["df"] == 3
+    with pytest.raises(ArgumentError, match="expected rows of 4 finite numbers"):
+        t_test(law, terms, ["x", 7], 0.95)
+
+
+def test_a_value_of_nothing_has_no_sign():
+    _, law, terms = same_numbers("y ~ g + x")
+    for asked in ("x", "x = 0", "x = g[T.b]"):
+        assert not np.signbit(t_test(law, terms, asked, 0.95)["value"]).any()

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import dpmodels as dp
 from dpmodels.design import row_coder
-from dpmodels.errors import ArgumentError
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.parse import quote
 from dpmodels.formula.response import two_sided
 from dpmodels.inference.links import OF_FAMILY
@@ -285,3 +285,24 @@ def test_intervals_of_what_follows_cover_where_moments_are_weak():
     # Three counts at 0.95: each below its bound with probability 1e-7.
     for name, held in hits.items():
         assert held >= binom.ppf(1e-7, fits, 0.95), (name, held, fits)
+
+
+def test_effects_say_over_how_many_public_rows_they_are_averages(fits):
+    new = {"g": ["a", "b", "q"], "x": [1.0, 2.0, 3.0]}
+    assert "over 2 public rows of the 3 given" in fits["glm"].margins(new).summary().as_text()
+    some = {"g": ["a", "b"], "x": [1.0, 2.0]}
+    assert "over 2 public rows, taken" in fits["glm"].margins(some).summary().as_text()
+
+
+def test_without_rows_effects_say_that_a_fit_keeps_none(fits):
+    with pytest.raises(ArgumentError, match=r"a fit keeps none: write margins\(newdata\)"):
+        fits["glm"].margins()
+    with pytest.raises(NotAvailable, match=r"write margins\(newdata\)"):
+        fits["glm"].get_margeff()
+
+
+def test_values_that_are_offered_for_a_number_lie_in_its_public_range(fits):
+    with pytest.raises(ArgumentError, match=r"as at={'x': \[0, 4\]}") as raised:
+        fits["glm"].emmeans("x")
+    offered = str(raised.value).partition("at=")[2]
+    assert len(fits["glm"].emmeans("x", at=eval(offered)).tidy()) == 2
