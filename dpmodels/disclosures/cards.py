@@ -13,6 +13,7 @@ from dpmodels.released import Card
 from dpmodels.report.latex import escaped
 from dpmodels.version import __version__
 
+_MARKUP: Final = re.compile(r":\w+:(?=`)|`+")
 _SOURCE: Final = re.compile(r"^Source\n((?: +.*\n?|\n)+)", re.MULTILINE)
 
 
@@ -36,7 +37,7 @@ def source(card: Card) -> str:
     where = _documented().get(card)
     text = None if where is None else sys.modules[where].__doc__
     told = _SOURCE.search(text or "")
-    return " ".join(told[1].replace("``", "").split()) if told else card.source
+    return " ".join(_MARKUP.sub("", told[1]).split()) if told else card.source
 
 
 def bibtex(cards: tuple[Card, ...]) -> str:

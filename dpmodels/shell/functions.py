@@ -19,6 +19,7 @@ _SAVED: Final = ".nc"
 # A page by itself, and the same as Markdown, which is printed where no file is asked for.
 _PAGES: Final = ("html", "markdown")
 _FILES: Final = "saved results (.nc) or ledgers"
+_COUNTED: Final = "file of a ledger: a note tells what all its charges come to; nothing is charged"
 
 
 class _Function(NamedTuple):
@@ -26,6 +27,7 @@ class _Function(NamedTuple):
     example: str
     first: str  # What stands first in the call: a formula, files, or nothing
     formats: tuple[str, ...] = tuple(TABLES)
+    printed: str = "table"
 
 
 _FUNCTIONS: Final[Mapping[str, _Function]] = {
@@ -39,6 +41,7 @@ _FUNCTIONS: Final[Mapping[str, _Function]] = {
         'dpmodels disclosure study.ledger a.nc b.nc --title "Wages 2026" --html report.html',
         "files",
         _PAGES,
+        "report",
     ),
     "power": _Function(
         "Tell what an analysis will find, before anything is read or spent",
@@ -61,6 +64,8 @@ def _add(name: str, parser: Parser) -> None:
     if own.first == "files":
         parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
         words.pop(next(iter(words)))
+        if words.pop("ledger", None):
+            parser.add_argument("--ledger", metavar="FILE", help=_COUNTED)
     elif own.first:
         parser.add_argument(own.first, metavar=own.first.upper(), help='such as "wage ~ age"')
         words.pop(own.first)
@@ -68,9 +73,10 @@ def _add(name: str, parser: Parser) -> None:
         parser.add_argument("--codebook", metavar="FILE", help=CODEBOOK)
     if any(word in SAID for word in words):
         add_privacy(parser.add_argument_group("privacy"), function)
-    rest = [one for word, one in words.items() if word not in SAID and one.kind != one.VAR_KEYWORD]
+    many = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    rest = [one for word, one in words.items() if word not in SAID and one.kind not in many]
     add_words(parser, rest, described(inspect.getdoc(function) or ""))
-    add_outputs(parser, "table", own.formats)
+    add_outputs(parser, own.printed, own.formats)
 
 
 def _run(name: str, words: argparse.Namespace) -> int:

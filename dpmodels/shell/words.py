@@ -75,7 +75,9 @@ def _form(allowed: Sequence[Any]) -> str:
     forms = [shown for kind, shown in _NUMBERS.items() if kind in allowed]
     forms += ["TEXT"] * (str in allowed) + ["VALUE"] * (Any in allowed or object in allowed) + named
     forms = forms[1:] if forms[:2] == ["INT", "NUMBER"] else forms
-    return "|".join([*forms, *(f"{own},..." for own in inner)])
+    alone = "|".join(forms)
+    apart = [f"{own},..." for own in inner if own != alone]
+    return "|".join([*forms, *apart]) + ",..." * (alone in inner)
 
 
 def dest(name: str) -> str:
@@ -106,7 +108,7 @@ def add_word(group: Any, parameter: inspect.Parameter, said: Said) -> bool:
     elif switched and default is False:
         group.add_argument(f"--{flag}", action="store_true", help=escaped(said.text), **words)
     if switched and default is not False:
-        text = "not: " + said.text.removeprefix("whether ")
+        text = "turn off: " + said.text.removeprefix("whether ")
         text = f"no {parameter.name.replace('_', ' ')}" if _form(allowed) else text
         group.add_argument(f"--no-{flag}", action="store_false", help=escaped(text), **words)
     return switched or bool(_form(allowed))
@@ -141,7 +143,7 @@ def _reader(allowed: Sequence[Any], *, none: bool) -> Callable[[str], Any]:
 
 
 def _with_default(text: str, default: object) -> str:
-    unsaid = default in (None, inspect.Parameter.empty) or isinstance(default, bool)
+    unsaid = default in (None, inspect.Parameter.empty, "", ()) or isinstance(default, bool)
     if unsaid or "default" in text:
         return text
     many = default if isinstance(default, tuple) else (default,)

@@ -93,3 +93,17 @@ def test_files_that_are_not_there_are_named(words, tmp_path, monkeypatch, capsys
     assert main(list(words)) == 2
     assert words[1] in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_help_says_what_a_command_does_with_its_files_and_options(capsys):
+    for name in ("etable", "disclosure"):
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+    etable, disclosure = " ".join(capsys.readouterr().out.split()).split("usage: ")[1:]
+    assert "nothing is charged" in etable
+    assert "ledger to charge" not in etable
+    assert "--statistic std_error|noise_sd|statistic|p_value|noise_int|conf_int,...|none" in etable
+    assert "--keep TEXT,..." in etable
+    assert "turn off: rows tell eps" in etable
+    assert "besides the printed report: --html FILE the report as a web page" in disclosure
+    assert "(default: )" not in etable + disclosure
