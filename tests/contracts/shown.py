@@ -13,7 +13,7 @@ from dpmodels.errors import NotAvailable, PrivacyError
 # Words a table must not print where a number was meant.
 NO_NUMBER = re.compile(r"(?<![\w.\'=])[-+]?(nan|inf|NaN|None)(?![\w\'])")
 # What is asked with words of its own, or draws.
-ASIDE = ("plot", "save", "predict", "coder", "to_")
+ASIDE = ("plot", "biplot", "save", "predict", "coder", "to_")
 
 
 def parts(fit: Any) -> Iterator[tuple[str, Any]]:
