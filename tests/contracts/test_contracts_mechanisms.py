@@ -1,5 +1,8 @@
 """Every law about a mechanism, on every case."""
 
+from itertools import groupby
+from operator import attrgetter
+
 import law_answer
 import law_cards
 import law_ledger
@@ -110,11 +113,11 @@ ON_CASES: dict[Law, Where] = {
     law_plan.no_noise_outside_a_simulation_is_refused: in_simulations,
     **OF_THE_LEDGER,
 }
-ON_PLANS: dict[Law, Where] = {
-    law_plan.plan_is_a_pure_function_of_public_facts: everywhere,
-    law_plan.the_events_cost_what_was_asked: everywhere,
-    law_persons.a_persons_release_costs_what_was_asked: everywhere,
-}
+ON_PLANS: tuple[Law, ...] = (
+    law_plan.plan_is_a_pure_function_of_public_facts,
+    law_plan.the_events_cost_what_was_asked,
+    law_persons.a_persons_release_costs_what_was_asked,
+)
 ON_FEWER: dict[Law, Where] = {
     law_repeat.a_simulation_repeats_and_is_stamped: everywhere,
     law_repeat.never_the_same_twice: drawn,
@@ -166,9 +169,17 @@ def test_law(law: Law, case: Case):
     law(case)
 
 
-@pytest.mark.parametrize(("law", "case"), parameters(ON_PLANS, PLANS))
-def test_law_of_the_plan(law: Law, case: Case):
-    law(case)
+@pytest.mark.parametrize(
+    ("law", "cases"),
+    [
+        pytest.param(law, list(cases), id=f"{law.__name__}-{mechanism.name}")
+        for law in ON_PLANS
+        for mechanism, cases in groupby(PLANS, attrgetter("mechanism"))
+    ],
+)
+def test_law_of_the_plan(law: Law, cases: list[Case]):
+    for case in cases:
+        law(case)
 
 
 @pytest.mark.parametrize(
