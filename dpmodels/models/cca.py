@@ -93,7 +93,7 @@ def dp_cca(
     """
     held = gathered(data, sites, protocol, PROTOCOLS)
     book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"row_norm": row_norm, "denoise": None}
+    words: dict[str, Any] = {"row_norm": row_norm}
     words |= {"person": person, "rows": rows, "subset": subset}
     question = asked("cca", formula, book, eps, delta, budget, adjacency, **words)
     return cross(cca_way(question), held, "gauss", ledger)

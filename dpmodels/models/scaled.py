@@ -40,7 +40,7 @@ def scaled_way(
     """Return the way of a verb on moments; `coded` are its columns, if not of a right-hand side."""
     words, relation = question.words, question.adjacency
     center, scale = words.get("center", True), words.get("scale", "range")
-    denoise, row_norm = checked_rule(words["denoise"]), words["row_norm"]
+    denoise, row_norm = checked_rule(words.get("denoise")), words["row_norm"]
     placed = {"scale": scale, "center": center, "row_norm": row_norm}
     if coded is None:
         own = unbound_design(question.formula, question.codebook, **placed)

@@ -40,7 +40,7 @@ _HELD: Final = {"row_norm": None, "denoise": "auto"}
 _SCALED: Final = {"center": True, "scale": "range", **_HELD}
 VERBS: Final[Mapping[str, Verb]] = {
     "pca": Verb(pca_way, {"ncomp": None, **_SCALED}),
-    "cca": Verb(cca_way, {"row_norm": None, "denoise": None}),
+    "cca": Verb(cca_way, {"row_norm": None}),
     "cov": Verb(cov_way, _SCALED),
     "moments": Verb(moments_way, _HELD),
     "lm": Verb(lm_way, {"weights": None, "row_norm": None}),

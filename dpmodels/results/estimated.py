@@ -23,7 +23,7 @@ from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test
 from dpmodels.results.marginal_effects import margins
-from dpmodels.results.marginal_means import Grid, contrasts, grid
+from dpmodels.results.marginal_means import contrasts, grid, grid_notes
 from dpmodels.results.predictions import predicted
 from dpmodels.results.public_rows import PublicRows, public_rows, require_coder
 from dpmodels.results.terms import Terms
@@ -327,7 +327,7 @@ class Estimated(Tested):
         numbers.columns = pd.Index(["estimate", "std_error", "conf_low", "conf_high"])
         table = pd.concat([cells.keys, numbers], axis=1)
         title = f"Estimated marginal means of {self._expected}"
-        return Estimates(self, title, table, _grid_notes(cells, model.link), held)
+        return Estimates(self, title, table, grid_notes(cells, model.link), held)
 
     def contrasts(
         self,
@@ -372,7 +372,7 @@ class Estimated(Tested):
         table, ratio = contrasts(model, cells, how, held), truth("exponentiate", exponentiate)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
-        notes = tuple(filter(None, (pairs, on, *_grid_notes(cells, model.link)[:1])))
+        notes = tuple(filter(None, (pairs, on, *grid_notes(cells, model.link)[:1])))
         title = f"Contrasts of {self._expected}"
         return Estimates(self, title, exponentiated(table) if ratio else table, notes, held, ratio)
 
@@ -389,16 +389,3 @@ class Estimated(Tested):
         table.loc[table["std_error"].isna(), "estimate"] = np.nan
         notes = ("Standard errors are of the logarithm; intervals hold sampling and noise.",)
         return Estimates(self, self._link.ratio, exponentiated(table), notes, held, ratio=True)
-
-
-def _grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
-    """Say at what the rest is held."""
-    held = ", ".join(f"{name} = {value}" for name, value in cells.held.items())
-    rest = [f"Held at: {held}." if held else ""]
-    if cells.averaged:
-        rest.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
-    first = " ".join(filter(None, rest))
-    scale = (
-        f"Means are of the {link.name}, brought to the scale of the response with their intervals."
-    )
-    return tuple(filter(None, (first, scale if link.ratio else "")))

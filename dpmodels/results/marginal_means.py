@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.formula.parse import quote
+from dpmodels.inference.links import Link
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import tested
 from dpmodels.results.public_rows import bounds
@@ -119,3 +120,16 @@ def contrasts(model: Fitted, cells: Grid, adjust: str, level: float) -> pd.DataF
     labels = [", ".join(map(str, line)) for line in cells.keys.to_numpy().tolist()]
     pairs = [f"{labels[i]} - {labels[j]}" for i, j in zip(first, second, strict=True)]
     return pd.DataFrame({"contrast": pairs, **columns})
+
+
+def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:
+    """Say at what the rest is held."""
+    held = ", ".join(f"{name} = {value}" for name, value in cells.held.items())
+    rest = [f"Held at: {held}." if held else ""]
+    if cells.averaged:
+        rest.append(f"Averaged with equal weights over: {', '.join(cells.averaged)}.")
+    first = " ".join(filter(None, rest))
+    scale = (
+        f"Means are of the {link.name}, brought to the scale of the response with their intervals."
+    )
+    return tuple(filter(None, (first, scale if link.ratio else "")))
