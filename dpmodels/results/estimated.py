@@ -369,12 +369,13 @@ class Estimated(Tested):
         cells = grid(model, factors, at)
         if len(cells.rows) < 2:
             raise ArgumentError("contrasts() compares two levels or more; at= holds all at one")
-        table, ratio = contrasts(model, cells, how, held), truth("exponentiate", exponentiate)
+        ratio = truth("exponentiate", exponentiate)
+        table = contrasts(model, cells, how, held, ratio=ratio)
         pairs = f"{len(table)} pairs: {ADJUSTMENTS[how]}." if len(table) > 1 else ""
         on = f"Differences are of the {model.link.name}." if model.link.ratio and not ratio else ""
         notes = tuple(filter(None, (pairs, on, *grid_notes(cells, model.link)[:1])))
         title = f"Contrasts of {self._expected}"
-        return Estimates(self, title, exponentiated(table) if ratio else table, notes, held, ratio)
+        return Estimates(self, title, table, notes, held, ratio)
 
     def _ratios(self, level: float) -> Estimates:
         """Return exponentiated coefficients but the intercept's."""

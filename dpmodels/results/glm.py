@@ -245,7 +245,10 @@ class GLMResult(Estimated):
 
     @property
     def _expected(self) -> str:
-        return f"P({self.call.levels[1]})" if self.call.levels else self.call.response
+        levels, response = self.call.levels, self.call.response
+        if levels == ("False", "True"):
+            return f"P({response.removesuffix('[T.True]')})"
+        return f"P({levels[1]})" if levels else response
 
     scores, fittedvalues, resid = per_row("predict(newdata)")
     score = Refused(NO_SCORE)

@@ -13,6 +13,7 @@ from dpmodels.dates import Date, text_of_day
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.formula.parse import quote
 from dpmodels.inference.links import Link
+from dpmodels.results.estimates import exponentiated
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import tested
 from dpmodels.results.public_rows import bounds
@@ -109,17 +110,21 @@ def _given(model: Fitted, at: Mapping[str, object] | None) -> dict[str, dict[obj
     return found
 
 
-def contrasts(model: Fitted, cells: Grid, adjust: str, level: float) -> pd.DataFrame:
-    """Return one row a pair of combinations: differences of linear predictors, first less second.
+def contrasts(
+    model: Fitted, cells: Grid, adjust: str, level: float, *, ratio: bool = False
+) -> pd.DataFrame:
+    """Return one row a pair of combinations: differences of linear predictors, or their ratios.
 
-    P-values and intervals are adjusted for the number of pairs.
+    First less second, or over it; p-values and intervals are adjusted for the number of pairs.
     """
     first, second = np.triu_indices(len(cells.rows), 1)
     ways = cells.rows[first] - cells.rows[second]
     columns = tested(model.law, ways, ways @ model.law.params, level, adjust)
     labels = [", ".join(map(str, line)) for line in cells.keys.to_numpy().tolist()]
-    pairs = [f"{labels[i]} - {labels[j]}" for i, j in zip(first, second, strict=True)]
-    return pd.DataFrame({"contrast": pairs, **columns})
+    sign = "/" if ratio else "-"
+    pairs = [f"{labels[i]} {sign} {labels[j]}" for i, j in zip(first, second, strict=True)]
+    table = pd.DataFrame({"contrast": pairs, **columns})
+    return exponentiated(table) if ratio else table
 
 
 def grid_notes(cells: Grid, link: Link) -> tuple[str, ...]:

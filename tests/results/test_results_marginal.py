@@ -157,8 +157,9 @@ def test_ratios_are_exponentials_and_errors_stay(fits):
     np.testing.assert_allclose(table.tidy()["conf_low"], np.exp(fit.conf_int(0.9)["lower"][1:]))
     assert "Odds ratios" in str(table.summary())
     assert "90% conf." in str(table.summary())
-    own = fit.contrasts("g", exponentiate=True).tidy()["estimate"]
-    np.testing.assert_allclose(own[0], 1 / ratios["estimate"][1])
+    own = fit.contrasts("g", exponentiate=True).tidy()
+    np.testing.assert_allclose(own["estimate"][0], 1 / ratios["estimate"][1])
+    assert own["contrast"].tolist() == ["a / b", "a / c", "b / c"]
     assert "rate ratios" not in str(fit.contrasts("g").summary()).lower()
 
 
@@ -184,6 +185,13 @@ def test_what_follows_is_of_variables_whatever_they_are_called(name):
     assert plain.emmeans("g:h", at={name: 2}).tidy()["g:h"].tolist() == ["u", "v"]
     assert whole.emmeans(name).tidy()[name].tolist() == [1, 2, 3]
     assert len(whole.contrasts(own).tidy()) == 3
+
+
+def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):
+    with dp.simulation(seed=1):
+        compared = dp.dp_glm("c > 0 ~ g", ROWS, codebook=BOOK, eps=1e8, delta=1e-6)
+    titles = [fit.emmeans("g").title for fit in (compared, fits["glm"])]
+    assert titles == [f"Estimated marginal means of {told}" for told in ("P(c > 0)", "P(y)")]
 
 
 def test_values_of_arrays_are_those_of_lists(fits):
