@@ -173,7 +173,7 @@ def test_tables_say_what_is_held_and_averaged(fits):
     assert both[["g", "x"]].to_numpy().tolist()[:3] == [["a", 1], ["a", 3], ["b", 1]]
 
 
-@pytest.mark.parametrize("name", ["a|b", "$x_1$", "q\"uo'te", "new\nline", "k" * 200])
+@pytest.mark.parametrize("name", ["a|b", "$x_1$", "q\"uo'te", "new\nline", " a ", "k" * 200])
 def test_what_follows_is_of_variables_whatever_they_are_called(name):
     book = dp.codebook({name: dp.Integer(1, 3), "g:h": ["u", "v"], "y": (-9, 9)})
     rows = {name: [1, 2, 3, 1] * 300, "g:h": ["u", "v"] * 600, "y": [1.0, 2.0, 4.0, 1.5] * 300}
