@@ -279,6 +279,11 @@ class Estimated(Tested):
         design = model.coder.design
         if variables is None:
             asked = [name for name in design.variables if not in_steps(design, name)]
+            if not asked:
+                raise NotAvailable(
+                    "margins() is not available: all numbers of the formula enter in steps, whose "
+                    "slopes are 0; hold predict() of rows against each other"
+                )
         else:
             asked = variables_named(design, variables)
         table = margins(model, rows.columns, asked, held)

@@ -194,6 +194,14 @@ def test_a_probability_is_named_by_its_level_or_by_the_comparison(fits):
     assert titles == [f"Estimated marginal means of {told}" for told in ("P(c > 0)", "P(y)")]
 
 
+def test_effects_of_steps_alone_are_not_asked_for():
+    rows = {"x": [1.0, 2.0, 3.0] * 200, "y": [1.0, 2.0, 4.0] * 200}
+    with dp.simulation(seed=1):
+        fit = dp.dp_lm("y ~ cut(x, [0, 1.5, 4])", rows, codebook=BOOK, eps=100.0, delta=1e-6)
+    with pytest.raises(NotAvailable, match="enter in steps"):
+        fit.margins(rows)
+
+
 def test_values_of_arrays_are_those_of_lists(fits):
     held = [fits["lm"].emmeans("g", at={"x": own}).tidy() for own in (np.array(1.0), 1.0)]
     pd.testing.assert_frame_equal(*held)
