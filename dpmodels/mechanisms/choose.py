@@ -197,8 +197,8 @@ def auto_counts(
         noise, place = min(noises), noises.index(min(noises))
         best, other = strategies[place], strategies[1 - place].card.name
         reason = (
-            f"its noise has an sd of {two_digits(one * noise)} rows; that of {other} would have "
-            f"{two_digits(one * noises[1 - place])}."
+            f"its noise in a count has an sd of {two_digits(one * noise)}; that of {other} would "
+            f"have {two_digits(one * noises[1 - place])}."
         )
     # Of the sum of t - 1/2: half of one noise variable, or of the difference of two.
     apart = noise / math.sqrt(2)
@@ -227,7 +227,7 @@ def auto_margins(facts: MarginFacts, guarantee: Guarantee) -> tuple[str, str]:
         spread[name] = one * math.sqrt(all_cells(facts, variances) / cells)
     best, other = sorted(spread, key=lambda name: spread[name])
     return best, (
-        f"its noise in a cell has an sd of {two_digits(spread[best])} rows; that of {other} would "
+        f"its noise in a cell has an sd of {two_digits(spread[best])}; that of {other} would "
         f"have {two_digits(spread[other])}."
     )
 

@@ -241,6 +241,6 @@ def _auto(
     best = min(sds, key=lambda name: sds[name])
     other = "moments" if best == "peeling" else "peeling"
     return best, (
-        f"its noise in a sum has an sd of {two_digits(sds[best])} rows; that of {other} would "
+        f"its noise in a sum has an sd of {two_digits(sds[best])}; that of {other} would "
         f"have {two_digits(sds[other])}."
     )

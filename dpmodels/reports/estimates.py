@@ -86,7 +86,7 @@ def _cell(own: Estimates, line: Mapping[Hashable, Any], name: str) -> str:
         case "meansq":
             return signif_uncertain(value, line["noise_sd"] / max(line["df"], 1.0))
         case "df" | "df_resid":
-            return signif(value, 4) if value % 1 else f"{value:.0f}"
+            return signif(value, 4) if value % 1 and value < 1e4 else f"{value:,.0f}"
         case "p_value":
             return "" if math.isnan(value) else pvalue(value)
         case "conf_low" | "noise_low":

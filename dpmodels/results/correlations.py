@@ -24,8 +24,8 @@ from dpmodels.results.part import places_of
 
 NOTES = (
     "The test of 0 holds noise and sampling, as R's cor.test does sampling: exact for columns that "
-    "are independent. The confidence interval is Fisher's, for columns that are normal together, "
-    "widened by the noise.",
+    "are independent. The variance of noise is known, so that there may be more df than rows. The "
+    "confidence interval is Fisher's, for columns that are normal together, widened by the noise.",
     "noise int.: where the correlation of these rows lies, privacy noise only.",
 )
 _NAME: Final = "the name of a column, a text"

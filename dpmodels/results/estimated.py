@@ -22,7 +22,7 @@ from dpmodels.results.discoveries import Tested
 from dpmodels.results.estimates import Estimates, exponentiated
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test
-from dpmodels.results.marginal_effects import margins
+from dpmodels.results.marginal_effects import NO_ROWS, margins
 from dpmodels.results.marginal_means import contrasts, grid, grid_notes
 from dpmodels.results.predictions import predicted
 from dpmodels.results.public_rows import PublicRows, public_rows, require_coder
@@ -68,10 +68,7 @@ class Estimated(Tested):
         def _law(self, asked: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
 
-    get_margeff = Refused(
-        "is not available: the rows of the fit are not kept; write margins(newdata) for effects "
-        "averaged over public rows"
-    )
+    get_margeff = Refused("is not available: " + NO_ROWS)
 
     @property
     def _apart(self) -> tuple[str, ...]:
@@ -98,10 +95,9 @@ class Estimated(Tested):
         ----------
         constraints : str, list of str, array_like or (array_like, array_like)
             Such as ``"educ = 2 * exper"`` or ``"a = b, c = 0"``; the name of a
-            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0;
-            several of these; a
-            matrix of shape (constraints, parameters) for combinations that are
-            0; or that matrix and the values they are held against.
+            term, ``"C(sex)"`` or ``"sex"``, for its coefficients being 0; a list of
+            these; a matrix of shape (constraints, parameters) for combinations
+            that are 0; or that matrix and the values they are held against.
         level : float
             Coverage of the intervals, in (0, 1).
 
@@ -270,10 +266,7 @@ class Estimated(Tested):
             Where there are no standard errors, or no terms.
         """
         if newdata is None:
-            raise ArgumentError(
-                "margins() averages over rows, and a fit keeps none: write margins(newdata) with "
-                "public ones, or emmeans() and contrasts() for an even grid of levels"
-            )
+            raise ArgumentError(NO_ROWS)
         model, held = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design

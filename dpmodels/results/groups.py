@@ -31,7 +31,10 @@ from dpmodels.typing import Floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WELCH: Final = "{}: variances of groups may differ (Welch); privacy noise is counted in."
+WELCH: Final = (
+    "{}: variances of groups may differ (Welch); privacy noise is counted in, with a variance that "
+    "is known, so that there may be more df than rows."
+)
 
 
 @dataclass(frozen=True, repr=False)

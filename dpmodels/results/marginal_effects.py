@@ -19,6 +19,10 @@ from dpmodels.typing import Floats
 
 # Of a number's range: half the step of a difference quotient, between rounding and bending.
 STEP = 1e-5
+NO_ROWS = (
+    "effects are averages over rows, and a fit keeps none: write margins(newdata) with public "
+    "ones, or emmeans() and contrasts() for an even grid of levels"
+)
 
 
 class Effect(NamedTuple):

@@ -67,3 +67,13 @@ def test_what_is_lost_or_alone_is_said():
     for ask in (alone.contrasts, alone.anova):
         with pytest.raises(NotAvailable, match="y ~ group"):
             ask()
+
+
+def test_noise_has_more_df_than_rows_and_the_table_says_so():
+    with dp.simulation(seed=2):
+        noisy = dp.dp_mean("y ~ g", ROWS, codebook=BOOK, eps=0.2, mechanism="geometric").anova()
+    df = float(noisy.tidy()["df_resid"].iloc[0])
+    assert df > len(ROWS)
+    told = noisy.summary().as_text()
+    assert f" {df:,.0f} " in told
+    assert "more df than rows" in " ".join(told.split())
