@@ -69,7 +69,7 @@ def warnings(own: Account) -> Iterator[str]:
     unseen = sum(one.made is None and one.line["state"] == "released" for one in own.charges)
     if unseen:
         yield (
-            f"Of {count(unseen)} released charge{'s' * (unseen != 1)} of the {own.name} no result "
+            f"Of {count(unseen)} released charge{'s' * (unseen != 1)} of the {own.name}, no result "
             "is at hand. A ledger does not record whether a release was a simulation; whoever "
             "made them has to say that none was."
         )

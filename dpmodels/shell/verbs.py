@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 import dpmodels as dp
+from dpmodels.errors import BudgetError, CodebookError
 from dpmodels.shell.command import Command, Parser
 from dpmodels.shell.devices import DEVICE, EXAMPLE, add_devices
 from dpmodels.shell.docstrings import described, example, first_sentence
@@ -24,6 +25,9 @@ APART: Final = ("sites", "protocol")
 _CODEBOOK: Final = """\
 A codebook holds public facts, never taken from the data:
   {"age": {"range": [0, 120]}, "sex": {"levels": ["F", "M"]}}"""
+
+_HERE: Final = """
+In the shell: --codebook cb.json, a file that dpmodels codebook draft makes of a data dictionary."""
 
 
 @cache
@@ -73,4 +77,15 @@ def _run(words: argparse.Namespace) -> int:
     """Ask a verb and show what came; what is not given is left to the verb."""
     verb: Any = getattr(dp, _PREFIX + words.command)
     require_outputs(words, *files_read(words))
-    return show(verb(words.formula, words.data, **asked(words), **given(words)), words)
+    own = signature(verb)
+    if "eps" in own and "eps" not in given(words) and getattr(words, "rho", None) is None:
+        raise BudgetError(
+            "no budget: write --eps 1 (0.1 is strict, 10 is loose), --eps 1 --delta 1e-6 with a "
+            "delta well below 1 over the number of rows, or --rho 0.1"
+        )
+    try:
+        fit = verb(words.formula, words.data, **asked(words), **given(words))
+    except CodebookError as error:
+        error.args = (f"{error}{_HERE * (words.codebook is None)}",)
+        raise
+    return show(fit, words)

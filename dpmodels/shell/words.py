@@ -43,6 +43,8 @@ def read(allowed: Sequence[Any], text: str, *, none: bool = False) -> Any:
     ((0.25, 0.5), 'week')
     """
     inner = [one for own in allowed if get_origin(own) in _MANY for one in _inner(own)]
+    if inner and text == "[]":
+        return ()
     if inner and ("," in text or not _texts(allowed)):
         return tuple(read(inner, part.strip()) for part in text.split(",") if part.strip())
     if none and text == "none":

@@ -131,7 +131,7 @@ def test_two_ledgers_have_a_part_each_and_no_sum(tmp_path, study):
     assert "Ledgers are not added up" in text
     assert "0.1-zero-concentrated" in text
     assert "eps = 4" not in text
-    assert "Of 1 released charge of the ledger 1, a.ledger no result is at hand" in text
+    assert "Of 1 released charge of the ledger 1, a.ledger, no result is at hand" in text
 
 
 def test_what_is_no_differential_privacy_is_said_not_to_be():

@@ -32,6 +32,11 @@ def test_saved_results_stand_side_by_side(job, capsys):
     assert "also read or written" in capsys.readouterr().err
 
 
+def test_no_numbers_of_the_whole_are_an_empty_list(job, capsys):
+    assert main(["etable", "one.nc", "--stats", "[]"]) == 0
+    assert "Observations" not in capsys.readouterr().out
+
+
 def test_a_report_for_disclosure_is_of_results_and_ledgers(job, capsys):
     given = ["disclosure", "s.ledger", "one.nc", "--title", "Wages", "--no-pictures"]
     assert main(given) == 0

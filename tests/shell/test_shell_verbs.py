@@ -197,3 +197,12 @@ def test_a_warning_is_said_in_one_line(job, capsys):
         asked = words("lm", "a ~ b", "--delta", "1e-6", eps="0.1")
         assert main(["data.parquet" if word == "data.csv" else word for word in asked]) == 0
     assert capsys.readouterr().err.startswith("dpmodels: BudgetWarning: ")
+
+
+def test_what_is_missing_is_said_in_words_of_the_shell(job, capsys):
+    budget, book = ["--eps", "1"], ["--codebook", "cb.json"]
+    for given, lacking in ((budget, "In the shell: --codebook cb.json"), (book, "write --eps 1")):
+        assert main(["mean", "~ a", "data.csv", *given]) == 2
+        assert lacking in capsys.readouterr().err
+    assert main(["mean", "~ aa", "data.csv", *book, *budget]) == 2
+    assert "In the shell" not in capsys.readouterr().err
