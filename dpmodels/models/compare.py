@@ -145,7 +145,7 @@ def compare_mechanisms(
     ... )
     >>> made.best, bool(made.table["energy"][0] > 0.9)
     ('gauss', True)
-    >>> fits = dp.compare_mechanisms("x0 ~ x1 + x2", codebook=cb, n=10**5, eps=1, delta=1e-6)
+    >>> fits = dp.compare_mechanisms("x0 ~ x1", codebook=cb, n=10**5, eps=1, delta=1e-6)
     >>> fits.auto.mechanism, len(fits.behind)
     ('ellipsoid', 5)
     """

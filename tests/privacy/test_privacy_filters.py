@@ -109,7 +109,7 @@ def value_after_responses(own, first, count, most):
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("kind", ["", "gaussian", "zcdp"])
-@pytest.mark.parametrize("share", [0.0, 0.4])
+@pytest.mark.parametrize("share", [0.0, pytest.param(0.4, marks=pytest.mark.product)])
 def test_two_stages_and_sixteen(guarantee, kind, share):
     own = Filter(guarantee, share * guarantee.eps, kind)
     for first in (0.02, 0.2, 0.6):
