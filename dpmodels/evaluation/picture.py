@@ -15,6 +15,7 @@ from dpmodels.plots.style import (
     GREY,
     INK,
     PALE,
+    SERIES,
     VERMILION,
     axes_or_new,
     finished,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKS = "os^DvP*X<>"
-_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", INK, GREY)
+_COLOURS = (*SERIES, INK, GREY)
 
 
 def three_axes(axes: Sequence[Axes] | None) -> tuple[Axes, ...]:

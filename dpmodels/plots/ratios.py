@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dpmodels.plots.names import short_names
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, PALE, VERMILION, axes_or_new, finished
+from dpmodels.plots.style import FONT, GREY, INK, PALE, SERIES, axes_or_new, finished
 from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # So many lines are told apart by colour; the others are grey.
-_COLOURS: Final = (BLUE, VERMILION, INK, "#009E73", "#CC79A7", "#E69F00")
+_COLOURS: Final = (*SERIES[:2], INK, *SERIES[2:4], SERIES[5])
 _MARKS: Final = ("o", "s", "^", "D", "v", "P")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpmodels.plots.style import BLUE, FONT, GREY, INK, VERMILION, axes_or_new, few_ticks, finished
+from dpmodels.plots.style import FONT, GREY, INK, SERIES, axes_or_new, few_ticks, finished
 from dpmodels.plots.words import listed, number
 from dpmodels.typing import Floats
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Okabe and Ito's, and lines that tell them apart in grey.
-COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", INK)
+COLOURS = (*SERIES[:4], SERIES[5], INK)
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 # Numbers at risk that have room below.
 TICKS = 6
