@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erf, ndtri
 
 from dpmodels.typing import Floats
 
@@ -44,3 +47,21 @@ def simultaneous(level: float, intervals: int, method: str) -> float:
     if method == "none" or intervals < 2:
         return level
     return float(level ** (1 / intervals)) if method == "sidak" else 1 - (1 - level) / intervals
+
+
+def largest(sds: Floats, level: float) -> float:
+    """Return what normal variables about 0 all stay within, with at least this probability.
+
+    However they are correlated: no correlation makes it less than independence does [1]_.
+
+    .. [1] Sidak, Z. (1967). "Rectangular confidence regions for the means of multivariate normal
+       distributions." Journal of the American Statistical Association 62, 626-633.
+    """
+    kept = sds[sds > 0]
+    if not len(kept):
+        return 0.0
+    roots = math.sqrt(2) * kept / kept.max()
+    ends = (float(ndtri((1 + own) / 2)) for own in (level, level ** (1 / len(kept))))
+    low, high = next(ends) * (1 - 1e-9), next(ends) * (1 + 1e-9)
+    within = brentq(lambda most: float(np.prod(erf(most / roots))) - level, low, high)
+    return float(within * kept.max())

@@ -315,13 +315,18 @@ def released_equations(
     )
 
 
-def estimate(own: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
-    """Solve equations with what the mechanism put on the moments, if anything."""
+def solved(own: NormalEquations, release: MomentsRelease, row_norm: float) -> NormalEquations:
+    """Return equations with what the mechanism put on the moments, if anything."""
     if release.estimate is None:
-        return least_squares(own)
+        return own
     moved = own.moments.copy()
     moved[1:, 1:] += (release.estimate - release.second) * row_norm**2
-    return least_squares(replace(own, moments=moved))
+    return replace(own, moments=moved)
+
+
+def estimate(own: NormalEquations, release: MomentsRelease, row_norm: float) -> Floats:
+    """Solve equations with what the mechanism put on the moments, if anything."""
+    return least_squares(solved(own, release, row_norm))
 
 
 def even(axes: Floats) -> Floats:

@@ -22,6 +22,7 @@ from dpmodels.reports import lm as lm
 from dpmodels.reports import margins as margins
 from dpmodels.reports import multinomial as multinomial
 from dpmodels.reports import overview as overview
+from dpmodels.reports import path as path
 from dpmodels.reports import pca as pca
 from dpmodels.reports import plan as plan
 from dpmodels.reports import plane as plane

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,7 @@ from dpmodels.results.estimated import Estimated
 from dpmodels.results.estimates import exponentiated
 from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
+from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
@@ -307,6 +309,25 @@ class LMResult(Estimated):
     def sampled(self) -> bool:
         """Whether there are standard errors: they take the number of rows, or ``vcov="HC"``."""
         return self.linear.sampled
+
+    def ridge_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
+        """Return coefficients by ridge penalty, from 1,000 to 0.001; else as :meth:`lasso_path`."""
+        return path(self.linear, "ridge", lambdas)
+
+    def lasso_path(self, lambdas: Sequence[float] | None = None) -> PathResult:
+        """Return coefficients by lasso penalty: of what was released, free.
+
+        Parameters
+        ----------
+        lambdas : sequence of float, optional
+            Penalties, 0 or more; 50 by default, from where all slopes are 0 to a thousandth of it.
+
+        Raises
+        ------
+        ArgumentError, NotAvailable
+            If they are no such numbers; if there is no slope.
+        """
+        return path(self.linear, "lasso", lambdas)
 
     def noise(self) -> pd.DataFrame:
         """Return the noise panel.

@@ -14,7 +14,13 @@ from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import WEAK, LeastSquares
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.inference.sandwich import filling
-from dpmodels.postprocess.solve import NormalEquations, estimate, even, released_equations
+from dpmodels.postprocess.solve import (
+    NormalEquations,
+    even,
+    least_squares,
+    released_equations,
+    solved,
+)
 from dpmodels.released import MomentsRelease
 from dpmodels.results.call import INTERCEPT, MomentsCall
 from dpmodels.results.lm_layout import layout
@@ -63,13 +69,18 @@ class LinearFit:
 
     @cached_property
     def theta(self) -> Floats:
-        """The estimate in scaled units, with what the mechanism put on the moments, if anything."""
-        return estimate(self.equations, self.release, self.call.row_norm)
+        """The estimate in scaled units."""
+        return least_squares(self.solved)
+
+    @cached_property
+    def solved(self) -> NormalEquations:
+        """The equations with what the mechanism put on the moments, if anything."""
+        return solved(self.equations, self.release, self.call.row_norm)
 
     @cached_property
     def to_units(self) -> tuple[Floats, Floats]:
         """Matrix and shift that bring scaled parameters to the columns' own units."""
-        divisor, origin, unit = self.call.divisor, self.call.origin, self._unit
+        divisor, origin, unit = self.call.divisor, self.call.origin, self.unit
         slopes = unit / divisor[:-1, None] * self._even[:-1, :-1]
         if not self.model.intercept:
             return slopes, np.zeros(len(slopes))
@@ -89,7 +100,7 @@ class LinearFit:
         )
 
     @property
-    def _unit(self) -> float:
+    def unit(self) -> float:
         """What the equations' response is 1 of."""
         return float(self.call.divisor[-1] / self._even[-1, -1])
 
@@ -262,7 +273,7 @@ class LinearFit:
 
         Without bias: below 0 where noise makes it so.
         """
-        unit = self._unit**2 * self._heaviest / self.freedom
+        unit = self.unit**2 * self._heaviest / self.freedom
         value, sd = self.equations.squares_left(self.theta)
         return value * unit, sd * unit
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from dpmodels.inference.adjusted import adjusted, simultaneous
+from dpmodels.inference.adjusted import adjusted, largest, simultaneous
 
 P = np.array([0.01, 0.2, 0.011, 0.9, 0.04, 1e-12])
 
@@ -26,3 +27,11 @@ def test_levels_hold_together():
     assert simultaneous(0.95, 5, "holm") == pytest.approx(0.99)
     assert simultaneous(0.95, 5, "sidak") ** 5 == pytest.approx(0.95)
     assert simultaneous(0.95, 5, "none") == simultaneous(0.95, 1, "holm") == 0.95
+
+
+def test_independent_variables_all_stay_within_the_largest_as_often_as_asked():
+    sds = np.array([1.0, 0.2, 3.0, 0.0])
+    within = norm.cdf(largest(sds, 0.95) / sds[:3]) * 2 - 1
+    assert np.prod(within) == pytest.approx(0.95, abs=1e-9)
+    assert largest(sds[:1], 0.95) == pytest.approx(norm.ppf(0.975))
+    assert largest(np.zeros(2), 0.95) == 0.0
