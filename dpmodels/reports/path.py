@@ -65,9 +65,13 @@ def _coefficients(made: PathResult) -> Section:
         last = signif(sd, 2) if math.isfinite(sd) else UNKNOWN
         cells = (*(_cell(value, sd) for value in line), last)
         rows.append(Row(name, cells, about=about(fit.call, name)))
-    heads = (*(_head(made, float(own)) for own in shown), "std err")
-    above = (*("penalty",) * len(shown), "no penalty")
+    heads = (*(_head(made, float(own)) for own in shown), _error(made))
+    above = (*("penalty",) * len(shown), "")
     return Section("Coefficients", heads, tuple(rows), above)
+
+
+def _error(made: PathResult) -> str:
+    return "std err" if made.linear.sampled else "noise sd"
 
 
 def _head(made: PathResult, penalty: float) -> str:
@@ -88,7 +92,7 @@ def _notes(made: PathResult) -> list[str]:
     notes = [
         *more(SHOWN, len(fit.names), "coefficients", "params and tidy()"),
         f"Least RSS/(2n) + penalty x sum of {term}, s the released sd of each term; the constant "
-        "has no penalty.",
+        f"has no penalty. {_error(made)} is that of the coefficient without one.",
     ]
     if not own.told.all():
         wide = made.scaled_by[made.scaled_by != "sd"].index.tolist()
@@ -101,11 +105,11 @@ def _notes(made: PathResult) -> list[str]:
         )
     if made.penalty == "lasso":
         kept, slopes = len(made.kept), len(fit.call.names) - 1
-        of = "" if fit.sampled else " (of privacy alone: sampling has no estimate)"
+        which = "no slopes" if fit.sampled else "none in these rows, sampling not counted"
         notes.append(
-            f"Noise penalty: below it slopes are not told from noise{of}; were there no slopes, "
-            f"all would be 0 there in about 95 of 100 releases. {kept} of {slopes} slopes are "
-            "not 0 at it."
+            f"Noise penalty: below it slopes are not told from noise; were there {which}, all "
+            f"would be 0 there in about 95 of 100 releases. {kept} of {slopes} slopes are not 0 at "
+            "it."
         )
     if not fit.identified.all():
         notes.append(

@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real, several, truth
-from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
 from dpmodels.inference.adjusted import largest
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.paths import lasso_path, ridge_path
@@ -58,10 +58,10 @@ class PathResult(Printed):
     Notes
     -----
     Where ``RSS/2n + λ Σ s²β²/2`` (ridge) or ``RSS/2n + λ Σ s|β|`` (lasso) is least, RSS, n and the
-    terms' standard deviations s as released; the constant has no penalty. Of a term whose variance
-    is not told from its noise s is half its public range: :attr:`scaled_by` says which. What
-    `dp_lm` puts on X'X where noise hides it is there too, so that the path ends at its
-    coefficients.
+    terms' standard deviations s as released, with weights each weighted; the constant has no
+    penalty. Of a term whose variance is not told from its noise s is half its public range:
+    :attr:`scaled_by` says which. What `dp_lm` puts on X'X where noise hides it is there too, so
+    that the path ends at its coefficients.
 
     :attr:`noise_lambda` is the penalty at which sampling and privacy noise alone, were there no
     slopes at all, would leave every slope of a lasso at 0 in about 95 of 100 releases. It says
@@ -229,6 +229,12 @@ class PathResult(Printed):
     def noise_int(self, level: float = 0.95) -> NoReturn:
         """Not available: the message says why, and what to write."""
         raise NotAvailable(f"noise_int() is not available: {_NO_INTERVAL}")
+
+    def __reduce__(self) -> NoReturn:
+        raise PrivacyError(
+            "paths are not pickled; write fit.save(file) of the regression, and of dp.load(file) "
+            f".{self.penalty}_path()"
+        )
 
     def _reading(self) -> str:
         return reading_line(self.linear.release)

@@ -1,5 +1,7 @@
 """Ridge and lasso paths: scikit-learn's at a huge budget, no slopes of noise, what is refused."""
 
+import pickle
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ from scipy.stats import binom
 from sklearn.linear_model import Lasso, Ridge
 
 import dpmodels as dp
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError
 from dpmodels.plots.style import alt_text
 
 BOOK = dp.codebook(
@@ -63,6 +65,16 @@ def test_coefficients_are_the_references(kind, formula):
     for penalty, own in zip(path.lambdas, path.params.to_numpy(), strict=True):
         np.testing.assert_allclose(own, expected(kind, penalty, formula), atol=1e-4)
         np.testing.assert_allclose(own, path.at(float(penalty)), atol=1e-8)
+
+
+def test_with_weights_all_is_weighted():
+    fit = released(formula="y ~ a + c", weights="b", mechanism="moments")
+    x, weights = np.column_stack([ROWS["a"], ROWS["c"]]), ROWS["b"]
+    sds = np.sqrt(np.cov(x.T, aweights=weights, ddof=0).diagonal())
+    model = Lasso(0.3, tol=1e-12).fit(x / sds, ROWS["y"], sample_weight=weights)
+    np.testing.assert_allclose(
+        fit.lasso_path().at(0.3), [model.intercept_, *model.coef_ / sds], atol=1e-4
+    )
 
 
 def test_one_release_of_moments_has_the_paths_of_its_regressions(exact):
@@ -170,6 +182,20 @@ def test_penalties_are_numbers_of_0_or_more(weak, lambdas):
 def test_so_is_one(weak, lam):
     with pytest.raises(ArgumentError, match="expected a number, 0 or more"):
         weak.lasso_path().at(lam)
+
+
+def test_a_fit_that_was_saved_has_the_same_path(weak, tmp_path):
+    weak.save(tmp_path / "fit.nc")
+    path = dp.load(tmp_path / "fit.nc").lasso_path()
+    np.testing.assert_array_equal(path.params, weak.lasso_path().params)
+    with pytest.raises(PrivacyError, match=r"\.lasso_path\(\)"):
+        pickle.dumps(path)
+
+
+def test_a_noise_penalty_without_sampling_says_so():
+    path = released(formula="y ~ a + c", weights="b", eps=5.0, adjacency="add-remove").lasso_path()
+    assert path.noise_lambda > 0
+    assert "sampling not counted" in " ".join(str(path.summary()).split())
 
 
 def test_columns_that_are_the_same_have_finite_paths():
