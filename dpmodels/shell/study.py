@@ -146,8 +146,7 @@ def _said(plain: Mapping[str, Any], beside: Path) -> dict[str, Any]:
     require_known(plain, _STUDY, "[study]")
     said = {name: conform(_STUDY[name], own, f"[study] {name}") for name, own in plain.items()}
     for name in ("data", "out"):
-        if name not in said:
-            raise ArgumentError(f'[study] lacks {name!r}: write {name} = "..."')
+        _require_held(said, name, "[study]")
     if said.get("person") is True:
         raise ArgumentError('[study] person = true: write the column, person = "id", or false')
     for name in ("data", "codebook", "ledger", "out"):
@@ -166,6 +165,9 @@ def _release(plain: Mapping[str, Any]) -> Asked:
     own = signature_of(kind).parameters
     budgets = [word for word in own if word != "budget"]
     require_known(plain, dict.fromkeys((*_RELEASE, *budgets)), where)
+    for word, one in own.items():
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty:
+            _require_held(plain, word, where)
     held = {word: plain[word] for word in plain if word not in _RELEASE}
     words = dict(_read(signature(kind), held))
     if "rho" in plain:
@@ -261,10 +263,15 @@ def _named(plain: Mapping[str, Any], section: str) -> str:
 
 
 def _text(plain: Mapping[str, Any], key: str, where: str) -> str:
-    if key not in plain:
-        raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
+    _require_held(plain, key, where)
     text: str = conform(str, plain[key], f"{where}: {key}")
     return text
+
+
+def _require_held(plain: Collection[str], key: str, where: str) -> None:
+    """Refuse a section that lacks a word."""
+    if key not in plain:
+        raise ArgumentError(f'{where} lacks {key!r}: write {key} = "..."')
 
 
 def _require_apart(names: list[str], section: str) -> None:

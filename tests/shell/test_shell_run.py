@@ -133,6 +133,10 @@ def changed(section, **words):
         (changed("release", verb="lmm"), "release 'model': call.lmm: expected a verb, one of"),
         (changed("release", vcov="HD"), "release 'model': vcov='HD': expected"),
         (changed("release", formula="a ~ zz"), "'zz'"),
+        (
+            {"release": [{**MEANS, "verb": "series"}]},
+            "release 'means' lacks 'time': write time = \"...\"",
+        ),
         (changed("release", formula=3), "release 'model': formula: expected a text"),
         (changed("release", eps=1.9), "the budget does not pay for model"),
         (changed("release", eps=1.0, share=0.2), "write one of eps, share and rho"),
