@@ -160,7 +160,7 @@ def changed(section, **words):
             {"table": [{"name": "t"}], "release": [{**MEANS, "verb": "hist", "formula": "~ a"}]},
             "table 't': of: release 'means' has no column to stand beside others",
         ),
-        ({"disclosure": {"title": 1}}, "[disclosure] title: expected a text, found a whole number"),
+        ({"disclosure": {"title": 1}}, "[disclosure]: title=1: expected a text"),
         ({"disclosure": {"title": " "}}, "[disclosure]: title is empty"),
         (changed("release", verb="__class__"), "release 'model': call.__class__: expected a verb"),
         ({"disclosure": {"titel": "x"}}, "[disclosure]: 'titel' is not known; did you mean"),
