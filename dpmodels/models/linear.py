@@ -103,10 +103,10 @@ def levels(both: TwoSided, verb: str) -> tuple[str, ...]:
     if isinstance(factor, Category):
         return tuple(map(str, factor.levels))
     name = shorten(both.response.names[0])
+    declare = f'declare {name}=["no", "yes"] or (0, 1) in the codebook, or '
     raise FormulaError(
-        f"the response {name!r} is a number; {verb} needs levels: declare it as such, for "
-        f'example {name}=["no", "yes"] or (0, 1) in the codebook, or compare it, as in '
-        f"'{name} > 1 ~ ...'"
+        f"the response {name!r} is a number; {verb} needs two levels or more: "
+        f"{declare if name.isidentifier() else ''}compare it, as in '{name} > 1 ~ ...'"
     )
 
 
