@@ -69,7 +69,7 @@ def curves(
             linestyle=line,
             linewidth=1.6,
             drawstyle="steps-post" if steps else "default",
-            label=own.name or "all rows",
+            label=(own.name or "all rows") + ": not told" * (len(times) == 1),
         )
         ax.plot(times[-1:], level[-1:], "|", color=colour, markersize=9)
     ax.set_ylim(-0.02, 1.02)

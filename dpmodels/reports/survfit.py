@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import NotAvailable
+from dpmodels.errors import NotAvailable, shorten
 from dpmodels.report import Fact, Report, Row, Section, count, signif
 from dpmodels.reports.counted import counted_as
 from dpmodels.reports.header import LOST, closing, complete_text, described_header, more
@@ -127,12 +127,12 @@ def _interval(low: float, high: float, digits: int) -> str:
 def _ends(fit: SurvfitResult) -> tuple[str, ...]:
     """Say how far the curves are told."""
     why = "fewer are at risk than five sds of the noise in their number"
-    notes = []
-    for name, own in zip(fit.strata or [""], fit.counted.curves, strict=True):
-        whose = f" of {name}" if name else ""
-        if not own.end:
-            notes.append(f"The curve{whose} is not told: {why}.")
-        elif own.end < len(own.times):
+    curves = list(zip(fit.strata or ["(all)"], fit.counted.curves, strict=True))
+    untold = [name for name, own in curves if not own.end]
+    notes = [f"Curves not told, as {why}: {shorten(', '.join(untold), 200)}."] if untold else []
+    for name, own in curves:
+        if 0 < own.end < len(own.times):
+            whose = f" of {name}" if fit.strata else ""
             notes.append(f"The curve{whose} ends at {own.known[-1]:,.6g}: beyond, {why}.")
     return tuple(notes[:SHOWN_CURVES])
 

@@ -74,7 +74,8 @@ def test_groups_are_curves_of_their_own_and_an_empty_one_is_not_told():
         alone = asked(subset=f"arm == '{arm}'").at(peer.surv_times)
         np.testing.assert_allclose(alone["estimate"], peer.surv_prob)
     assert "arm=c" not in set(fit.tidy()["strata"])
-    assert "The curve of arm=c is not told" in " ".join(str(fit.summary()).split())
+    assert "Curves not told, as fewer are at risk" in " ".join(str(fit.summary()).split())
+    assert "number: arm=c." in " ".join(str(fit.summary()).split())
     assert np.isnan(fit.at([3], group="c")["estimate"]).all()
     assert fit.quantile(0.5, group="c")["conf_high"].tolist() == [np.inf]
 
@@ -153,6 +154,8 @@ def test_what_noise_hides_is_said_and_not_told():
     assert len(fit.tidy()) == len(fit.conf_int()) == 0
     assert np.isnan(fit.mean()["estimate"]).all()
     assert "not told from noise" in str(fit.summary())
+    told = " ".join(str(fit.summary()).split())
+    assert told.count("in their number: arm=a, arm=b, arm=c.") == 1
     with pytest.raises(NotAvailable, match="larger eps, fewer breaks"):
         fit.logrank()
     with pytest.raises(NotAvailable, match="it compares curves, and there is one"):
@@ -199,7 +202,7 @@ def test_pictures_have_a_curve_and_two_bands_a_group():
     fit = asked("Surv(week, died) ~ arm", subset="arm != 'c'", breaks=6)
     ax = fit.plot(risk=True)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == ["arm=a", "arm=b", "arm=c", "noise", "noise and sampling"]
+    assert names == ["arm=a", "arm=b", "arm=c: not told", "noise", "noise and sampling"]
     told = fit.at(fit.times, group="a")["estimate"].tolist()
     assert ax.lines[0].get_ydata().tolist() == [1.0, *told]
     assert len(ax.collections) == 6
