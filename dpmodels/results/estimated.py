@@ -263,10 +263,10 @@ class Estimated(Tested):
         ArgumentError
             If no row is complete, or a variable is not of the terms.
         NotAvailable
-            Where there are no standard errors, or no terms.
+            Without `newdata`, and where there are no standard errors, or no terms.
         """
         if newdata is None:
-            raise ArgumentError(NO_ROWS)
+            raise NotAvailable(NO_ROWS)
         model, held = self._fitted("margins()"), checked_level(level)
         rows = public_rows(self.coder, newdata, clip=clip)
         design = model.coder.design

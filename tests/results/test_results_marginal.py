@@ -311,7 +311,7 @@ def test_effects_say_over_how_many_public_rows_they_are_averages(fits):
 
 
 def test_without_rows_effects_say_that_a_fit_keeps_none(fits):
-    with pytest.raises(ArgumentError, match=r"a fit keeps none: write margins\(newdata\)"):
+    with pytest.raises(NotAvailable, match=r"a fit keeps none: write margins\(newdata\)"):
         fits["glm"].margins()
     with pytest.raises(NotAvailable, match=r"write margins\(newdata\)"):
         fits["glm"].get_margeff()
