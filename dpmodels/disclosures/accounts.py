@@ -11,6 +11,7 @@ from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
 from dpmodels.privacy import hidden_by
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.results.base import report_of
 
 _STATES: Final = {
     "released": "released",
@@ -171,7 +172,7 @@ def _besides(made: Released) -> tuple[tuple[str, str], ...]:
 def made_of(made: Released | None) -> tuple[str, ...]:
     """Name the results that were made of a release."""
     fits = () if made is None else made.fits
-    return tuple(f"{type(fit).__name__} {fit.call.formula}" for fit in fits)
+    return tuple(f"{report_of(fit).title}, {fit.call.formula}" for fit in fits)
 
 
 def loose_words(found: Gathered) -> Iterator[Block]:

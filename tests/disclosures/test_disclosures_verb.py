@@ -65,7 +65,10 @@ def test_two_fits_of_one_release_are_one_release(study, tmp_path):
         report = disclosed([session, one, own, one])
         text = plain(report)
         assert repr(report).endswith("1 ledger, 3 charges, 1 unfinished, 0 releases in no ledger>")
-        assert "| Results shown here | LMResult wage ~ age; LMResult age ~ 1 |" in text
+        assert (
+            "| Results shown here | Private linear regression, wage ~ age; Private linear regression, age ~ 1 |"
+            in text
+        )
         assert text.count("### Private linear regression") == 2
     alone = disclosed([one, two, moments])
     assert "0 ledgers, 0 charges, 0 unfinished, 1 release in no ledger" in repr(alone)
@@ -92,8 +95,8 @@ def test_of_results_without_a_ledger_no_total_is_stated():
     fits = [dp.dp_mean("age", ROWS, **SIMPLE), dp.dp_mean("wage", ROWS, **SIMPLE)]
     text = plain(disclosed(fits))
     assert "Their total cannot be known from this report" in text
-    assert "- MeanResult age: eps = 0.5 (replace one row, n public)" in text
-    assert "- MeanResult wage: eps = 0.5" in text
+    assert "- Private mean, age: eps = 0.5 (replace one row, n public)" in text
+    assert "- Private mean, wage: eps = 0.5" in text
     assert not re.search(r"eps = 1\b", text)
 
 
