@@ -65,10 +65,8 @@ def test_two_fits_of_one_release_are_one_release(study, tmp_path):
         report = disclosed([session, one, own, one])
         text = plain(report)
         assert repr(report).endswith("1 ledger, 3 charges, 1 unfinished, 0 releases in no ledger>")
-        assert (
-            "| Results shown here | Private linear regression, wage ~ age; Private linear regression, age ~ 1 |"
-            in text
-        )
+        kind = "Private linear regression"
+        assert f"| Results shown here | {kind}, wage ~ age; {kind}, age ~ 1 |" in text
         assert text.count("### Private linear regression") == 2
     alone = disclosed([one, two, moments])
     assert "0 ledgers, 0 charges, 0 unfinished, 1 release in no ledger" in repr(alone)
