@@ -89,6 +89,7 @@ def halve_the_noise(patch):
     patch.setattr(count_noise, "discrete_laplace", lambda scale, *rest: draw(scale / 2, *rest))
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("name", POWERFUL)
 def test_halved_noise_is_flagged(name, monkeypatch):
     # At 95 %: the seed is fixed, so that what is found is found again.

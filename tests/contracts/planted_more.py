@@ -59,7 +59,7 @@ def a_predictor_is_a_product_of_floats(patch: pytest.MonkeyPatch) -> None:
 
     def seen(self, block, lattice, parameter):
         z = self.read(block, lattice)
-        return Seen(z, product(z, parameter))
+        return Seen(z, product(z, parameter)[None])
 
     patch.setattr(Predictors, "seen", seen)
 

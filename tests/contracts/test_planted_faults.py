@@ -48,6 +48,7 @@ class Fault(NamedTuple):
     verb: str = ""
     family: str = ""
     noise: str = ""
+    more: str = ""
 
     def cases(self) -> list[Case]:
         return [
@@ -57,6 +58,7 @@ class Fault(NamedTuple):
             and self.adjacency in ("", case.adjacency)
             and self.centred in (None, case.centred)
             and self.verb in ("", case.verb.name)
+            and self.more in ("", case.verb.more)
             and self.family in ("", case.mechanism.family)
             and self.noise in ("", case.mechanism.law)
         ]
@@ -182,7 +184,13 @@ FAULTS_OF_FAMILIES = (
         noise="gaussian",
     ),
     Fault(noisy.the_noise_is_halved, FOLLOWS, mechanism="moments"),
-    Fault(family.a_residual_is_not_clipped, NEAR, mechanism="gradients", verb="dp_glm"),
+    Fault(
+        family.a_residual_is_not_clipped,
+        NEAR,
+        mechanism="gradients",
+        verb="dp_glm",
+        more="-poisson",
+    ),
     Fault(more.the_norm_of_the_constant_is_forgotten, NEAR, "replace", mechanism="gradients"),
     Fault(
         *(more.a_predictor_is_a_product_of_floats, places.a_row_adds_the_same_everywhere),

@@ -180,7 +180,7 @@ def test_beyond_the_rank_of_the_rows_all_is_below_the_floor(most, scale):
     assert sum(bool(fit.spectrum.distinct[1:].any()) for fit in many) <= most(TIMES, 0.06)
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_confidence_intervals_cover_the_population(most):
     # Near-Gaussian rows within bounds, drawn anew; false alarms <= 1e-6 for at least 0.925.
     rng = np.random.default_rng(21)

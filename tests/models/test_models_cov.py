@@ -106,7 +106,7 @@ def test_components_of_a_release_in_natural_units(table):
     assert fit.pca(scale=None).release is fit.release
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_noise_intervals_cover_the_covariances_of_the_rows(table, coded):
     # 400 releases, ten pairs each asked for 0.9: false alarms below 1e-7 for each of
     # ten counts of misses at a coverage of 0.88.
@@ -121,7 +121,7 @@ def test_noise_intervals_cover_the_covariances_of_the_rows(table, coded):
     assert missed.min() >= binom.ppf(1e-7, 400, 0.08)
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_confidence_intervals_cover_the_population():
     # As above, rows drawn anew from a normal law within bounds.
     rng = np.random.default_rng(5)

@@ -206,7 +206,7 @@ def test_models_of_a_release_are_free(table):
         dp_moments(FORMULA, table, codebook=CODEBOOK, ledger=ledger, **USUAL)
 
 
-@pytest.mark.dear
+@pytest.mark.product
 def test_intervals_cover_the_moments_of_the_rows(table, coded):
     # 500 releases asked for 0.9: false alarms below 1e-7 for each count of misses, at a
     # coverage of at least 0.88 (0.86 for eigenvalues, whose law is of first order).

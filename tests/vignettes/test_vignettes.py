@@ -8,7 +8,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "vignettes"
 VIGNETTES = sorted(FOLDER.glob("[0-9]*.md"))
-QUICK = ("01-getting-started", "02-formulas-and-codebooks")
+QUICK = ("01-getting-started",)
 
 
 def test_there_are_vignettes():
