@@ -9,6 +9,8 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 from dpmodels.plots.style import alt_text  # noqa: E402
 
+# Pictures of plans, for which nothing was released.
+PLANS = ("power",)
 SCRIPTS = sorted((Path(__file__).parents[2] / "docs" / "gallery").glob("*.py"))
 
 
@@ -16,7 +18,8 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "docs" / "gallery").glob("*.py"))
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_of_the_gallery_draws_a_picture(script):
     ax = runpy.run_path(str(script))["ax"]
-    assert "Privacy" in alt_text(ax)
+    assert ("Privacy" in alt_text(ax)) is (script.stem not in PLANS)
+    assert len(alt_text(ax)) > 20
     ax.figure.draw_without_rendering()
     plt.close("all")
 
