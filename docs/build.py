@@ -13,9 +13,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# This tree's package, here and in the notebooks.
+# This tree's package and this interpreter, here and in the notebooks, shell lines among them.
 sys.path.insert(0, str(ROOT))
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+own = str(Path(sys.executable).parent)
+os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
 
 from reference import MECHANISMS, mechanism_list, results  # noqa: E402
 from scripts import gallery  # noqa: E402
