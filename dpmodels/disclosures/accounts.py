@@ -11,7 +11,6 @@ from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
 from dpmodels.privacy import hidden_by
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
-from dpmodels.results.base import report_of
 
 _STATES: Final = {
     "released": "released",
@@ -171,8 +170,10 @@ def _besides(made: Released) -> tuple[tuple[str, str], ...]:
 
 def made_of(made: Released | None) -> tuple[str, ...]:
     """Name the results that were made of a release."""
-    fits = () if made is None else made.fits
-    return tuple(f"{report_of(fit).title}, {fit.call.formula}" for fit in fits)
+    if made is None:
+        return ()
+    printed = zip(made.reports, made.fits, strict=True)
+    return tuple(f"{report.title}, {fit.call.formula}" for report, fit in printed)
 
 
 def loose_words(found: Gathered) -> Iterator[Block]:

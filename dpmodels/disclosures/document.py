@@ -94,8 +94,8 @@ def document(found: Gathered, about: About, pictured: bool) -> Iterator[Block]:
     if found.made:
         yield Heading("Results")
     for one in found.made:
-        for fit in one.fits:
-            yield Tables(fit.summary().report)
+        for fit, report in zip(one.fits, one.reports, strict=True):
+            yield Tables(report)
             yield from (Picture(*own) for own in pictures(fit)) if pictured else ()
     yield Heading("Paragraph for a methods section")
     yield Words(_methods(found))

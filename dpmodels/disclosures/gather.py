@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from dpmodels.digest import origin
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.models.load import load
 from dpmodels.privacy import Entry, Ledger
+from dpmodels.report import Report
 from dpmodels.results.base import Result
 from dpmodels.results.reading_line import is_local
 from dpmodels.sessions.session import Session
@@ -42,6 +44,11 @@ class Released:
     def simulated(self) -> bool:
         """Whether it has no guarantee, as its noise can be repeated."""
         return any(fit.simulated for fit in self.fits)
+
+    @cached_property
+    def reports(self) -> tuple[Report, ...]:
+        """What of each result is printed, laid out once."""
+        return tuple(fit.summary().report for fit in self.fits)
 
 
 @dataclass(frozen=True)
