@@ -4,6 +4,7 @@ from . import sites as sites
 from .audit.door import audit as audit
 from .citation import citation as citation
 from .codebook import Codebook as Codebook
+from .codebook_person import Identifier as Identifier
 from .dates import Date as Date
 from .devices.randomized_response import randomized_response as randomized_response
 from .devices.unary import unary_response as unary_response

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from hashlib import sha256
 from html import escape
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from dpmodels.codebook_person import (
+    Identifier,
     checked_person,
     joined_person,
     of_person,
     with_person,
+    without_identifiers,
     without_person,
 )
 from dpmodels.errors import CodebookError, FrameError, shorten
@@ -72,7 +75,7 @@ class Codebook(Mapping[str, Variable]):
         Declarations by name: a tuple ``(lower, upper)`` of numbers or dates, a list of levels, a
         dict of levels with their labels, pandas' ``CategoricalDtype``, or a
         :class:`Numeric`, :class:`Integer`, :class:`Date`, :class:`Categorical` or :class:`Boolean`
-        with label, unit and missing codes.
+        with label, unit and missing codes; an :class:`Identifier` for a column of ids.
 
     Raises
     ------
@@ -99,6 +102,8 @@ class Codebook(Mapping[str, Variable]):
     id        person       whose a row is
     """
 
+    _attached = False
+
     def __init__(
         self,
         variables: Mapping[str, Any] | None = None,
@@ -110,14 +115,40 @@ class Codebook(Mapping[str, Variable]):
         declared = {**(variables or {}), **named}
         for name in declared:
             check_name(name)
-        self._variables = {name: as_variable(name, value) for name, value in declared.items()}
-        own = variables.person if isinstance(variables, Codebook) else None
-        self._person = checked_person(own if person is None else person)
+        known, self._identifiers = without_identifiers(declared)
+        self._variables = {name: as_variable(name, value) for name, value in known.items()}
+        base = variables if isinstance(variables, Codebook) else None
+        if base is not None:
+            kept = base.identifiers.items()
+            self._identifiers = {k: v for k, v in kept if k not in known} | self._identifiers
+        self._person = checked_person(
+            base.person if base is not None and person is None else person
+        )
 
     @property
     def person(self) -> str | None:
         """The column that says whose a row is, None where rows are nobody's."""
         return self._person
+
+    @property
+    def attached(self) -> bool:
+        """Whether it was found beside a table, and not given by the caller."""
+        return self._attached
+
+    def beside_table(self) -> Self:
+        """Return the same codebook, marked as found beside a table."""
+        marked = copy(self)
+        marked._attached = True
+        return marked
+
+    @property
+    def identifiers(self) -> Mapping[str, Identifier]:
+        """The columns of ids, which are no variables, by name."""
+        return self._identifiers
+
+    def missing_ids(self, person: str | None) -> tuple[str, ...]:
+        """Return the canonical ids that stand for no person in a column, sorted."""
+        return tuple(sorted(self.identifiers.get(person or "", Identifier()).missing))
 
     @classmethod
     def uniform(cls, names: Iterable[str], declared: Any) -> Codebook:
@@ -143,15 +174,22 @@ class Codebook(Mapping[str, Variable]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codebook):
             return False
-        return (self._variables, self.person) == (other._variables, other.person)
+        return self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash((tuple(self._variables.items()), self.person))
+        variables, identifiers, person = self._parts()
+        return hash((tuple(variables.items()), tuple(sorted(identifiers)), person))
+
+    def _parts(self) -> tuple[Mapping[str, Variable], Mapping[str, Identifier], str | None]:
+        return self._variables, self._identifiers, self._person
 
     def __or__(self, other: Mapping[str, Any]) -> Codebook:
         """Return the union; the right-hand side wins, and two columns of persons are refused."""
         person = joined_person(self.person, getattr(other, "person", None))
-        return Codebook({**self, **other}, person=person)
+        identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
+        declared = {**self, **other}
+        apart = {name: own for name, own in identifiers.items() if name not in declared}
+        return Codebook({**declared, **apart}, person=person)
 
     def select(self, names: Iterable[str]) -> Codebook:
         """Return the codebook of some of the variables.
@@ -165,12 +203,14 @@ class Codebook(Mapping[str, Variable]):
         for name in wanted:
             if name not in self:
                 raise CodebookError(f"variable {name!r} is not in the codebook; declare it first")
-        return Codebook({name: self[name] for name in wanted}, person=self.person)
+        chosen = {name: self[name] for name in wanted}
+        return Codebook({**chosen, **self.identifiers}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON."""
         variables = {name: to_plain(variable) for name, variable in self.items()}
-        return with_person(variables, self.person)
+        identifiers = {name: own.to_plain() for name, own in self.identifiers.items()}
+        return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
     def from_dict(cls, declared: Mapping[str, Mapping[str, Any]]) -> Codebook:
@@ -178,9 +218,9 @@ class Codebook(Mapping[str, Variable]):
         if not isinstance(declared, Mapping):
             raise CodebookError(f"a codebook of type {type(declared).__name__}; {FORM}")
         entries, person = without_person(declared)
-        return cls(
-            {name: from_plain(name, entry) for name, entry in entries.items()}, person=person
-        )
+        known, identifiers = without_identifiers(entries)
+        variables = {name: from_plain(name, entry) for name, entry in known.items()}
+        return cls({**variables, **identifiers}, person=person)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the codebook as JSON, whole or not at all.
@@ -263,7 +303,11 @@ class Codebook(Mapping[str, Variable]):
             (name, kind(variable), brief(variable), units[name], variable.label)
             for name, variable in self.items()
         ]
-        return rows + of_person(self.person)
+        return rows + self.id_lines()
+
+    def id_lines(self) -> list[tuple[str, ...]]:
+        """Return the lines of the printed table that are of ids and persons."""
+        return of_person(self.person, self.identifiers)
 
     def __repr__(self) -> str:
         return as_text(self._rows())

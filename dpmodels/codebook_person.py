@@ -1,12 +1,114 @@
-"""The column that says whose a row is: checked, joined, written and read with declarations."""
+"""The columns that identify persons: checked, joined, written and read with declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from dpmodels.errors import CodebookError, said
-from dpmodels.levels import check_writable
+from dpmodels.levels import check_texts, check_writable, said_missing, sequence
+from dpmodels.person_ids import canonical_id
+
+_TYPE: Final = "identifier"
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A column of ids, and which of them stand for no person.
+
+    Parameters
+    ----------
+    missing : sequence of str or int, optional
+        Ids that count as missing, such as ``["NA", -9]``, besides nulls, NaN and empty text. They
+        are kept as canonical ids.
+    label : str, optional
+        What the column is, for printing.
+
+    Raises
+    ------
+    CodebookError
+        If `missing` is not a list of ids, or the label is not text that can be printed.
+
+    Notes
+    -----
+    The declaration says how ids are read. It does not protect persons: ``person="id"`` does, in the
+    codebook or in the call. An identifier is not a variable: formulas cannot use it, ``.`` leaves
+    it out, and it is listed in ``codebook.identifiers``.
+
+    Two records belong to one person if and only if their *canonical ids* are equal, and the printed
+    number of persons counts those:
+
+    - Whole numbers of any type, and floats that are whole and below 2**53, are their decimal
+      digits. Other floats are their ``repr``.
+    - Text is in Unicode's normal form C, without white space, byte order marks and control
+      characters at the ends. Case and leading zeros are kept, so that ``7``, ``7.0`` and ``"7"``
+      are one id, and ``"007"``, ``"7.0"``, ``"1.10"``, ``"12E007"`` and ``"NA"`` are others. Bytes
+      are read as UTF-8, and UUIDs as text.
+    - Logical values are ``"True"`` and ``"False"``, dates and times are ISO 8601 text.
+
+    Rows whose id is missing, or is none of these (a list, a duration), belong to nobody and do not
+    count.
+
+    Software that guesses types may merge ids before they come here: ``pandas.read_csv`` reads
+    ``007`` as 7, long whole numbers beside an empty cell as floats, which have 53 bits, and ``NA``
+    as missing. Read ids as text, ``dtype={"id": str}`` with ``keep_default_na=False``, or give the
+    path of the file.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> print(dp.codebook(age=(0, 100), id=dp.Identifier(missing=["NA", -9]), person="id"))
+    variable  type        declared
+    age       numeric     0 to 100
+    id        identifier  person; missing: NA, -9
+    """
+
+    missing: tuple[str, ...] = ()
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        check_texts(self.label)
+        codes = sequence("missing", self.missing)
+        ids = tuple(map(canonical_id, codes))
+        for code, canonical in zip(codes, ids, strict=True):
+            if not canonical:
+                raise CodebookError(
+                    f"missing= lists {said(code)}, which is not an id: expected text or whole "
+                    "numbers; nulls, NaN and empty text are always missing"
+                )
+            check_writable("missing id", canonical)
+        object.__setattr__(self, "missing", tuple(dict.fromkeys(ids)))
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return JSON values."""
+        entry = {"type": _TYPE, "missing": list(self.missing), "label": self.label}
+        return {key: value for key, value in entry.items() if value}
+
+    @classmethod
+    def from_plain(cls, name: str, entry: Mapping[str, Any]) -> Identifier:
+        """Read what :meth:`to_plain` wrote."""
+        options = {key: value for key, value in entry.items() if key != "type"}
+        if not set(options) <= {"missing", "label"}:
+            raise CodebookError(f'variable {name!r}: an identifier has "missing" and "label" alone')
+        try:
+            return cls(**options)
+        except CodebookError as error:
+            raise CodebookError(f"variable {name!r}: {error}") from None
+
+
+def without_identifiers(
+    declared: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Identifier]]:
+    """Return the declarations of variables, and those of identifiers."""
+    identifiers = {
+        name: entry if isinstance(entry, Identifier) else Identifier.from_plain(name, entry)
+        for name, entry in declared.items()
+        if isinstance(entry, Identifier)
+        or (isinstance(entry, Mapping) and entry.get("type") == _TYPE)
+    }
+    others = {name: entry for name, entry in declared.items() if name not in identifiers}
+    return others, identifiers
 
 
 def checked_person(person: object) -> str | None:
@@ -56,6 +158,12 @@ def joined_person(one: str | None, other: str | None) -> str | None:
     return other if one is None else one
 
 
-def of_person(person: str | None) -> list[tuple[str, ...]]:
-    """Return the line of the column of persons among those of variables."""
-    return [] if person is None else [(person, "person", "whose a row is", "", "")]
+def of_person(person: str | None, identifiers: Mapping[str, Identifier]) -> list[tuple[str, ...]]:
+    """Return the lines of identifiers and of the column of persons among those of variables."""
+    lines = list[tuple[str, ...]]()
+    for name, declared in identifiers.items():
+        role = "person" if name == person else "identifies rows"
+        lines.append((name, _TYPE, role + said_missing(declared.missing), "", declared.label))
+    if person is not None and person not in identifiers:
+        lines.append((person, "person", "whose a row is", "", ""))
+    return lines

@@ -99,3 +99,34 @@ def test_drafts_files_tables_options_and_sessions_hold_it(tmp_path):
         session = dp.session(ROWS, BOOK, eps=3.0, **words)
         assert session.ledger.adjacency.person == own
         assert session.mean("~ age", eps=1.0).release.adjacency == session.ledger.adjacency
+
+
+def test_an_identifier_declares_missing_ids_and_is_no_variable():
+    cb = dp.codebook(x=(0, 1), id=dp.Identifier(missing=["NA", -9], label="record"), person="id")
+    assert list(cb) == ["x"]
+    for again in (type(cb).from_dict(cb.to_dict()), cb.select(["x"]), dp.codebook(cb), cb | {}):
+        assert again == cb
+        assert again.identifiers["id"].missing == ("NA", "-9")
+    assert dp.codebook(x=(0, 1), id=dp.Identifier(), person="id") != cb
+    rows = {"id": ["NA", "-9", "a", "b"], "x": [0.5] * 4}
+    assert dp.dp_mean("~ x", rows, codebook=cb, eps=1, rows=1).release.rows == 2
+    with pytest.raises(dp.errors.CodebookError, match="missing"):
+        dp.codebook(id=dp.Identifier(missing=[[1]]))
+    with pytest.raises(dp.errors.DPModelsError, match="id"):
+        dp.dp_mean("~ id", rows, codebook=cb, eps=1, rows=1)
+
+
+def test_all_ids_missing_is_no_person_and_no_error(tmp_path):
+    cb = dp.codebook(x=(0, 1), person="id")
+    for adjacency in ("replace", "add-remove"):
+        fit = dp.dp_mean(
+            "~ x", {"id": [None] * 3, "x": [1] * 3}, codebook=cb, eps=1, rows=1, adjacency=adjacency
+        )
+        assert str(fit.summary())
+    cb.save(tmp_path / "cb.json")
+    assert dp.codebook.load(tmp_path / "cb.json") == cb
+    declared = dp.codebook(x=(0, 1), id=dp.Identifier(missing=["NA"]), person="id")
+    declared.save(tmp_path / "ids.json")
+    rows = {"id": ["NA", "a"], "x": [1] * 2}
+    fit = dp.dp_mean("~ x", rows, codebook=tmp_path / "ids.json", eps=1, rows=1)
+    assert fit.release.rows == 1

@@ -14,7 +14,7 @@ from dpmodels.dates import Date
 from dpmodels.formula import Design
 from dpmodels.formula.row_coder import RowCoder, on_steps
 from dpmodels.formula.values import Columns
-from dpmodels.frames import open_rows, require_declared, to_codes, to_days, to_float
+from dpmodels.frames import concatenated, open_rows, require_declared, to_codes, to_days, to_float
 from dpmodels.levels import Level
 from dpmodels.typing import Floats
 from dpmodels.variables import Categorical, Variable
@@ -78,7 +78,7 @@ def _table(data: object) -> pd.DataFrame:
     source = open_rows(data)
     chunks = list(source.chunks(source.names, read_rows(len(source.names))))
     cells = {name: [chunk[name] for chunk in chunks] for name in source.names}
-    return pd.DataFrame({name: np.concatenate(own) if own else [] for name, own in cells.items()})
+    return pd.DataFrame({name: concatenated(parts) for name, parts in cells.items()})
 
 
 def declared_facts(formula: str, codebook: Codebook) -> dict[str, str]:

@@ -70,6 +70,7 @@ class Terms:
     subset: Subset | None = None
     neighbours: Adjacency = ONE_ROW
     named: tuple[str, ...] = ()  # Columns that are read as names of levels nobody declared
+    missing_ids: tuple[str, ...] = ()  # Canonical ids that stand for no person
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -83,7 +84,10 @@ class Terms:
         """What is said of rows beside their formula, as texts that can be compared."""
         said = {} if self.subset is None else {"subset": self.subset.text}
         own = self.neighbours
-        return said if own.person is None else {**said, "person": own.text}
+        if own.person is None:
+            return said
+        missing = {"missing ids": repr(self.missing_ids)} if self.missing_ids else {}
+        return {**said, "person": own.text, **missing}
 
 
 def levels_of(name: str) -> str:
@@ -91,11 +95,18 @@ def levels_of(name: str) -> str:
     return f"levels of {name}"
 
 
-def asked_of(terms: Terms, neighbours: Adjacency, subset: Subset | None) -> Terms:
+def asked_of(
+    terms: Terms, neighbours: Adjacency, subset: Subset | None, missing_ids: tuple[str, ...] = ()
+) -> Terms:
     """Return the terms of rows of which those of a subset count, each its person's."""
     more = {} if subset is None else dict(subset.codebook)
-    book = Codebook({**terms.codebook, **more})
-    return replace(terms, codebook=book, subset=subset, neighbours=neighbours)
+    return replace(
+        terms,
+        codebook=Codebook({**terms.codebook, **more}),
+        subset=subset,
+        neighbours=neighbours,
+        missing_ids=missing_ids,
+    )
 
 
 def rows_of(terms: Terms) -> Rows:
@@ -173,7 +184,9 @@ class Rows:
         if not isinstance(self._source, DaskRows):
             return None
         person = self.terms.neighbours.person
-        return self._source if person is None else self._source.together(person, self._secret)
+        if person is None:
+            return self._source
+        return self._source.together(person, self._secret, self.terms.missing_ids)
 
     @property
     def rereadable(self) -> bool:
@@ -266,7 +279,8 @@ class Rows:
 
     def _new(self) -> Persons:
         own = self.terms.neighbours
-        return Persons(own.places, self._secret, even=own.rows == "mean")
+        missing = self.terms.missing_ids
+        return Persons(own.places, self._secret, even=own.rows == "mean", missing=missing)
 
 
 def _columns(terms: Terms, chunk: Chunk) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,10 @@
-"""Which rows stand on one side and which on the other: a coin for each place, or each person."""
+"""Which rows stand on one side and which on the other: a coin for each place, or each person.
+
+A coin belongs to a position in the source, so a row must have the same position in every pass. A
+source that can be read again sees to it: a file that was written or replaced since it was opened is
+an error, and so is a table in memory whose number of rows changed; of persons, whose coins follow
+their ids, a digest is compared. What can be read once is refused before the charge.
+"""
 
 from __future__ import annotations
 

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from dpmodels.codebook import Codebook, as_html, as_text, check_name, read_json
 from dpmodels.codebook_person import (
+    Identifier,
     checked_person,
     joined_person,
     of_person,
     with_person,
+    without_identifiers,
     without_person,
 )
 from dpmodels.dictionaries.entry import UNKNOWN, Entry, entry_of, joined, plain_of
@@ -42,6 +44,8 @@ class Draft(Mapping[str, Entry]):
         Where it comes from, for printing.
     person : str, optional
         The column that says whose a row is, as of a codebook.
+    identifiers : mapping, optional
+        Columns of ids, by name.
 
     Examples
     --------
@@ -57,7 +61,11 @@ class Draft(Mapping[str, Entry]):
     """
 
     def __init__(
-        self, entries: Mapping[str, Entry], source: str = "", person: str | None = None
+        self,
+        entries: Mapping[str, Entry],
+        source: str = "",
+        person: str | None = None,
+        identifiers: Mapping[str, Identifier] | None = None,
     ) -> None:
         for name, entry in entries.items():
             check_name(name)
@@ -69,6 +77,7 @@ class Draft(Mapping[str, Entry]):
         }
         self.source = source
         self.person = checked_person(person)
+        self.identifiers = dict(identifiers or {})
 
     def __getitem__(self, name: str) -> Entry:
         return self._entries[name]
@@ -82,7 +91,7 @@ class Draft(Mapping[str, Entry]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Draft):
             return False
-        return (self._entries, self.person) == (other._entries, other.person)
+        return self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -96,7 +105,8 @@ class Draft(Mapping[str, Entry]):
             raise CodebookError(f"{self._said()} and {right._said()}: {error}") from None
         both = {**self, **right, **both}
         sources = dict.fromkeys(filter(None, (self.source, right.source)))
-        return Draft(both, ", ".join(sources), person)
+        identifiers = {**self.identifiers, **getattr(other, "identifiers", {})}
+        return Draft(both, ", ".join(sources), person, identifiers)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -128,7 +138,7 @@ class Draft(Mapping[str, Entry]):
         for name in declared:
             self._require(name)
         done = {name: self[name].completed(name, own) for name, own in declared.items()}
-        return Draft({**self._entries, **done}, self.source, self.person)
+        return Draft({**self._entries, **done}, self.source, self.person, self.identifiers)
 
     def select(self, names: Iterable[str]) -> Draft:
         """Return the draft of some of the variables.
@@ -141,7 +151,8 @@ class Draft(Mapping[str, Entry]):
         wanted = list(names)
         for name in wanted:
             self._require(name)
-        return Draft({name: self[name] for name in wanted}, self.source, self.person)
+        chosen = {name: self[name] for name in wanted}
+        return Draft(chosen, self.source, self.person, self.identifiers)
 
     def codebook(self) -> Codebook:
         """Return the codebook.
@@ -153,7 +164,7 @@ class Draft(Mapping[str, Entry]):
         """
         self._refuse(self.unknown)
         known = {name: entry.variable(name) for name, entry in self.items()}
-        return Codebook(known, person=self.person)
+        return Codebook({**known, **self.identifiers}, person=self.person)
 
     def codebook_for(self, formula: object) -> Codebook:
         """Return the codebook of what is known, if it is all that a formula speaks of.
@@ -168,11 +179,13 @@ class Draft(Mapping[str, Entry]):
         named = [name for name in self.unknown if _names(text, name)]
         self._refuse(self.unknown if not text or _ALL.search(text) else named)
         known = {name: entry.variable(name) for name, entry in self.items() if entry.known}
-        return Codebook(known, person=self.person)
+        return Codebook({**known, **self.identifiers}, person=self.person)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain values, as written to JSON: those of a codebook, and ``"?"``."""
-        return with_person({name: plain_of(name, own) for name, own in self.items()}, self.person)
+        variables = {name: plain_of(name, own) for name, own in self.items()}
+        identifiers = {name: own.to_plain() for name, own in self.identifiers.items()}
+        return with_person({**variables, **identifiers}, self.person)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], source: str = "") -> Draft:
@@ -184,7 +197,9 @@ class Draft(Mapping[str, Entry]):
             If it is neither.
         """
         entries, person = without_person(plain)
-        return cls({name: entry_of(name, own) for name, own in entries.items()}, source, person)
+        known, identifiers = without_identifiers(entries)
+        variables = {name: entry_of(name, own) for name, own in known.items()}
+        return cls(variables, source, person, identifiers)
 
     def save(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write the draft as JSON, whole or not at all; without ``?`` it is a codebook's file.
@@ -235,7 +250,7 @@ class Draft(Mapping[str, Entry]):
             (name, own.kind or UNKNOWN, own.describe(name), own.unit, own.label)
             for name, own in self.items()
         ]
-        return rows + of_person(self.person)
+        return rows + of_person(self.person, self.identifiers)
 
     def _said(self) -> str:
         return self.source or "the declarations"

@@ -63,5 +63,5 @@ def _rows(found: Gathered) -> Iterator[Row]:
     books += [fit.call.codebook for one in found.made for fit in one.fits]
     for name, own in dict.fromkeys((name, own) for book in books for name, own in book.items()):
         yield Row(name, (kind(own), brief(own), getattr(own, "unit", ""), own.label))
-    for person in dict.fromkeys(book.person for book in books if book.person is not None):
-        yield Row(person, ("person", "whose a row is", "", ""))
+    for name, *cells in dict.fromkeys(line for book in books for line in book.id_lines()):
+        yield Row(name, tuple(cells))

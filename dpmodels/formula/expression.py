@@ -135,6 +135,11 @@ def _variable(name: str, book: Book) -> Value:
             written = levels if labels else ()
             shown = declared.shown_levels
             return Category(name, shown, lambda columns: columns[name], None, written, ordered)
+    if name in getattr(book, "identifiers", ()):
+        raise UnknownVariable(
+            f"{shorten(name)!r} is declared as dp.Identifier(), which formulas cannot use: name "
+            "another column, or declare bounds or levels instead"
+        )
     entry = (
         f"{name}=(lower, upper)"
         if name.isidentifier() and name == folded(name)

@@ -16,7 +16,7 @@ Reading is lazy in its dependencies: pandas, polars and pyarrow are imported onl
 theirs.
 """
 
-from dpmodels.frames.convert import to_codes, to_days, to_float
+from dpmodels.frames.convert import concatenated, to_codes, to_days, to_float
 from dpmodels.frames.open import no_rows, open_rows
 from dpmodels.frames.progress import progress
 from dpmodels.frames.protocol import RowSource
@@ -24,6 +24,7 @@ from dpmodels.frames.require import require, require_declared
 
 __all__ = [
     "RowSource",
+    "concatenated",
     "no_rows",
     "open_rows",
     "progress",

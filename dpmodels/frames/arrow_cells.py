@@ -6,15 +6,16 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.frames.convert import MISSING, plain
+from dpmodels.frames.convert import MISSING, concatenated
 
 
 def arrow_cells(column: Any) -> NDArray[Any]:
     """Give the n cells of an Arrow array or chunked array, shape (n,).
 
-    Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
-    objects), dates and times as numpy's days, text, bytes, decimals, UUIDs and dictionary-encoded
-    cells as objects, None for null. Other types (durations, lists, structures) are all NaN.
+    Numbers as numbers (integers with nulls: masked, as floats would lose digits; other numbers: NaN
+    for null), logical values as bool (with nulls: objects), dates and times as numpy's, text,
+    bytes, decimals, UUIDs and dictionary-encoded cells as objects, None for null. Other types
+    (durations, lists, structures) are all NaN.
     """
     import pyarrow as pa
 
@@ -22,7 +23,7 @@ def arrow_cells(column: Any) -> NDArray[Any]:
         return _array_cells(column)
     if column.num_chunks == 1:
         return _array_cells(column.chunk(0))
-    return np.concatenate([*map(_array_cells, column.chunks)] or [np.empty(0)])
+    return concatenated([*map(_array_cells, column.chunks)])
 
 
 def _array_cells(array: Any) -> NDArray[Any]:
@@ -37,15 +38,18 @@ def _array_cells(array: Any) -> NDArray[Any]:
         return _dictionary_cells(array)
     if is_text(kind):
         return _text_cells(array)
+    if types.is_integer(kind) and array.null_count:
+        filled = array.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.ma.MaskedArray(filled, array.is_null().to_numpy(zero_copy_only=False))
     if is_number(kind) or is_bytes(kind) or types.is_null(kind):
         return np.asarray(array.to_numpy(zero_copy_only=False))
     if is_days(kind):
-        return _days(array)
+        return _times(array)
     return np.full(len(array), MISSING)
 
 
-def _days(array: Any) -> NDArray[Any]:
-    """Days; of times in a zone those of the zone, or of UTC where nobody knows the zone."""
+def _times(array: Any) -> NDArray[Any]:
+    """Dates and times; those in a zone are local, or in UTC where the zone is unknown."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -54,24 +58,27 @@ def _days(array: Any) -> NDArray[Any]:
             array = compute.local_timestamp(array)
         except pa.ArrowException:
             array = array.cast(pa.timestamp(array.type.unit))
-    return np.asarray(array.to_numpy(zero_copy_only=False)).astype("datetime64[D]")
+    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _dictionary_cells(array: Any) -> NDArray[Any]:
-    labels = np.append(_array_cells(array.dictionary).astype(object), [None])
-    return np.asarray(labels[array.indices.cast("int64").fill_null(-1).to_numpy()])
+    """Look cells up; an index that a damaged file puts outside the dictionary is missing."""
+    values = _array_cells(array.dictionary)
+    last = len(values)
+    labels = np.fromiter((*np.ma.getdata(values), None), object, last + 1)
+    labels[:last][np.ma.getmaskarray(values)] = None
+    codes = array.indices.cast("int64", safe=False).fill_null(last).to_numpy()
+    return np.asarray(labels[np.where((codes < 0) | (codes > last), last, codes)])
 
 
 def _text_cells(array: Any) -> NDArray[Any]:
-    """Text; Arrow does not promise that the bytes of a text column are UTF-8."""
+    """Text, or the bytes of all cells where one is not UTF-8, which Arrow does not promise."""
     import pyarrow as pa
 
     try:
         return np.asarray(array.to_numpy(zero_copy_only=False))
     except (pa.ArrowException, UnicodeDecodeError):
-        raw = array.cast(pa.large_binary()).to_pylist()
-    texts = (None if cell is None else plain(cell) for cell in raw)
-    return np.fromiter(texts, object, len(raw))
+        return np.fromiter(array.cast(pa.large_binary()).to_pylist(), object, len(array))
 
 
 def _uuid_texts(cells: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """Tables in memory, data frames or named columns, cut into blocks of rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals.stable.v2 as nw
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpmodels.errors import FrameError
 from dpmodels.frames.arrow_cells import arrow_cells
 from dpmodels.frames.convert import MISSING
-from dpmodels.frames.protocol import Chunk, Kind
-from dpmodels.frames.require import kind_of, require
+from dpmodels.frames.protocol import ANY, Chunk, Kind, unfinished
+from dpmodels.frames.require import is_inferred, kind_of, kind_of_dtype, require
 
 if TYPE_CHECKING:
     import pandas
@@ -23,10 +23,27 @@ Cut = Callable[[int, int], NDArray[Any]]
 
 
 def blocks(cuts: Mapping[str, Cut], nrows: int, rows: int) -> Iterator[Chunk]:
-    """Consecutive blocks of at most `rows` of the `nrows` rows of some columns."""
+    """Consecutive blocks of at most `rows` of the `nrows` rows of some columns.
+
+    FrameError where a column has fewer rows by now, or more.
+    """
     for start in range(0, nrows, rows):
         stop = min(start + rows, nrows)
-        yield {name: cut(start, stop) for name, cut in cuts.items()}
+        chunk = {name: cut(start, stop) for name, cut in cuts.items()}
+        _require_length(chunk, stop - start)
+        yield chunk
+    _require_length({name: cut(nrows, nrows + 1) for name, cut in cuts.items()}, 0)
+
+
+def _require_length(chunk: Chunk, rows: int) -> None:
+    for name, cells in chunk.items():
+        if len(cells) != rows:
+            raise FrameError(
+                unfinished(
+                    f"the number of rows of column {name!r} changed while it was in use: give "
+                    "data that stay as they are"
+                )
+            )
 
 
 def cut(column: Any) -> Cut:
@@ -64,13 +81,19 @@ def _cut_of_sequence(column: Any) -> Cut:
     if hasattr(column, "__array__"):
         return cut(np.asarray(column))
     cells = column if isinstance(column, list | tuple | range) else list(column)
-    return lambda start, stop: np.fromiter(cells[start:stop], object, stop - start)
+
+    def cells_between(start: int, stop: int) -> NDArray[Any]:
+        part = cells[start:stop]
+        return np.fromiter(part, object, len(part))
+
+    return cells_between
 
 
 def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
     """How to take rows out of a pandas series.
 
-    Views of numpy columns; categories as objects, None for missing; the nullable numbers as float;
+    Views of numpy columns; categories as objects, None for missing; nullable integers masked, since
+    floats would lose digits of ids; nullable floats with NaN, nullable logical values as objects;
     text and Arrow columns as `arrow_cells` gives them; any other extension type as Python objects.
     """
     import pandas as pd
@@ -84,7 +107,12 @@ def _cut_of_pandas(series: "pandas.Series[Any]") -> Cut:
         return _cut_of_categories(array)
     if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
         return _cut_of_arrow(array)
-    if isinstance(array, pd.arrays.IntegerArray | pd.arrays.FloatingArray | pd.arrays.BooleanArray):
+    if isinstance(array, pd.arrays.IntegerArray):
+        missing, whole = np.asarray(array.isna()), array.to_numpy(dtype.numpy_dtype, na_value=0)
+        return lambda start, stop: np.ma.MaskedArray(whole[start:stop], missing[start:stop])
+    if isinstance(array, pd.arrays.BooleanArray):
+        return lambda start, stop: np.asarray(array[start:stop], dtype=object)
+    if isinstance(array, pd.arrays.FloatingArray):
         return lambda start, stop: array[start:stop].to_numpy("float64", na_value=MISSING)
     return lambda start, stop: np.asarray(array[start:stop], dtype=object)
 
@@ -105,16 +133,18 @@ def _cut_of_arrow(array: Any) -> Cut:
 def _polars_cells(series: "polars.Series") -> NDArray[Any]:
     """Give the n cells of a polars series, shape (n,).
 
-    Numbers as numbers (with nulls: float, NaN for null), logical values as bool (with nulls:
-    objects), dates and times as numpy's days, text, categories, bytes, decimals, integers of 128
-    bits and Python objects as objects, None for null. Other types (durations, lists, structures)
-    are all NaN.
+    Numbers as numbers (integers with nulls: masked; other numbers: NaN for null), logical values
+    as bool (with nulls: objects), dates and times as numpy's, those in a zone as local ones, text,
+    categories, bytes, decimals, integers of 128 bits and Python objects as objects, None for null.
+    Other types (durations, lists, structures) are all NaN.
     """
     import polars as pl
 
     kind = series.dtype
     if str(kind) in ("Int128", "UInt128"):  # which older polars lacks
         return np.fromiter(series.to_list(), object, len(series))
+    if kind.is_integer() and series.null_count():
+        return np.ma.MaskedArray(series.fill_null(0).to_numpy(), series.is_null().to_numpy())
     if kind.is_numeric() or kind in (
         pl.Boolean,
         pl.String,
@@ -124,8 +154,10 @@ def _polars_cells(series: "polars.Series") -> NDArray[Any]:
         pl.Object,
     ):
         return series.to_numpy()
-    if kind in (pl.Date, pl.Datetime):
-        return series.dt.date().to_numpy()
+    if kind == pl.Datetime:
+        return series.dt.replace_time_zone(None).to_numpy()
+    if kind == pl.Date:
+        return series.to_numpy()
     return np.full(len(series), MISSING)
 
 
@@ -135,6 +167,7 @@ class ColumnRows:
 
     columns: Mapping[str, Any] = field(repr=False)
     nrows: int = field(repr=False)
+    kinds: Mapping[str, Kind] = field(default_factory=dict, repr=False)  # As they are declared
     rereadable: ClassVar[bool] = True
 
     @property
@@ -143,8 +176,8 @@ class ColumnRows:
         return tuple(self.columns)
 
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its type."""
-        return kind_of(self.columns[name])
+        """Tell what a column can hold by its type, where that is declared."""
+        return self.kinds.get(name) or kind_of(self.columns[name])
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Blocks of at most `rows` rows of the wanted columns."""
@@ -179,7 +212,8 @@ def open_structured(data: NDArray[Any]) -> ColumnRows:
             "a structured array must be one-dimensional, a record for each row: "
             "write array.reshape(-1)"
         )
-    return open_mapping({name: data[name] for name in names})
+    kinds = {name: kind_of_dtype(data.dtype[name]) for name in names}
+    return replace(open_mapping({name: data[name] for name in names}), kinds=kinds)
 
 
 def _length(name: str, column: Any) -> int:
@@ -203,7 +237,11 @@ class NativeRows:
     """The rows of an eager data frame, cut without copying where the frame allows it."""
 
     frame: Any = field(repr=False)
+    nrows: int = field(init=False, repr=False)
     rereadable: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nrows", int(self.frame.shape[0]))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -212,13 +250,10 @@ class NativeRows:
         names = self.frame.column_names if arrow else self.frame.columns
         return tuple(name if isinstance(name, str) else "" for name in names)
 
-    @property
-    def nrows(self) -> int:
-        """The number of rows."""
-        return int(self.frame.shape[0])
-
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by its type."""
+        """Tell what a column can hold by its type, where that is declared."""
+        if is_inferred(getattr(getattr(self.frame, "schema", None), "metadata", None)):
+            return ANY
         return kind_of(self._column(self.names.index(name)))
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:

@@ -218,6 +218,13 @@ def plain_cells(values: NDArray[Any]) -> list[str | float | None]:
         return list(map(plain, cells))
 
 
+def concatenated(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Join blocks of a column, of which some may be masked."""
+    masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+    join: Callable[..., NDArray[Any]] = np.ma.concatenate if masked else np.concatenate
+    return join(parts) if parts else np.empty(0)
+
+
 class LevelCodes(dict[str | float | None, int]):
     """The code of a cell: the index of its level, or -1.
 

@@ -20,8 +20,8 @@ from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
 from dpmodels.frames.identity import person_keys
 from dpmodels.frames.progress import as_one_of_many, steps
-from dpmodels.frames.protocol import Chunk, Kind, RowSource, unfinished
-from dpmodels.frames.require import kind_of_dtype, require
+from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
+from dpmodels.frames.require import require
 
 Sums = tuple[NDArray[Any], int]
 """Exact integers, and the number of rows they are of."""
@@ -58,6 +58,7 @@ class DaskRows:
     frame: Any = field(repr=False)
     person: str | None = None  # Whose rows are brought together; None for rows where they lie
     secret: bytes = field(default=b"", repr=False)
+    missing_ids: tuple[str, ...] = ()  # Canonical ids that stand for no person
     rereadable: ClassVar[bool] = False
 
     @property
@@ -71,8 +72,8 @@ class DaskRows:
         return None
 
     def kind(self, name: str) -> Kind:
-        """Tell what a column can hold by the type that Dask states for it."""
-        return kind_of_dtype(self.frame.dtypes[name])
+        """Tell nothing: the types that Dask states are inferred from cells."""
+        return ANY
 
     def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         """Refuse: rows are not brought to the client; the `FrameError` tells what can be had."""
@@ -84,9 +85,9 @@ class DaskRows:
             'data.to_parquet("rows") and give the folder "rows"'
         )
 
-    def together(self, person: str, secret: bytes) -> DaskRows:
+    def together(self, person: str, secret: bytes, missing_ids: tuple[str, ...] = ()) -> DaskRows:
         """Return rows of which those of a person come to lie in one partition."""
-        return replace(self, person=person, secret=secret)
+        return replace(self, person=person, secret=secret, missing_ids=missing_ids)
 
     def summed(self, wanted: tuple[str, ...], measure: Measure, *, count_public: bool) -> Sums:
         """Measure every partition on the workers and add the results.
@@ -122,7 +123,8 @@ class DaskRows:
         recipe = dask.delayed(_shipped(measure), pure=False)
         frame = self.frame[list(wanted)]
         if self.person is not None:
-            frame = _gathered(frame, self.person, dask.delayed(self.secret, pure=False))
+            secret = dask.delayed(self.secret, pure=False)
+            frame = _gathered(frame, self.person, secret, self.missing_ids)
         measured = frame.map_partitions(_measured, recipe, meta=_meta(), enforce_metadata=False)
         parts = measured.to_delayed()
         size = _PARTS_PER_CPU * (os.cpu_count() or 1)
@@ -176,7 +178,7 @@ def _shipped(measure: Measure) -> bytes:
     return bytes(cloudpickle.dumps(measure))
 
 
-def _gathered(frame: Any, person: str, secret: Any) -> Any:
+def _gathered(frame: Any, person: str, secret: Any, missing_ids: tuple[str, ...]) -> Any:
     """Bring rows of a person into one partition, in the memory of the workers; drop nobody's.
 
     By tasks: other ways of Dask's write rows into files.
@@ -184,16 +186,20 @@ def _gathered(frame: Any, person: str, secret: Any) -> Any:
     # A name longer than that of any column, made of public ones.
     column = "".join(map(str, (*frame.columns, " of whom")))
     told = frame._meta.assign(**{column: np.zeros(0, dtype=np.int64)})
-    named = frame.map_partitions(_named, person, column, secret, meta=told, enforce_metadata=False)
+    named = frame.map_partitions(
+        _named, person, column, secret, missing_ids, meta=told, enforce_metadata=False
+    )
     gathered = named.shuffle(on=column, npartitions=frame.npartitions, shuffle_method="tasks")
     return gathered[list(frame.columns)]
 
 
-def _named(frame: Any, person: str, column: str, secret: bytes) -> Any:
+def _named(
+    frame: Any, person: str, column: str, secret: bytes, missing_ids: tuple[str, ...]
+) -> Any:
     """Add a column of whose rows are, on a worker, and leave out those of nobody."""
     chunks = NativeRows(frame).chunks((person,), max(len(frame), 1))
     cells = next((chunk[person] for chunk in chunks), np.empty(0))
-    high, low, known = person_keys(cells, secret)
+    high, low, known = person_keys(cells, secret, missing_ids)
     return frame.assign(**{column: (high ^ low).view(np.int64)})[known]
 
 

@@ -1,87 +1,87 @@
-"""Who a cell names: a key of 128 bits, made of that cell and a secret alone.
+"""Keyed hashes of canonical ids, by which the records of a person are counted.
 
-A person must never be two because of how a file was written, for each of the two would be protected
-apart; that two persons are taken for one costs accuracy alone. So cells that any software may write
-for one another name one person: numbers are compared in double precision, logical values are the
-numbers 0 and 1, and a text that spells a number is that number: ``7``, ``7.0``, ``"7"`` and
-``"007"``, and whole numbers beyond 2**53 that are next to each other. Bytes are the text they
-encode, a UUID is its text. Numbers that matter to the last digit are told apart by a letter.
-
-Nobody is named by what is missing, by what is no number and no text (a date, a list, any object),
-and by numbers that are not finite, to which software turns what it cannot hold. Each number has a
-key of its own; of n texts two have the same with a chance below ``n**2 / 2**127``.
+A merge of two persons is not a mere loss of accuracy: adding one of them can displace rows of the
+other, which is more than the guarantee allows for, and the number of persons that "replace" prints
+may differ between neighbours. So `dpmodels.person_ids` alone merges ids, besides collisions of 128
+bits, whose probability for n ids is below ``n**2 / 2**127``. The hashes are keyed by a secret, so
+that nobody can choose ids that meet in the table of counts: whole numbers are encrypted, which is
+fast and merges no two of them; all other ids are hashed by SipHash.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
-from dpmodels.frames.convert import MISSING, number, plain, plain_cells, to_float
-from dpmodels.typing import Floats
+from dpmodels.person_ids import EXACT, canonical_id, canonical_texts
 
 Words = NDArray[np.uint64]
 
-# What R, databases and pandas write where there is nothing.
-_NOTHING: Final = frozenset(
-    ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "NaT", "#N/A")
-)
-# After each text, and before those of its own.
+# Whole numbers of up to so many digits are encrypted: they fit in a block of 128 bits.
+_DIGITS: Final = 38
+# After each text in a digest, and before those characters in a text.
 _END: Final = "\0"
 _ESCAPE: Final = "\1"
-# With these letters begin texts that may be inf, nan, True or False, or say that there is nothing.
-_MAY_SPELL: Final = "iInNtTfF"
-_LETTERS: Final = np.array(
-    [chr(code).isalpha() and chr(code) not in _MAY_SPELL for code in range(128)] + [False]
-)
 
 
 class Keys(NamedTuple):
-    """Keys of n cells, two words each, and which of them name anybody, shapes (n,)."""
+    """Keyed hashes of n ids, two words each, and which cells have an id, shapes (n,)."""
 
     high: Words
     low: Words
     known: NDArray[np.bool_]
 
+    def put(self, positions: Any, keys: Keys) -> None:
+        """Set some of the keys."""
+        for target, values in zip(self, keys, strict=True):
+            target[positions] = values
 
-def person_keys(cells: NDArray[Any], secret: bytes) -> Keys:
-    """Return whom cells of any dtype name, shape (n,); `secret` is of 16 bytes or more.
+    def take(self, positions: Any) -> Keys:
+        """Return some of the keys."""
+        return Keys(self.high[positions], self.low[positions], self.known[positions])
 
-    It never raises and never warns.
+
+def person_keys(cells: NDArray[Any], secret: bytes, missing: Sequence[str] = ()) -> Keys:
+    """Return the keyed hashes of the ids of cells of any dtype, shape (n,).
+
+    `secret` has 16 bytes or more; `missing` are canonical ids that stand for no person. It never
+    raises and never warns.
     """
     if isinstance(cells, np.ma.MaskedArray):
-        own = person_keys(np.ma.getdata(cells), secret)
-        return own._replace(known=own.known & ~np.ma.getmaskarray(cells))
-    if cells.dtype.kind not in "OUST":
-        return _of_numbers(to_float(cells))
-    import pandas as pd
-
-    listed = plain_cells(cells)
-    codes, found = pd.factorize(np.fromiter(listed, object, len(listed)))
-    # The last is nobody, whom the code -1 stands for.
-    high, low, known = _of_objects(np.append(found, [None]), secret)
-    return Keys(high[codes], low[codes], known[codes])
+        keys = person_keys(np.ma.getdata(cells), secret, missing)
+        return keys._replace(known=keys.known & ~np.ma.getmaskarray(cells))
+    keys = _of_column(cells, secret)
+    if missing:
+        none = _of_ids(list(missing), secret)
+        keys.known[np.isin(keys.high, none.high) & np.isin(keys.low, none.low)] = False
+    return keys
 
 
-def written(cells: NDArray[Any]) -> bytes:
-    """Return what cells of any dtype say, the same bytes however they are divided into blocks.
+def cell_bytes(cells: NDArray[Any]) -> bytes:
+    """Return what cells of any dtype hold, the same bytes however they are divided into blocks.
 
-    A number among texts is written as a text that names the same person. It never raises.
+    It never raises.
     """
+    missing = np.ma.getmaskarray(cells)
     if cells.dtype.kind not in "OUST":
-        return np.ma.filled(to_float(cells), MISSING).tobytes()
+        records = np.zeros(len(cells), [("missing", bool), ("cell", cells.dtype)])
+        records["missing"], records["cell"] = missing, np.ma.getdata(cells)
+        return records.tobytes()
     texts = cells.tolist()
     try:
         whole = _END.join(texts) + _END
     except TypeError:
-        # Python does not write whole numbers of thousands of digits: numbers are said as floats.
-        own = plain_cells(cells)
-        texts = [one if isinstance(one, str) else repr(plain(one)) for one in own]
+        texts = [cell if type(cell) is str else canonical_id(cell) for cell in texts]
         whole = _END.join(texts) + _END
     if whole.count(_END) != len(texts) or _ESCAPE in whole:
-        whole = "".join(_escaped(one) + _END for one in texts)
+        whole = "".join(_escaped(text) + _END for text in texts)
     return whole.encode("utf-8", "surrogatepass")
 
 
@@ -91,53 +91,101 @@ def _escaped(text: str) -> str:
     return doubled.replace(_END, _ESCAPE + "0")
 
 
-def _of_numbers(values: Floats) -> Keys:
-    # Of the two zeros one is left.
-    high, low = (values + 0.0).view(np.uint64), np.zeros(len(values), dtype=np.uint64)
-    return Keys(high, low, np.isfinite(values))
+def _nobody(rows: int) -> Keys:
+    return Keys(np.zeros(rows, np.uint64), np.zeros(rows, np.uint64), np.zeros(rows, bool))
 
 
-def _of_objects(found: NDArray[Any], secret: bytes) -> Keys:
-    """Return the keys of texts, numbers and None."""
-    is_text = np.array([type(one) is str for one in found], dtype=bool)
-    texts, values = found[is_text], np.full(len(found), MISSING)
-    spelled, nothing = _spelled(texts)
-    values[is_text] = spelled
-    values[~is_text] = np.fromiter(map(_number, found[~is_text]), np.float64)
-    own = _of_numbers(values)
-    named = np.flatnonzero(is_text)[np.isnan(spelled) & ~nothing]
-    one, other = secret.hex()[:16], secret.hex()[16:32]
-    own.high[named] = _hashed(found[named], one)
-    own.low[named] = _hashed(found[named], other) | np.uint64(1)
-    own.known[named] = True
-    return own
+def _of_column(cells: NDArray[Any], secret: bytes) -> Keys:
+    match cells.dtype.kind:
+        case "i" | "u" | "f":
+            return _of_numbers(cells, secret)
+        case "O" | "U" | "S" | "T":
+            return _of_objects(cells.tolist(), secret)
+        case "b" | "M":
+            distinct, codes = np.unique(cells, return_inverse=True)
+            return _of_ids(list(map(canonical_id, distinct)), secret).take(codes)
+    return _nobody(len(cells))
 
 
-def _number(cell: object) -> float:
-    value = plain(cell)
-    return value if isinstance(value, float) else MISSING
+def _of_numbers(cells: NDArray[Any], secret: bytes) -> Keys:
+    """Return the keys of numbers: whole ones are encrypted, the texts of others are hashed."""
+    if cells.dtype.kind != "f":
+        return _encrypted(_blocks(cells), secret)
+    values = cells.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        whole = (np.abs(values) < EXACT) & (np.trunc(values) == values)
+    keys = _nobody(len(values))
+    keys.put(whole, _encrypted(_blocks(values[whole].astype(np.int64)), secret))
+    others = ~whole & (values == values)
+    if others.any():
+        distinct, codes = np.unique(values[others], return_inverse=True)
+        texts = np.fromiter(map(repr, distinct.tolist()), object, len(distinct))
+        keys.put(others, _hashed(texts, secret).take(codes))
+    return keys
 
 
-def _spelled(texts: NDArray[Any]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the numbers that texts spell, nan where none, and which texts say nothing.
-
-    ``"1_2"`` spells a number in Python only.
-    """
-    first = texts.astype("U1").view(np.uint32)
-    values, nothing = np.full(len(texts), MISSING), np.zeros(len(texts), dtype=bool)
-    maybe = np.flatnonzero(~_LETTERS[np.minimum(first, 128)])
-    values[maybe] = [MISSING if "_" in text else number(text) for text in texts[maybe]]
-    nothing[maybe] = [text in _NOTHING for text in texts[maybe]]
-    return values, nothing
-
-
-def _hashed(texts: NDArray[Any], key: str) -> Words:
-    """Return 64 bits of SipHash for each text, whose key is 16 characters."""
+def _of_objects(cells: list[Any], secret: bytes) -> Keys:
+    """Return the keys of Python objects: integers by their values, all else by their texts."""
     import pandas as pd
 
+    whole = np.fromiter((type(cell) is int for cell in cells), bool, len(cells))
+    if whole.any():
+        try:
+            numbers = np.fromiter(compress(cells, whole), np.int64)
+        except OverflowError:
+            whole[:] = False
+    texts = [cell if type(cell) is str else canonical_id(cell) for cell in compress(cells, ~whole)]
+    codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
+    hashed = _of_ids(canonical_texts(distinct.tolist()), secret).take(codes)
+    if not whole.any():
+        return hashed
+    keys = _nobody(len(cells))
+    keys.put(~whole, hashed)
+    keys.put(whole, _of_numbers(numbers, secret))
+    return keys
+
+
+def _of_ids(ids: list[str], secret: bytes) -> Keys:
+    """Return the keys of canonical ids; the empty one is nobody's."""
+    keys = _hashed(np.fromiter(ids, object, len(ids)), secret)
+    whole = [at for at, text in enumerate(ids) if text[:1] < ":" and _is_whole(text)]
+    if whole:
+        blocks = b"".join(int(ids[at]).to_bytes(16, "little", signed=True) for at in whole)
+        keys.put(whole, _encrypted(blocks, secret))
+    return keys
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a canonical id is the decimal digits of a number that is encrypted."""
+    digits = text.removeprefix("-")
+    short = digits.isdigit() and digits.isascii() and len(digits) <= _DIGITS
+    return short and (digits[0] != "0" or text == "0")
+
+
+def _blocks(whole: NDArray[Any]) -> bytes:
+    """Return whole numbers as signed integers of 128 bits, little-endian."""
+    blocks = np.zeros((len(whole), 2), dtype="<u8")
+    blocks[:, 0] = whole.astype(np.uint64)
+    blocks[whole < 0, 1] = 2**64 - 1
+    return blocks.tobytes()
+
+
+def _encrypted(blocks: bytes, secret: bytes) -> Keys:
+    cipher = Cipher(AES(secret[:16]), ECB()).encryptor()
+    words = np.frombuffer(cipher.update(blocks), dtype=np.uint64).reshape(-1, 2)
+    return Keys(words[:, 0].copy(), words[:, 1].copy(), np.ones(len(words), dtype=bool))
+
+
+def _hashed(texts: NDArray[Any], secret: bytes) -> Keys:
+    """Hash texts by SipHash, under a key for each word; the empty one is nobody's."""
+    import pandas as pd
+
+    known = texts.astype(bool)
+    words = secret.hex()[:16], secret.hex()[16:32]
     try:
-        return pd.util.hash_array(texts, hash_key=key, categorize=False)
+        high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
     except UnicodeEncodeError:
-        encoded = [str.encode(text, "utf-8", "surrogatepass") for text in texts]
-        cells = np.fromiter(encoded, object, len(encoded))
-        return pd.util.hash_array(cells, hash_key=key, categorize=False)
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        texts = np.fromiter(encoded, object, len(encoded))
+        high, low = (pd.util.hash_array(texts, hash_key=key, categorize=False) for key in words)
+    return Keys(high, low, known)

@@ -10,8 +10,6 @@ from dpmodels.frames.identity import Words
 from dpmodels.typing import Integers
 
 _LEAST: Final = 2**10  # A choice: slots of an empty table
-# A choice: whole numbers in a row, as float64, hardly ever meet in their first slot.
-_SPREAD: Final = np.uint64(0xD1B54A32D192ED03)
 
 
 def mixed(words: Words) -> Words:
@@ -79,10 +77,9 @@ class Numbering:
         self.size += len(won)
 
     def _first(self, high: Words, low: Words) -> Integers:
-        """Return the slots at which keys are looked for first: the leading bits of a product."""
-        own = (high ^ low) * _SPREAD
-        own >>= np.uint64(65 - len(self._slots).bit_length())
-        return own.view(np.int64)
+        """Return the slots at which keys are looked for first: leading bits of keyed hashes."""
+        slots = (high ^ low) >> np.uint64(65 - len(self._slots).bit_length())
+        return slots.view(np.int64)
 
     def _won(self, at: Integers) -> Integers:
         """Let one of those at each empty slot have it."""

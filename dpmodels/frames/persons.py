@@ -13,6 +13,7 @@ nothing is released.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.identity import Words, person_keys, written
+from dpmodels.frames.identity import Words, cell_bytes, person_keys
 from dpmodels.frames.kept import Kept, Standing
 from dpmodels.frames.numbering import Numbering
 from dpmodels.frames.protocol import unfinished
@@ -48,6 +49,7 @@ class Persons:
         "_even",
         "_first",
         "_kept",
+        "_missing",
         "_names",
         "_places",
         "_rows",
@@ -56,8 +58,16 @@ class Persons:
         "_seen",
     )
 
-    def __init__(self, places: int, secret: bytes, *, even: bool) -> None:
+    def __init__(
+        self,
+        places: int,
+        secret: bytes,
+        *,
+        even: bool,
+        missing: Sequence[str] = (),
+    ) -> None:
         self._places = places
+        self._missing = missing  # Canonical ids that stand for no person
         self._even = even
         self._secret = secret
         self._names = Numbering(int.from_bytes(secret[16:SECRET_BYTES], "little"))
@@ -137,13 +147,13 @@ class Persons:
 
     def _told(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> None:
         """Take down whose rows are, and which of them count."""
-        self._digests[0].update(written(cells))
+        self._digests[0].update(cell_bytes(cells))
         self._digests[1].update(counted.data)
 
     def _standing(self, cells: NDArray[Any], counted: NDArray[np.bool_]) -> Standing:
         """Return whose rows are that count, and where each stands among those."""
         self._told(cells, counted)
-        high, low, known = person_keys(cells, self._secret)
+        high, low, known = person_keys(cells, self._secret, self._missing)
         rows = np.flatnonzero(known)
         own = self._names.numbers(high[rows], low[rows])
         if self._names.room > len(self._seen):

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpmodels.frames import open_rows, to_codes, to_float
+from dpmodels.frames.delimited import CsvFile
 
 LEVELS = ("F", 1, True, "2", "03", 0.5, "", "x\ny")
 NUMBERS = st.one_of(
@@ -219,7 +220,7 @@ def test_a_broken_line_of_a_csv_file_changes_no_other_row(line, at):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         path.write_bytes(b"\n".join([b"id,x,z", *lines[:at], line, *lines[at:], b""]))
-        numbers, codes = _both(path)
+        numbers, codes = _both(CsvFile(path, "lines"))
     assert len(numbers) == 5
     np.testing.assert_array_equal(np.delete(numbers, at), [1.0, 2.0, np.nan, 0.5])
     np.testing.assert_array_equal(np.delete(codes, at), [1, 3, 0, 5])
