@@ -11,11 +11,12 @@ import numpy as np
 from dpmodels.errors import FrameError
 from dpmodels.frames.columns import NativeRows, open_mapping, open_structured
 from dpmodels.frames.dask_rows import DaskRows, open_dask
-from dpmodels.frames.delimited import DelimitedRows, open_delimited
+from dpmodels.frames.delimited import CsvFile, CsvMode, DelimitedRows, open_delimited
 from dpmodels.frames.files import files_of, files_of_all, is_list_of_files, is_pattern, require_once
 from dpmodels.frames.parquet import ParquetRows, open_parquet
 from dpmodels.frames.protocol import RowSource
-from dpmodels.frames.stream import StreamRows
+from dpmodels.frames.same_table import Tables
+from dpmodels.frames.stream import ListedRows, StreamRows
 
 _ACCEPTED = (
     "a DataFrame (pandas, polars, pyarrow, Dask), a dict of columns, a structured array, "
@@ -47,21 +48,42 @@ def open_rows(data: object) -> RowSource:
     [[9.5, 12.0], [20.0]]
     """
     if isinstance(data, str | PathLike):
-        return _open_path(Path(data))
+        return _open_path(data)
     if is_list_of_files(data):
         return open_parquet(files_of_all(data))
     table = _open_table(data)
     if table is not None:
         return table
     if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray | memoryview):
-        # Of a list nothing has to be waited for, so what is wrong is told at once.
-        sources = _open_items(data)
-        return StreamRows(list(sources) if isinstance(data, list | tuple) else sources)
+        if isinstance(data, list | tuple):
+            return ListedRows(tuple(_open_items(data, Tables(kept=True))))
+        return StreamRows(_open_items(data, Tables(kept=False)))
     raise FrameError(f"data of type {type(data).__name__} cannot be read: give {_ACCEPTED}")
 
 
-def _open_path(path: Path) -> RowSource:
+def records_of(data: object) -> tuple[CsvMode, ...]:
+    """Return how the CSV files that data name are read; nothing where there are none."""
+    if isinstance(data, list | tuple):
+        return tuple(mode for item in data for mode in records_of(item))
+    if isinstance(data, CsvFile):
+        return (data.mode,)
+    return ("records",) if _is_csv(data) else ()
+
+
+def with_csv_mode(data: object, mode: CsvMode) -> object:
+    """Return data in which paths of CSV files say what a row is; anything else as it is."""
+    if isinstance(data, list | tuple):
+        return [CsvFile(Path(item), mode) if _is_csv(item, PathLike) else item for item in data]
+    return CsvFile(Path(data), mode) if _is_csv(data) else data  # type: ignore[arg-type]
+
+
+def _is_csv(data: object, kinds: Any = (str, PathLike)) -> bool:
+    return isinstance(data, kinds) and Path(data).suffix.lower() == ".csv"
+
+
+def _open_path(data: str | PathLike[str]) -> RowSource:
     """Open a file by its suffix; a folder or a pattern as Parquet files."""
+    path, mode = Path(data), data.mode if isinstance(data, CsvFile) else "records"
     if path.is_dir() or is_pattern(path) or path.suffix.lower() == ".parquet":
         return open_parquet(files_of(path))
     if path.suffix.lower() != ".csv":
@@ -71,7 +93,7 @@ def _open_path(path: Path) -> RowSource:
         )
     if not path.is_file():
         raise FrameError(f"there is no file {str(path)!r}: check the path and the working folder")
-    return open_delimited(path)
+    return open_delimited(path, mode)
 
 
 def _open_table(data: Any) -> RowSource | None:
@@ -116,11 +138,12 @@ def _refuse_lazy(data: object) -> None:
         )
 
 
-def _open_items(items: Iterable[object]) -> Iterator[RowSource]:
-    """Open tables one after the other, no file of them twice."""
+def _open_items(items: Iterable[object], tables: Tables) -> Iterator[RowSource]:
+    """Open tables one after the other, none of them twice."""
     seen: dict[Hashable, str] = {}
-    for item in items:
+    for number, item in enumerate(items, start=1):
         source = _open_item(item)
+        tables.require_new(item, f"item {number}")
         if isinstance(source, DelimitedRows | ParquetRows):
             require_once(source.files, seen)
         yield source
@@ -128,7 +151,7 @@ def _open_items(items: Iterable[object]) -> Iterator[RowSource]:
 
 def _open_item(item: object) -> RowSource:
     """One table of an iterable. The message is silent about it: it might be a cell."""
-    table = _open_path(Path(item)) if isinstance(item, PathLike) else _open_table(item)
+    table = _open_path(item) if isinstance(item, PathLike) else _open_table(item)
     if table is None:
         raise FrameError(f"the items of an iterable must be tables: give {_ACCEPTED}")
     if isinstance(table, DaskRows):

@@ -11,7 +11,8 @@ from dpmodels.errors import FrameError
 from dpmodels.frames.files import folder_cells, require_once, shown
 from dpmodels.frames.prefetch import prefetch
 from dpmodels.frames.protocol import ANY, Chunk, Kind, kind_of_parts, unfinished
-from dpmodels.frames.require import kind_of_arrow, require
+from dpmodels.frames.require import is_inferred, kind_of_arrow, require
+from dpmodels.frames.unchanged import FileState
 
 # A choice: bytes read at a time, small beside a page.
 _BUFFER: Final = 1 << 16
@@ -32,6 +33,7 @@ class ParquetRows:
     names: tuple[str, ...] = field(repr=False)
     counts: tuple[int, ...] = field(repr=False)
     kinds: Mapping[str, Kind] = field(repr=False)
+    states: tuple[FileState, ...] = field(default=(), repr=False)
     rereadable: ClassVar[bool] = True
 
     @property
@@ -51,6 +53,7 @@ class ParquetRows:
     def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
         from dpmodels.frames.arrow_cells import arrow_cells
 
+        self._require_same()
         for path, name, stated in zip(self.files, shown(self.files), self.counts, strict=True):
             outside = dict(folder_cells(path))
             inside = [column for column in wanted if column not in outside]
@@ -63,18 +66,24 @@ class ParquetRows:
                         else arrow_cells(batch.column(column))
                         for column in wanted
                     }
+        self._require_same()
+
+    def _require_same(self) -> None:
+        for state in self.states:
+            state.require_same()
 
 
 def open_parquet(files: tuple[Path, ...]) -> ParquetRows:
     """Open Parquet files, of which the footers alone are read."""
     require_once(files, {})
     names = shown(files)
+    states = tuple(map(FileState.of, files, names))
     footers = [_footer(path, name) for path, name in zip(files, names, strict=True)]
     for name, footer in zip(names, footers, strict=True):
         _require_alike(names[0], footers[0].names, name, footer.names)
     names = footers[0].names
     kinds = {own: kind_of_parts(footer.kinds[own] for footer in footers) for own in names}
-    return ParquetRows(files, names, tuple(footer.nrows for footer in footers), kinds)
+    return ParquetRows(files, names, tuple(footer.nrows for footer in footers), kinds, states)
 
 
 class _Footer(NamedTuple):
@@ -87,6 +96,8 @@ def _footer(path: Path, name: str) -> _Footer:
     with _opened(path, name) as file:
         schema, folders = file.schema_arrow, dict(folder_cells(path))
         kinds = dict(zip(schema.names, map(kind_of_arrow, schema.types), strict=True))
+        if is_inferred(schema.metadata):
+            kinds = {column: Kind(ANY.holds, kind.name) for column, kind in kinds.items()}
         kinds |= dict.fromkeys(folders, ANY)
         return _Footer((*schema.names, *folders), kinds, file.metadata.num_rows)
 

@@ -82,12 +82,15 @@ class RowSource(Protocol):
         ...
 
 
+_CHARGED: Final = (
+    "Nothing was released. A ledger is charged before the first row is read, so it has been, and "
+    "remains so"
+)
+
+
 def unfinished(what: str) -> str:
     """Word the error of rows that could not be read to the end.
 
     `what` failed, and what to do; it may name files and containers, never a cell.
     """
-    return (
-        f"{what}. Nothing was released. A ledger is charged before the first row is read, so it "
-        "has been, and remains so"
-    )
+    return what if what.endswith(_CHARGED) else f"{what}. {_CHARGED}"

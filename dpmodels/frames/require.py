@@ -25,13 +25,13 @@ _BY_KIND: Final = {
 def kind_of(column: Any) -> Kind:
     """Tell from the type of a column, without a look at its cells, what it can hold.
 
-    What is read cell by cell (sequences, objects, text, columns of unknown libraries) can hold
-    anything.
+    Only types that the container declares count: those of Arrow and polars, and of structured
+    arrays (:func:`kind_of_dtype`). numpy, pandas and Dask infer the type of a column from its
+    cells, so that one row could decide it: such columns can hold anything, and cells that cannot be
+    what was declared are missing values.
 
     >>> import numpy as np
-    >>> kind_of(np.array(["2020-01-01"], "M8[D]"))
-    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]')
-    >>> kind_of([True, "F"]).holds.name
+    >>> kind_of(np.array([1, 2])).holds.name
     'ANYTHING'
     """
     if nw.dependencies.is_narwhals_series(column):
@@ -41,29 +41,21 @@ def kind_of(column: Any) -> Kind:
     pyarrow = nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(column, pyarrow.Array | pyarrow.ChunkedArray):
         return kind_of_arrow(column.type)
-    return kind_of_dtype(getattr(column, "dtype", None))
-
-
-def kind_of_dtype(dtype: Any) -> Kind:
-    """Tell what a column of a dtype of numpy or pandas can hold.
-
-    The nullable integers of pandas can hold anything: it gives their type to columns in which all
-    cells are missing.
-    """
-    if isinstance(dtype, np.dtype):
-        return Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name)
-    pandas = nw.dependencies.get_pandas()
-    if pandas is None:
-        return ANY
-    if isinstance(dtype, pandas.CategoricalDtype):
-        return kind_of_dtype(dtype.categories.dtype) if dtype.categories is not None else ANY
-    if isinstance(dtype, pandas.ArrowDtype):
-        return kind_of_arrow(dtype.pyarrow_dtype)
-    if isinstance(dtype, pandas.DatetimeTZDtype):
-        return Kind(Holds.DAYS, str(dtype))
-    if isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype):
-        return Kind(Holds.NOTHING, str(dtype))
     return ANY
+
+
+def kind_of_dtype(dtype: np.dtype[Any]) -> Kind:
+    """Tell what a field of a structured array can hold.
+
+    >>> kind_of_dtype(np.dtype("M8[D]"))
+    Kind(holds=<Holds.DAYS: 1>, name='datetime64[D]')
+    """
+    return Kind(_BY_KIND.get(dtype.kind, Holds.ANYTHING), dtype.name)
+
+
+def is_inferred(metadata: Mapping[bytes, bytes] | None) -> bool:
+    """Whether an Arrow schema comes of a frame of pandas, which infers types from cells."""
+    return b"pandas" in (metadata or {})
 
 
 def kind_of_arrow(arrow_type: Any) -> Kind:
@@ -144,16 +136,16 @@ def require_declared(source: RowSource, declared: Mapping[str, Variable]) -> Non
     """Refuse a table that lacks a declared column, or can hold no declared value in it.
 
     Names and types are compared, and no cell is read. A column is refused for its type only where
-    no cell of that type is what was declared: a column of durations, of lists or structures;
-    of dates, where none are declared; of whole numbers, where dates are declared or levels that are
-    no numbers. Software that types a column by its cells (pandas, or what wrote a file) gives it
-    such a type only if all its cells are so; a table with another row that holds a declared value
-    is therefore never refused, whatever one row holds.
+    the container declares the type (Arrow, Parquet, polars, structured arrays) and no cell of that
+    type is what was declared: a column of durations, of lists or structures; of dates, where none
+    are declared; of whole numbers, where dates are declared or levels that are no numbers. Types
+    that pandas, numpy or Dask inferred from cells refuse nothing, in files that pandas wrote
+    either: else one row would decide whether there is a release.
 
     >>> import numpy as np
     >>> from dpmodels.codebook import Codebook
     >>> from dpmodels.frames import open_rows, require_declared
-    >>> rows = open_rows({"born": np.array(["1990-05-01"], "M8[D]")})
+    >>> rows = open_rows(np.array([("1990-05-01",)], [("born", "M8[D]")]))
     >>> require_declared(rows, Codebook(born=(1900, 2030)))
     Traceback (most recent call last):
         ...

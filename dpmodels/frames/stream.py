@@ -1,12 +1,48 @@
-"""Tables that come one after the other, each of them once."""
+"""Tables that come one after the other: a list, read as often as needed, or an iterable, once."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import ClassVar
 
 from dpmodels.errors import FrameError
-from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource
+from dpmodels.frames.protocol import ANY, Chunk, Kind, RowSource, unfinished
 from dpmodels.frames.require import require
+
+
+class ListedRows:
+    """The rows of a list of tables, which can be read again."""
+
+    rereadable: ClassVar[bool] = True
+
+    def __init__(self, sources: tuple[RowSource, ...]) -> None:
+        if not sources:
+            raise FrameError(_EMPTY.format("list gives"))
+        self._sources = sources
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names that all tables have; twice where one of them has it twice."""
+        counts = [Counter(source.names) for source in self._sources]
+        first = dict.fromkeys(self._sources[0].names)
+        names = [name for name in first if all(count[name] for count in counts)]
+        return tuple(name for name in names for _ in range(max(count[name] for count in counts)))
+
+    @property
+    def nrows(self) -> int | None:
+        """The number of rows of all tables, None where only reading them would tell."""
+        counts = [source.nrows for source in self._sources]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def kind(self, name: str) -> Kind:
+        """Anything: a table may be a single row, whose cell then decides the type."""
+        return ANY
+
+    def chunks(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+        """Blocks of at most `rows` rows of the wanted columns, table after table."""
+        require(self, wanted)
+        return chain.from_iterable(source.chunks(wanted, rows) for source in self._sources)
 
 
 class StreamRows:
@@ -29,10 +65,7 @@ class StreamRows:
         if self._names is None:
             first = next(self._sources, None)
             if first is None:
-                raise FrameError(
-                    "the iterable gives no table: give at least one, "
-                    "with its columns and 0 rows where there are none"
-                )
+                raise FrameError(_EMPTY.format("iterable gives"))
             self._sources = chain([first], self._sources)
             self._names = first.names
         return self._names
@@ -55,4 +88,21 @@ class StreamRows:
                 "or write the tables to one Parquet file and give its path"
             )
         self._spent = True
-        return chain.from_iterable(source.chunks(wanted, rows) for source in self._sources)
+        return self._read(wanted, rows)
+
+    def _read(self, wanted: tuple[str, ...], rows: int) -> Iterator[Chunk]:
+        """Read the tables to come, whose errors are raised after the charge."""
+        try:
+            source = next(self._sources, None)
+            while source is not None:
+                yield from source.chunks(wanted, rows)
+                source = next(self._sources, None)
+        except FrameError as error:
+            text = str(error)
+        else:
+            return
+        raise FrameError(text if _CHARGED in text else unfinished(text.rstrip(".")))
+
+
+_CHARGED = unfinished("").removeprefix(".")
+_EMPTY = "the {} no table: give at least one, with its columns and 0 rows where there are none"

@@ -55,6 +55,8 @@ class Released:
         How sites made it; None where the rows were in one place.
     subset : str or None
         The condition on the rows that counted; None where all did.
+    table : tuple of (str, str) or None
+        Public facts on how the table was read, as headings and texts of a report.
     whole : str or None
         Digest of the release that it was taken from at no further cost; None where it is all.
     """
@@ -68,6 +70,7 @@ class Released:
     shared: Shared | None = None
     subset: str | None = None
     whole: str | None = None
+    table: tuple[tuple[str, str], ...] | None = None
 
     # Fields that the first version had not: no digest is of them where they are None.
-    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole"})
+    later: ClassVar[frozenset[str]] = frozenset({"subset", "whole", "table"})

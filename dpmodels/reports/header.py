@@ -39,6 +39,7 @@ def opening(call: AnyCall, release: AnyRelease) -> tuple[Fact, ...]:
         ("Formula", call.formula),
         *release_facts(release).items(),
         *subset,
+        *(release.table or ()),
         ("Observations", observations(release)),
         ("Ledger", call.ledger or "none"),
     )

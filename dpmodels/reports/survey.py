@@ -57,6 +57,7 @@ def _opening(fit: SurveyResult | SurveyFitResult, release: Any) -> tuple[Fact, .
         else ("Model", "local: no curator is trusted"),
         ("Neighbours", release.adjacency.describe() if charged else "one respondent's answers"),
         *subset,
+        *(release.table or ()),
         ("Observations", seen),
         ("Complete", f"{complete} (estimated)" if charged else complete),
         ("Ledger" if charged else "Budget", fit.call.ledger or "none"),

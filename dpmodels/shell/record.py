@@ -75,6 +75,7 @@ def asked_of(study: Study, asked: Asked, codebook: dp.Codebook) -> str:
     """Return what stands for all that a release was asked by: table, persons, codebook, words."""
     table = ("data", "adjacency", "person", "rows", "subset")
     said = {name: study.said.get(name) for name in table}
+    said |= {"csv": study.said["csv"]} if "csv" in study.said else {}
     own = [said, dp.Codebook(codebook).to_dict(), asked.written]
     return hashlib.sha256(canonical(own).encode()).hexdigest()
 

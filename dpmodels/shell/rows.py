@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import SUPPRESS
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import dpmodels as dp
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.shell.docstrings import Said
-from dpmodels.shell.words import add_word, escaped, signature
+from dpmodels.shell.words import add_word, dest, escaped, signature
+
+if TYPE_CHECKING:
+    import argparse
 
 ROWS: Final = "path of a .parquet or .csv file"
 FORMULA: Final = 'for example "~ a + log(b + 1)"; "~ ." takes all variables'
@@ -23,6 +27,7 @@ SAID: Final = {
     "person": "column that says whose a row is: protects persons; by default the codebook's",
     "rows": "how many rows of a person count, or mean for all; without a person any so many",
     "subset": "a condition on the rows that count, such as 'age >= 25'",
+    "csv": "what a row of a CSV file is: records (default; quoted cells may span lines) or lines",
     "ledger": "file of a ledger to charge, opened by the command ledger",
 }
 
@@ -45,7 +50,12 @@ def add_privacy(group: Any, function: Callable[..., Any]) -> None:
     for name, text in SAID.items():
         if name not in own:
             continue
-        if name == "budget":
+        if name == "csv":  # --csv writes one
+            modes = get_args(CsvMode)
+            group.add_argument(
+                "--input-csv", choices=modes, dest=dest(name), default=SUPPRESS, help=text
+            )
+        elif name == "budget":
             group.add_argument("--rho", type=float, help=text)
         elif name == "ledger":
             group.add_argument("--ledger", metavar="FILE", help=text)

@@ -39,7 +39,7 @@ example, study.toml:
   dpmodels plan study.toml       # what it would cost; nothing is read or charged
   dpmodels run study.toml
 
-More of [study]: author, adjacency, person, rows, subset. Everything is checked before the
+More of [study]: author, adjacency, person, rows, subset, csv. Everything is checked before the
 first charge. Run once more, it asks nothing that was released already.
 """
 

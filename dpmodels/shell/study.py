@@ -27,6 +27,7 @@ _STUDY: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("title", "author", "data", "codebook", "subset", "ledger", "out"), str),
     **dict.fromkeys(("eps", "delta", "rho"), float),
     "adjacency": Literal["replace", "add-remove"],
+    "csv": Literal["records", "lines"],
     "person": str | bool,
     "rows": int | str,
 }
@@ -90,7 +91,7 @@ class Study:
 
     def session(self, ledger: Path | None) -> dp.session:
         """Open the table with what is said of it; no row is read."""
-        named = ("codebook", "adjacency", "person", "rows", "subset", "eps", "delta")
+        named = ("codebook", "adjacency", "person", "rows", "subset", "csv", "eps", "delta")
         own = {name: self.said[name] for name in named if name in self.said}
         if "rho" in self.said:
             own["budget"] = dp.ZCDP(self.said["rho"])

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, PrivacyError, said
+from dpmodels.frames.delimited import RECORDS, csv_mode
 from dpmodels.frames.files import named_files, require_once
+from dpmodels.frames.open import records_of, with_csv_mode
+from dpmodels.frames.same_table import Tables
 from dpmodels.noise import source
+from dpmodels.options import chosen as options_chosen
 from dpmodels.privacy import WRITE_DELTA, Event, PureDP
 from dpmodels.question import Question
 from dpmodels.sites.protocol import SiteProtocol
@@ -53,17 +57,26 @@ class Parties:
         raise PrivacyError("sites with their rows cannot be pickled or copied")
 
     @property
+    def records(self) -> tuple[str, ...]:
+        """What rows of CSV files are, in public words; empty where none is read."""
+        modes = dict.fromkeys(mode for rows in self.data for mode in records_of(rows))
+        return tuple(RECORDS[mode] for mode in modes)
+
+    @property
     def sends(self) -> bool:
         """Whether sites send something once: then their rows are not read again."""
         return self.protocol is not None and self.protocol.passes_noise
 
     def bind(self, binding: Callable[[object], Bound]) -> tuple[Bound, ...]:
         """Bind a formula to the rows of each, and say which site an error is of."""
-        bound, seen = [], dict[Hashable, str]()
+        bound, seen, tables = [], dict[Hashable, str](), Tables(kept=True)
         for name, own in zip(self.names, self.data, strict=True):
             try:
                 require_once(named_files(own), seen)
                 bound.append(binding(own))
+                if len(self.names) > 1:
+                    for item in own if isinstance(own, list | tuple) else [own]:
+                        tables.require_new(item, f"a table of site {name!r}")
             except FrameError as error:
                 raise FrameError(f"site {name!r}: {error}" if name else str(error)) from None
         return tuple(bound)
@@ -134,8 +147,12 @@ def gathered(
     sites: Mapping[str, object] | None,
     protocol: object,
     table: Mapping[str, type[SiteProtocol]],
+    csv: object = None,
 ) -> object:
-    """Return what a verb reads: its ``data``, or the rows of its ``sites``."""
+    """Return what a verb reads: its ``data``, or the rows of its ``sites``.
+
+    `csv` says what a row of a CSV file is, None where the call does not.
+    """
     if sites is None:
         if protocol is not None:
             raise ArgumentError(
@@ -143,7 +160,7 @@ def gathered(
             )
         if data is None:
             raise FrameError("neither data nor sites are given: write one of the two")
-        return data
+        return data if isinstance(data, Parties) else with_csv((data,), csv)[0]
     if data is not None:
         raise ArgumentError("data and sites are both given: write one of the two")
     if not isinstance(sites, Mapping) or not 1 <= len(sites) <= MOST_SITES:
@@ -161,7 +178,19 @@ def gathered(
         )
     chosen = named_protocol(protocol, table)
     seated = chosen.seats(names)
-    return Parties(seated, tuple(sites[name] for name in seated), chosen)
+    return Parties(seated, with_csv([sites[name] for name in seated], csv), chosen)
+
+
+def with_csv(tables: Sequence[object], csv: object) -> tuple[object, ...]:
+    """Return tables of which the CSV files are read as the call, or dp.options, says."""
+    mode = options_chosen().csv if csv is None else csv_mode(csv)
+    if mode is None:
+        return tuple(tables)
+    if csv is not None and not any(map(records_of, tables)):
+        raise ArgumentError(
+            f"csv={said(csv)} goes with the path of a .csv file, and none is read: leave it out"
+        )
+    return tuple(with_csv_mode(table, mode) for table in tables)
 
 
 def named_protocol(protocol: object, table: Mapping[str, type[SiteProtocol]]) -> Any:

@@ -1,5 +1,7 @@
-"""CSV files: what a line says, whatever the lines around it."""
+"""CSV files: what a record or a line says, whatever stands around it."""
 
+import csv
+import io
 import tempfile
 from pathlib import Path
 from time import process_time
@@ -11,12 +13,14 @@ from hypothesis import strategies as st
 
 from dpmodels.errors import FrameError
 from dpmodels.frames import open_rows
+from dpmodels.frames.csv_records import blocks, first_record
+from dpmodels.frames.delimited import CsvFile
 
 
-def _cells(tmp_path, content: bytes, name="b", rows=2):
+def _cells(tmp_path, content: bytes, name="b", rows=2, mode="lines"):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    chunks = [chunk[name] for chunk in open_rows(path).chunks((name,), rows)]
+    chunks = [chunk[name] for chunk in open_rows(CsvFile(path, mode)).chunks((name,), rows)]
     assert all(part.dtype == object for part in chunks)
     return [cell for part in chunks for cell in part.tolist()]
 
@@ -65,7 +69,12 @@ def test_a_stray_quote_with_many_lines_behind_it(tmp_path):
 
 def test_a_cell_of_any_length(tmp_path):
     long = "x" * 300_000
-    assert _cells(tmp_path, f'a,b\n1,"{long}"\n1,{long}\n2,3\n'.encode()) == [long, long, "3"]
+    content = f'a,b\n1,"{long}"\n1,{long}\n1,{long}y\n2,3\n'.encode()
+    for mode in ("lines", "records"):
+        first, second, other, last = _cells(tmp_path, content, mode=mode)
+        assert first == second != other
+        assert len(first) < 70_000
+        assert last == "3"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +115,7 @@ def test_a_line_is_a_row_and_says_nothing_of_another(text, other, at, ended):
 def _rows(folder, content, rows):
     path = folder / "t.csv"
     path.write_bytes(content)
-    chunks = open_rows(path).chunks(("a", "b"), rows)
+    chunks = open_rows(CsvFile(path, "lines")).chunks(("a", "b"), rows)
     return [row for chunk in chunks for row in zip(chunk["a"], chunk["b"], strict=True)]
 
 
@@ -152,3 +161,41 @@ def test_an_empty_cell_in_a_file_of_one_column_is_still_a_row(tmp_path):
         path.write_bytes(b"\n".join([b"b", b"1", cell, b"3", b""]))
         counts.append(sum(len(chunk["b"]) for chunk in open_rows(path).chunks(("b",), 2)))
     assert counts == [3, 3]
+
+
+CELL = st.text('",1x#\r\n\x00\u2028', max_size=9)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(CELL, CELL), min_size=1, max_size=5),
+    st.tuples(CELL, CELL),
+    st.integers(0, 4),
+    st.sampled_from((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)),
+)
+def test_a_record_that_was_quoted_says_nothing_of_another(records, other, at, quoting):
+    """Today's fault: a cell of k line breaks was k + 1 rows of its author's choice."""
+    at %= len(records)
+    changed = [*records[:at], other, *records[at + 1 :]]
+    found = []
+    for table in (records, changed):
+        text = io.StringIO(newline="")
+        csv.writer(text, quoting=quoting, lineterminator="\n").writerows([("a", "b"), *table])
+        file = io.StringIO(text.getvalue(), newline="\n")
+        first_record(file, lines=False)
+        found.append([row for block in blocks(file, (0, 1), 9, lines=False) for row in block])
+    one, two = found
+    assert len(one) == len(two) == len(records)
+    assert one[:at] + one[at + 1 :] == two[:at] + two[at + 1 :]
+    for (first, second), read in zip(changed, two, strict=True):
+        assert [first, second.rstrip("\r")] == [read[0], read[1].rstrip("\r")]
+
+
+def test_a_quote_that_is_never_closed_makes_one_incomplete_record(tmp_path):
+    content = b'a,b\n1,2\n3,"4\n5,6\n'
+    assert _cells(tmp_path, content, mode="records") == ["2", ""]
+    assert _cells(tmp_path, content, mode="lines") == ["2", "4", "6"]
+
+
+def test_a_header_may_have_quoted_names_over_lines(tmp_path):
+    assert _cells(tmp_path, b'"a\nx",b\n1,2\n', mode="records") == ["2"]

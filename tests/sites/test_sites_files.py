@@ -225,3 +225,22 @@ def test_a_refused_release_writes_nothing_and_keeps_the_key(tmp_path):
         with pytest.raises((ArgumentError, BudgetError), match=match):
             dp.site_release("~ age", DATA["A"], path, **asked)
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".json") == []
+
+
+def test_each_site_says_what_a_row_of_its_file_is(tmp_path):
+    note = '"' + "\n" * 9 + '"'
+    for name, n_rows in (("A", 150), ("B", 159)):
+        text = "age,note\n" + f"20,{note}\n" + "30,ok\n" * 149
+        (tmp_path / f"{name}.csv").write_text(text)
+        mode = {"A": None, "B": "lines"}[name]
+        words = {"protocol": "full", "verb": "mean", "csv": mode, **AGREED}
+        dp.site_release(
+            "~ age", tmp_path / f"{name}.csv", tmp_path / f"{name}.json", site=name, **words
+        )
+        assert dp.combine([tmp_path / f"{name}.json"]).release.rows == n_rows
+
+
+def test_a_way_of_reading_files_needs_a_file(tmp_path):
+    words = {"protocol": "full", "csv": "lines", "site": "A", **AGREED}
+    with pytest.raises(ArgumentError, match=r"csv='lines' goes with the path of a \.csv file"):
+        dp.site_release("~ age", DATA["A"], tmp_path / "a.json", **words)

@@ -1,0 +1,234 @@
+"""Whether two tables in memory are one: the same object, or views of the same memory.
+
+Objects and addresses are compared, never cells. Tables are one where they share memory in every
+column that both have. One shared column is no evidence: tables of different rows may share a column
+of ones. A value broadcast to all rows is left out. A column whose memory is not known here (a
+tuple, an extension type) counts as different, and then the object alone decides.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from weakref import ref
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.errors import FrameError
+
+_TABLE: Final = "\0table"  # Named like a column: the object itself
+_FEWEST: Final = 64  # A choice: tables before those that are gone are looked for
+
+
+class Extent(NamedTuple):
+    """Memory of the cells of a column: from an address to before another, one cell a step."""
+
+    start: int
+    stop: int
+    step: int
+    size: int
+
+    def meets(self, other: Extent) -> bool:
+        """Whether two share a byte; of different steps, whether they overlap."""
+        if self.start >= other.stop or other.start >= self.stop:
+            return False
+        apart = (self.start - other.start) % self.step
+        return self.step != other.step or min(apart, self.step - apart) < self.size
+
+
+class _Column(NamedTuple):
+    """Where a column lies, None where that is not known, and what has to live for it to be so."""
+
+    extents: tuple[Extent, ...] | None
+    owner: Any
+
+
+class _Table(NamedTuple):
+    label: str
+    columns: Mapping[str, tuple[Extent, ...]]  # Empty where it is not known
+    living: Mapping[str, Callable[[], bool]]
+
+    def same(self, new: _Table) -> bool:
+        """Whether this table, as far as it is still in memory, and a new one are one."""
+        names = self.columns.keys() & new.columns.keys()
+        met = {name for name in names if self._meets(new, name) and self.living[name]()}
+        return _TABLE in met or (bool(met) and met == names - {_TABLE})
+
+    def _meets(self, new: _Table, name: str) -> bool:
+        return any(one.meets(own) for one in self.columns[name] for own in new.columns[name])
+
+
+class Tables:
+    """The tables that were met, to refuse one that comes twice; no row is kept in memory.
+
+    `kept` says that the caller keeps all tables. Else addresses count as long as their owner lives,
+    and of lists, which cannot be watched, those of the last table.
+    """
+
+    def __init__(self, *, kept: bool) -> None:
+        self._kept = kept
+        self._count = 0
+        self._last: Sequence[object] = ()
+        self._seen: dict[str, list[tuple[int, int, _Table]]] = {}
+        self._longest = 0
+        self._room = _FEWEST
+
+    def require_new(self, data: Any, label: str) -> None:
+        """Refuse a table that was met before, or that shares its rows with one."""
+        columns = {name: own for name, own in _columns(data).items() if own.extents != ()}
+        if not columns:
+            return  # Without rows, or of broadcast values
+        if self._kept or not isinstance(data, Mapping):
+            columns[_TABLE] = _object(data)
+        living = {name: self._watch(own.owner) for name, own in columns.items()}
+        new = _Table(label, {name: own.extents or () for name, own in columns.items()}, living)
+        for known in self._near(new):
+            if known.same(new):
+                raise FrameError(
+                    f"{known.label} and {label} are one table that is given twice, or share rows "
+                    "in memory, and these would count twice: give each row once, and a copy of "
+                    "an array that is filled anew"
+                )
+        self._count += 1
+        self._last = [] if self._kept else [own.owner for own in columns.values()]
+        self._add(new)
+
+    def _watch(self, owner: object) -> Callable[[], bool]:
+        if self._kept:
+            return lambda: True
+        try:
+            watched = ref(owner)
+        except TypeError:
+            number = self._count + 1
+            return lambda: self._count == number
+        return lambda: watched() is not None
+
+    def _near(self, new: _Table) -> Sequence[_Table]:
+        """Return the tables of which a column may share memory with that of a new one."""
+        near: dict[int, _Table] = {}
+        for name, extents in new.columns.items():
+            seen = self._seen.get(name, [])
+            for one in extents:
+                low = bisect_left(seen, (one.start - self._longest,))
+                high = bisect_left(seen, (one.stop,))
+                near |= {id(known[-1]): known[-1] for known in seen[low:high]}
+        return list(near.values())
+
+    def _add(self, new: _Table) -> None:
+        """Remember a table by the addresses of its columns; forget those that are gone."""
+        if not self._kept and self._count >= self._room:
+            for name, seen in self._seen.items():
+                seen[:] = [own for own in seen if own[-1].living[name]()]
+            self._room = self._count + max((_FEWEST, *map(len, self._seen.values())))
+        for name, extents in new.columns.items():
+            for at, one in enumerate(extents):
+                self._longest = max(self._longest, one.stop - one.start)
+                number = self._count + at * 2**32  # Tables are not compared
+                insort(self._seen.setdefault(name, []), (one.start, number, new))
+
+
+def _columns(data: Any) -> dict[str, _Column]:
+    """Return where the columns of a table in memory lie; of other data nothing."""
+    if isinstance(data, Mapping):
+        cells = {name: nw.to_native(data[name], pass_through=True) for name in data}
+    elif isinstance(data, np.ndarray):
+        cells = {name: data[name] for name in data.dtype.names or ()}
+    elif nw.dependencies.is_pandas_dataframe(data):
+        cells = {name: data.iloc[:, at] for at, name in enumerate(data.columns)}
+    elif nw.dependencies.is_polars_dataframe(data):
+        cells = dict(zip(data.columns, data.get_columns(), strict=True))
+    elif nw.dependencies.is_pyarrow_table(data) or hasattr(data, "__arrow_c_array__"):
+        cells = dict(zip(data.schema.names, data.columns, strict=True))
+    else:
+        return {}
+    named = {name: own for name, own in cells.items() if isinstance(name, str)}
+    return {name: _column(own, data) for name, own in named.items()}
+
+
+def _object(owner: object) -> _Column:
+    return _Column((Extent(id(owner), id(owner) + 1, 1, 1),), owner)
+
+
+def _column(cells: Any, table: Any) -> _Column:
+    pandas = nw.dependencies.get_pandas()
+    if pandas is not None and isinstance(cells, pandas.Series):
+        cells = _pandas_cells(cells)
+    if isinstance(cells, np.ndarray):
+        return _of_array(cells)
+    if isinstance(cells, list):
+        return _object(cells) if cells else _Column((), cells)
+    owner = cells if isinstance(table, Mapping) else table
+    parts = _arrow_parts(cells)
+    if parts is None:
+        return _Column(None, owner)
+    extents = [_arrow_extent(part) for part in parts if len(part)]
+    known = tuple(one for one in extents if one is not None)
+    if len(known) < len(extents):
+        return _Column(None, owner)
+    return _Column(tuple(one for one in known if one.start < one.stop), owner)
+
+
+def _pandas_cells(series: Any) -> Any:
+    """Return the array in which a pandas series has its cells; None where that is not known."""
+    import pandas as pd
+
+    dtype, array = series.dtype, series.array
+    if isinstance(dtype, np.dtype):
+        return series.to_numpy()
+    if isinstance(dtype, pd.CategoricalDtype):
+        return array.codes
+    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", None) == "pyarrow":
+        return array.__arrow_array__()
+    return getattr(array, "_data", None)  # Nullable numbers
+
+
+def _of_array(array: NDArray[Any]) -> _Column:
+    root: Any = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if array.ndim != 1 or not array.size or not array.strides[0]:
+        return _Column((), root)
+    first = array.__array_interface__["data"][0]
+    last = first + (len(array) - 1) * array.strides[0]
+    stop = max(first, last) + array.itemsize
+    return _Column((Extent(min(first, last), stop, abs(array.strides[0]), array.itemsize),), root)
+
+
+def _arrow_parts(cells: Any) -> Sequence[Any] | None:
+    """Return a column of polars or Arrow as Arrow arrays, none of them copied."""
+    if nw.dependencies.is_polars_series(cells):
+        import polars as pl
+
+        level = pl.CompatLevel.newest()
+        return [one.to_physical().to_arrow(compat_level=level) for one in cells.get_chunks()]
+    pyarrow = nw.dependencies.get_pyarrow()
+    if pyarrow is None or not isinstance(cells, pyarrow.Array | pyarrow.ChunkedArray):
+        return None
+    return cells.chunks if isinstance(cells, pyarrow.ChunkedArray) else [cells]
+
+
+def _arrow_extent(array: Any) -> Extent | None:
+    """Return where the values of an Arrow array lie, or the places of its texts.
+
+    Of bits the whole bytes: neighbouring slices share one.
+    """
+    from pyarrow import types
+
+    array = array.indices if types.is_dictionary(array.type) else getattr(array, "storage", array)
+    kind, buffers = array.type, array.buffers()
+    try:
+        bits = kind.bit_width
+    except ValueError:
+        views = types.is_string_view(kind) or types.is_binary_view(kind)
+        large = types.is_large_string(kind) or types.is_large_binary(kind)
+        small = types.is_string(kind) or types.is_binary(kind)
+        bits = 128 * views + 64 * large + 32 * small
+    if not bits or len(buffers) < 2 or buffers[1] is None:
+        return None
+    start = buffers[1].address + -(-array.offset * bits // 8)
+    stop = buffers[1].address + (array.offset + len(array)) * bits // 8
+    size = max(bits // 8, 1)
+    return Extent(start, stop, size, size)
