@@ -45,7 +45,7 @@ def in_memory() -> None:
 
 
 def in_a_file(folder: Path) -> None:
-    ledger = Ledger.open(folder / "study.ledger", eps=1e6, delta=1e-6)
+    ledger = Ledger.open(folder / "study.ledger", eps=1e6, delta=1e-6, new=True)
     plain = sqlite3.connect(folder / "plain.db", isolation_level=None)
     plain.executescript("PRAGMA synchronous=EXTRA; CREATE TABLE lines (line INTEGER, text TEXT);")
     synced = os.open(folder / "plain.txt", os.O_WRONLY | os.O_CREAT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable
@@ -19,6 +20,7 @@ from pathlib import Path
 from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.typing import AnyPath
 
+_PARTIAL = re.compile(r"\.[0-9a-f]{32}\.partial")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -117,6 +119,14 @@ def publish(partial: Path, path: AnyPath, *, overwrite: bool = False) -> None:
         raise FrameError(_not_written(place, error)) from None
     discard(partial)
     _sync_folder(place)
+
+
+def discard_partials_of(place: Path) -> None:
+    """Remove second names that a process left which was killed while it named a file."""
+    for name in os.listdir(place.parent):
+        other = place.with_name(name)
+        if _PARTIAL.fullmatch(name) and _same(other, place):
+            discard(other)
 
 
 def discard(partial: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dpmodels.errors import ArgumentError, said
+from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.privacy.budget import Adjacency
 from dpmodels.privacy.events import Event
 from dpmodels.privacy.ledger import Ledger
@@ -50,7 +50,7 @@ def charge(
     """Charge a ledger, where there is one, before a row is read; if it refuses, nothing."""
     if ledger is None:
         return Charge()
-    label = f"{about.verb} {about.formula}"
+    label = shorten(f"{about.verb} {about.formula}", 1_000)
     return Charge(
         ledger,
         ledger.charge(events, adjacency=adjacency, label=label, about=about, claims=claims),

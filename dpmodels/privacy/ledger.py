@@ -28,7 +28,6 @@ from dpmodels.privacy.lines import (
     state_words,
     totals_of,
     unfinished_lines,
-    without_last,
 )
 from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.protocol import Claim, Store
@@ -41,6 +40,10 @@ from dpmodels.writing import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# A choice: characters of a label in the table of a ledger.
+_LONGEST_LABEL = 10_000
 
 
 class Ledger:
@@ -125,8 +128,10 @@ class Ledger:
         pure: float | None = None,
         rule: str | None = None,
         timeout: float = 30.0,
+        new: bool = False,
+        restored: bool = False,
     ) -> Ledger:
-        """Open a ledger in a file, or make it if there is none.
+        """Open a ledger in a file.
 
         Parameters
         ----------
@@ -136,6 +141,12 @@ class Ledger:
             As for `Ledger`. Needed for a new file; of one that is there the same, or left out.
         timeout : float, default 30.0
             Seconds to wait while another process writes.
+        new : bool, default False
+            Whether to make the file, with its budget, if there is none. Without it a path that was
+            mistyped is refused, and no second budget is made.
+        restored : bool, default False
+            Whether to go on with an older copy, such as a backup, in the place of the ledger. The
+            charges that it lacks were made all the same; the file records that they are missing.
 
         Returns
         -------
@@ -145,16 +156,18 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If the file has another guarantee or other neighbours, is damaged, from a newer version,
-            cannot be written, is locked, or lies on a file system of a network. Nothing is charged.
+            If the file is not there, has another guarantee or other neighbours, is damaged, edited,
+            an older copy, from a newer version, cannot be written, is locked, has a second name, or
+            lies on a file system of a network. Nothing is charged.
         BudgetError, ArgumentError
             If the words make no sense.
 
         Notes
         -----
-        The file holds labels, formulas, budgets, the user's and the machine's name, and no rows. It
-        does not keep somebody who can write it from putting back an older copy: keep the printed
-        head of the chain elsewhere.
+        The file holds labels, formulas, budgets, the user's and the machine's name, and no rows. A
+        file ``<name>.lock`` beside it has its lock and the head of its chain, by which an older
+        copy is noticed. Copies are made by :meth:`backup`. Somebody who can write both files can
+        put back older copies of both: keep the printed head of the chain elsewhere.
 
         Examples
         --------
@@ -163,7 +176,7 @@ class Ledger:
         >>> from dpmodels.privacy.events import PureEvent
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder) / "study.ledger"
-        ...     first = Ledger.open(file, eps=2.0)
+        ...     first = Ledger.open(file, eps=2.0, new=True)
         ...     entry = first.charge([PureEvent(0.5)], adjacency="replace", label="ages")
         ...     Ledger.open(file).describe().split(",")[0]
         '0.500 of 2.00 eps spent; 1 charge in study.ledger'
@@ -177,6 +190,8 @@ class Ledger:
             pure=pure,
             rule=rule,
             timeout=timeout,
+            new=new,
+            restored=restored,
         )
         ledger = cls.__new__(cls)
         ledger._set(own, relation, store)
@@ -193,7 +208,7 @@ class Ledger:
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise PrivacyError(
             "a ledger cannot be copied or pickled, as each copy would spend the whole budget: "
-            "share the ledger, or a file, dp.Ledger.open('study.ledger', eps=..., delta=...)"
+            "share the ledger, or a file, dp.Ledger.open('study.ledger', eps=..., new=True)"
         )
 
     @property
@@ -216,6 +231,12 @@ class Ledger:
         """Hash of the last line, which stands for all of them."""
         with self._store.reading() as chain:
             return chain.last().hash
+
+    @property
+    def charges(self) -> int:
+        """How many charges there were."""
+        with self._store.reading() as chain:
+            return int(chain.last().body["charges"])
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -296,6 +317,11 @@ class Ledger:
         PrivacyError
             In a forked process, of a ledger in memory.
         """
+        if len(str(label)) > _LONGEST_LABEL:
+            raise LedgerError(
+                f"a label of {len(str(label)):,} characters: expected at most {_LONGEST_LABEL:,}. "
+                "Nothing was charged"
+            )
         refuse_other_neighbours(self.adjacency, protecting(adjacency, None, None))
         added = checked_events(events)
         with self._store.writing() as chain:
@@ -356,6 +382,34 @@ class Ledger:
             lines, claims = list(chain.lines()), chain.claims()
         require_chain(self._filter, lines, claims, self.place or "the ledger")
 
+    def backup(self, path: AnyPath, *, overwrite: bool = False) -> None:
+        """Write a consistent copy of the ledger, which stays as it is.
+
+        To go back to it, put it in the ledger's place and write
+        ``Ledger.open(path, restored=True)``: charges since then were made all the same.
+
+        Parameters
+        ----------
+        path : path
+            A new file, for its owner alone.
+        overwrite : bool, default False
+            Whether a file that is there already is replaced.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is in memory, or cannot be read.
+        ArgumentError, FrameError
+            If the copy cannot be written.
+        """
+        content = getattr(self._store, "content", None)
+        if content is None:
+            raise LedgerError(
+                "a ledger in memory has no backup: open a file, dp.Ledger.open(path, eps=2.0, "
+                "new=True)"
+            )
+        write_whole(path, content(), overwrite=overwrite, private=True)
+
     def export(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Write all lines as JSON, one a line, each with its hash."""
         with self._store.reading() as chain:
@@ -393,8 +447,9 @@ class Ledger:
                 )
             last = chain.last()
             after, body = totals_of(last), {**what, "charge": entry.number}
+            charges = last.body["charges"]
             if what["kind"] == VOID:
                 chain.free(entry.number)
-                after = without_last([line.body for line in chain.lines()], entry.number)
-            charges = last.body["charges"]
+                # A charge that others came after stays spent, as they were chosen knowing of it.
+                after = totals_of(chain.before(entry.number)) if entry.number == charges else after
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)

@@ -8,9 +8,11 @@ SQLite's pages have no check sums: each transaction looks whether the last line 
 of its own, and whether the lines it reads have their hashes, before anything is made of them;
 opening, verifying and claims look at all pages.
 
-The chain of hashes shows a line that was changed, not one that was never there: who can write the
-file can put back an older copy of it. Against that, keep what reports print (line and hash) where
-that person cannot write.
+Every transaction holds the lock of a file beside the ledger, which also keeps the head of the chain
+(`dpmodels.privacy.ledger_head`), so that an older copy in the place of the ledger is refused. Who
+can write both files can put back older copies of both. Against that, keep what reports print (line
+and hash) where that person cannot write. The schema is compared in each transaction: a trigger or a
+view could change what a charge writes.
 
 .. [1] SQLite, "Atomic Commit In SQLite" and "PRAGMA Statements: synchronous, application_id,
    user_version", https://www.sqlite.org.
@@ -22,15 +24,33 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from dpmodels.arguments import between
 from dpmodels.errors import FrameError, LedgerError
 from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter, asked_filter
-from dpmodels.privacy.lines import Line, following, opened, opening
+from dpmodels.privacy.ledger_head import Head, HeadFile, locked
+from dpmodels.privacy.ledger_place import (
+    refuse_missing,
+    require_local,
+    require_own_journal,
+    require_single,
+)
+from dpmodels.privacy.lines import (
+    RESTORED,
+    SHOWN,
+    Line,
+    chained,
+    following,
+    opened,
+    opening,
+    signed,
+    totals_of,
+)
 from dpmodels.privacy.memory import claimed
 from dpmodels.privacy.protocol import Claim
 from dpmodels.privacy.pufferfish import Pufferfish
@@ -59,12 +79,6 @@ SELECT coalesce((SELECT hash FROM lines AS one WHERE one.line = lines.line - 1),
        text, hash, line
 FROM lines """
 _ADD: Final = "INSERT INTO lines VALUES (?, ?, ?, ?)"
-_NETWORK: Final = frozenset(
-    {
-        *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.glusterfs", "fuse.sshfs"),
-        *("glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "orangefs", "smb2", "smb3"),
-    }
-)
 _WHY: Final = {
     "SQLITE_BUSY": "another process has locked it for {timeout:g} seconds",
     "SQLITE_READONLY": "it cannot be written to",
@@ -88,16 +102,17 @@ class LedgerFile:
         self.path: Final = path
         self.place: Final = path.name
         self._timeout = timeout
-        self._seen: tuple[int, str] | None = None
         require_local(path)
 
     @contextmanager
     def reading(self) -> Iterator[_Open]:
         """Read the chain as it is at one moment."""
-        with self._connected() as connection:
+        with self._alone() as head, self._connected() as connection:
             connection.execute("BEGIN")
-            chain = self._opened(connection)
-            self._seen = chain.place_and_hash()
+            chain = self._opened(connection, head)
+            last = Head(*chain.place_and_hash())
+            if head.read() != last:
+                head.write(last)
             yield chain
 
     @contextmanager
@@ -106,14 +121,43 @@ class LedgerFile:
 
         Where it fails nothing of the lines added is kept, or the message says that they may be.
         """
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            chain = self._opened(connection)
-            yield chain
-            self._commit(connection, chain)
-            self._seen = chain.place_and_hash()
+        with self._alone() as head:
+            with self._connected() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                chain = self._opened(connection, head)
+                yield chain
+                last = Head(*chain.place_and_hash())
+                self._commit(connection, chain, head)
+            head.write(last)
 
-    def _commit(self, connection: sqlite3.Connection, chain: _Open) -> None:
+    def accept(self) -> Head | None:
+        """Return the head that the lock file has, and forget it: the file that is there counts."""
+        with locked(self.path, self._timeout) as head:
+            known = head.read()
+            head.forget()
+        return known
+
+    def content(self) -> bytes:
+        """Return the bytes of a consistent copy."""
+        with self._alone() as head, self._connected() as connection:
+            connection.execute("BEGIN")
+            self._opened(connection, head)
+            return connection.serialize()
+
+    @contextmanager
+    def _alone(self) -> Iterator[HeadFile]:
+        """Hold the ledger's lock, and refuse what lies beside it."""
+        with locked(self.path, self._timeout) as head:
+            require_single(self.path)
+            require_own_journal(self.path, partial(self._require_head, head))
+            yield head
+
+    def _require_head(self, head: HeadFile, copy: Path) -> None:
+        with LedgerFile(copy, self._timeout)._connected() as connection:
+            connection.execute("BEGIN")
+            self._opened(connection, head)
+
+    def _commit(self, connection: sqlite3.Connection, chain: _Open, head: HeadFile) -> None:
         wanted = chain.place_and_hash()
         try:
             connection.execute("COMMIT")
@@ -121,8 +165,9 @@ class LedgerFile:
             with suppress(sqlite3.Error):
                 connection.rollback()
             try:
-                with self.reading() as after:
-                    kept = after.at(wanted[0]) == wanted[1]
+                with self._connected() as again:
+                    again.execute("BEGIN")
+                    kept = self._opened(again, head).at(wanted[0]) == wanted[1]
             except LedgerError:
                 raise LedgerError(
                     f"{self._why(error)} It may have been charged, and counts as spent until "
@@ -148,7 +193,7 @@ class LedgerFile:
         except (sqlite3.Error, UnicodeError) as error:
             raise LedgerError(f"{self._why(error)} Nothing was charged") from None
 
-    def _opened(self, connection: sqlite3.Connection) -> _Open:
+    def _opened(self, connection: sqlite3.Connection, head: HeadFile) -> _Open:
         """Return the chain, once it is known to be one that this version reads."""
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -159,13 +204,21 @@ class LedgerFile:
                 f"{self.place} was written by a newer version of dpmodels (format {version}, here "
                 f"{_VERSION}): update dpmodels. Nothing was charged"
             )
+        if _schema(connection) != _own_schema():
+            raise LedgerError(
+                f"{self.place} has tables, triggers or views that a ledger has not: it was "
+                "edited. Nothing was charged; go back to a copy that verifies"
+            )
         chain = _Open(connection, self.place)
         if connection.execute("SELECT line, hash FROM head").fetchall() != [chain.place_and_hash()]:
             raise LedgerError(f"the ledger {self.place}: {_DAMAGED}. Nothing was charged")
-        if self._seen is not None and chain.at(self._seen[0]) != self._seen[1]:
+        known = head.read()
+        if known is not None and chain.at(known.line) != known.hash:
             raise LedgerError(
-                f"{self.place} is not the file that was opened, or an older copy of it. Nothing "
-                "was charged; find the one that holds every charge"
+                f"{self.place} is an older copy of the ledger, or another one: its lock file has "
+                f"seen line {known.line}, {known.hash[:SHOWN]}. Nothing was charged; find the file "
+                "that holds every charge, or write dp.Ledger.open(path, restored=True) to go on "
+                "without the charges that are missing"
             )
         return chain
 
@@ -212,6 +265,11 @@ class _Open:
         self._connection.execute(_ADD, (number, charge, line.text, line.hash))
         self._connection.execute("UPDATE head SET line = ?, hash = ?", (number, line.hash))
 
+    def before(self, charge: int) -> Line:
+        """Return the line before that of a charge."""
+        first = "(SELECT min(line) FROM lines WHERE charge = ?)"
+        return self._some(f"WHERE line = {first} - 1", charge)[0]
+
     def check(self) -> None:
         """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
         if self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
@@ -247,47 +305,35 @@ class _Open:
         ]
 
 
+def _schema(connection: sqlite3.Connection) -> list[Any]:
+    """Return all that a database declares."""
+    return connection.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+    ).fetchall()
+
+
+@cache
+def _own_schema() -> list[Any]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _schema(connection)
+
+
 def ledger_path(path: AnyPath) -> Path:
     """Return where a ledger's file really lies, whichever link leads to it."""
     return Path(os.path.realpath(checked_path(path)))
 
 
-def create(path: Path, opening: Line) -> None:
+def create(path: Path, first: Line) -> None:
     """Write a new ledger with its first line; never over a file that is there."""
     require_local(path)
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
-        connection.execute(_ADD, (0, 0, opening.text, opening.hash))
-        connection.execute("INSERT INTO head VALUES (0, ?)", (opening.hash,))
+        connection.execute(_ADD, (0, 0, first.text, first.hash))
+        connection.execute("INSERT INTO head VALUES (0, ?)", (first.hash,))
         connection.commit()
         content = connection.serialize()
-    write_whole(path, content)
-
-
-def require_local(path: Path) -> None:
-    """Refuse a file system of a network, as far as the system tells."""
-    kind = _file_system(path)
-    if kind in _NETWORK or str(path).startswith("\\\\"):
-        raise LedgerError(
-            f"{path.name} lies on a network file system ({kind or 'a share'}), whose locks do not "
-            "keep two machines from spending the same budget: put it on a local disk"
-        )
-
-
-def _file_system(path: Path) -> str:
-    """Return the kind of the file system of a path; empty where the system does not tell."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    own = path.parent.resolve()
-    kinds = {}
-    for line in mounts.splitlines():
-        _, point, kind, *_ = line.split(" ")
-        place = Path(point.encode().decode("unicode_escape", errors="replace"))
-        if own == place or place in own.parents:
-            kinds[len(place.parts)] = kind
-    return kinds[max(kinds)] if kinds else ""
+    write_whole(path, content, private=True)
 
 
 def open_store(
@@ -298,20 +344,21 @@ def open_store(
     pure: float | None,
     rule: str | None,
     timeout: float,
+    new: bool = False,
+    restored: bool = False,
 ) -> tuple[LedgerFile, Filter, Adjacency]:
     """Open a file, or make it; None stands for what is not asked for."""
     place = ledger_path(path)
     between("timeout", timeout, 0, 1e5, " of seconds; write timeout=30")
     if not os.path.exists(place):
-        if guarantee is None:
-            raise LedgerError(
-                f"{str(path)!r} is not there: to open a new ledger write its budget, "
-                "dp.Ledger.open(path, eps=2.0, delta=1e-6)"
-            )
+        if guarantee is None or not new:
+            refuse_missing(place)
         neighbours = relation or Adjacency("replace")
         own = asked_filter(guarantee, neighbours, pure or 0.0, rule)
         _make(LedgerFile(place, timeout), own, neighbours)
     store = LedgerFile(place, float(timeout))
+    if restored:
+        _restore(store)
     with store.reading() as chain:
         own, neighbours = opened(next(chain.lines()), store.place)
     require_same(
@@ -324,6 +371,26 @@ def open_store(
         },
     )
     return store, own, neighbours
+
+
+def _restore(store: LedgerFile) -> None:
+    """Go on with an older copy, and record which head it lacks."""
+    known = store.accept()
+    try:
+        with store.writing() as chain:
+            last = chain.last()
+            body = {
+                "kind": RESTORED,
+                "charge": 0,
+                "missing": [known.line, known.hash] if known else None,
+                **signed(last.body["charges"], totals_of(last)),
+            }
+            chain.append(chained(last.hash, body), 0)
+    except BaseException:
+        if known is not None:
+            with locked(store.path, 30.0) as head:
+                head.write(known)
+        raise
 
 
 def _make(store: LedgerFile, own: Filter, relation: Adjacency) -> None:

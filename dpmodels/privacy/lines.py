@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from typing import Any, Final, get_args
 
 from dpmodels.errors import LedgerError
@@ -28,6 +29,7 @@ from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.privacy.totals import Totals
 
 OPENED, CHARGED, RELEASED, VOID = "opened", "charged", "released", "void"
+RESTORED: Final = "restored"
 FORMAT: Final = "dpmodels.ledger/1"
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
@@ -163,13 +165,18 @@ def significant(amount: Spent) -> str:
 
 
 def events_to_plain(events: Iterable[Event]) -> list[list[Any]]:
-    """Return events as plain values."""
-    return [[type(event).__name__, asdict(event)] for event in events]
+    """Return events as plain values, equal ones that follow each other once, with their number."""
+    runs = ((event, sum(1 for _ in same)) for event, same in groupby(events))
+    return [
+        [type(event).__name__, asdict(event), *([count] if count > 1 else [])]
+        for event, count in runs
+    ]
 
 
 def events_from_plain(plain: Iterable[Any]) -> tuple[Event, ...]:
     """Return the events that plain values stand for."""
-    return tuple(_EVENTS[name](**words) for name, words in plain)
+    runs = ((_EVENTS[name](**words), *count) for name, words, *count in plain)
+    return tuple(event for event, *count in runs for _ in range(count[0] if count else 1))
 
 
 def totals_to_plain(totals: Totals) -> dict[str, Any]:

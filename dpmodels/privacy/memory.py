@@ -20,6 +20,7 @@ class Memory:
     def __init__(self, opening: Line) -> None:
         self._lines = [opening]
         self._about: dict[int, list[Line]] = {}
+        self._before: dict[int, Line] = {}
         self._claims: dict[Claim, int] = {}
         self._lock = Lock()
         self._process = os.getpid()
@@ -39,7 +40,7 @@ class Memory:
             raise PrivacyError(
                 "this process is a copy of the one that opened the ledger, and each copy would "
                 "spend the whole budget: open a file that all share, "
-                "dp.Ledger.open('study.ledger', eps=..., delta=...)"
+                "dp.Ledger.open('study.ledger', eps=..., delta=..., new=True)"
             )
         with self._lock:
             yield self
@@ -55,6 +56,10 @@ class Memory:
     def of(self, charge: int) -> list[Line]:
         """Return the lines about a charge, first to last."""
         return self._about.get(charge, [])
+
+    def before(self, charge: int) -> Line:
+        """Return the line before that of a charge."""
+        return self._before[charge]
 
     def free(self, charge: int) -> None:
         """Take back what a charge has claimed."""
@@ -73,6 +78,7 @@ class Memory:
         if taken:
             raise LedgerError(claimed(*sorted(taken)[0]))
         # The line first: one that is interrupted here is spent, and no other takes its number.
+        self._before.setdefault(charge, self._lines[-1])
         self._lines.append(line)
         self._about.setdefault(charge, []).append(line)
         self._claims.update(dict.fromkeys(claims, charge))

@@ -26,6 +26,10 @@ class Chain(Protocol):
         """Return the lines about a charge, first to last."""
         ...
 
+    def before(self, charge: int) -> Line:
+        """Return the line before that of a charge."""
+        ...
+
     def free(self, charge: int) -> None:
         """Take back what a charge has claimed."""
         ...

@@ -11,7 +11,7 @@ from dpmodels.errors import ArgumentError, said
 
 Verb = Callable[..., Any]
 # What the table's rows are, and what else a session says for all of its calls.
-ROWS: Final = ("data", "sites", "protocol")
+ROWS: Final = ("data", "sites", "protocol", "csv")
 SAID: Final = ("codebook", "person", "rows", "adjacency")
 # Three ways to say a budget.
 AMOUNTS: Final = ("eps", "share", "budget")

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.sessions.call import Call, call_of, signature_of
 
@@ -21,6 +22,7 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
     """Return the verb as a method: its words less those a session says, its docstring."""
 
     @functools.wraps(verb)
+    @entry_point
     def ask(self: Any, *given: Any, **words: Any) -> Any:
         return self.make(call_of(verb, given, words))
 
@@ -66,7 +68,8 @@ class Calls:
 
     def __init__(self, methods: type) -> None:
         own = vars(methods).items()
-        self._verbs = {name: one.__wrapped__ for name, one in own if hasattr(one, "__wrapped__")}
+        verbs = [(name, one) for name, one in own if hasattr(one, "__wrapped__")]
+        self._verbs = {name: one.__wrapped__ for name, one in verbs if name != "__init__"}
 
     def __getattr__(self, name: str) -> Callable[..., Call]:
         verb = self._verbs.get(name.removeprefix("dp_"))

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, SupportsIndex
 
 from dpmodels.arguments import whole
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameError, PrivacyError
 from dpmodels.formula.subset import subset as condition
 from dpmodels.frames import open_rows, require
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.bounds import dp_bounds
 from dpmodels.models.cca import dp_cca
 from dpmodels.models.cov import dp_cov
@@ -83,6 +86,8 @@ class Session:
         ``person`` any so many rows are protected together.
     subset : str, optional
         A condition on the rows of all calls, such as ``"age >= 25"``.
+    csv : {"records", "lines"}, optional
+        What a row of a CSV file is, as for :func:`dp_pca`.
     ledger : Ledger or path, optional
         A ledger as it is, or the file of one, opened or made; by default one in memory.
     adjacency : {"replace", "add-remove"}
@@ -130,7 +135,7 @@ class Session:
     ('eps = 2, delta = 1e-06', 3)
     """
 
-    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_terms")
+    __slots__ = ("__weakref__", "_ledger", "_parts", "_share", "_taking_parts", "_terms")
     _ledger: Ledger
     _parts: int
     _share: Fraction | None
@@ -158,6 +163,7 @@ class Session:
     ttest = method(dp_ttest)
     var = method(dp_var)
 
+    @entry_point
     def __init__(
         self,
         data: object = None,
@@ -171,6 +177,7 @@ class Session:
         person: str | Literal[False] | None = None,
         rows: int | Literal["mean"] | None = None,
         subset: str | None = None,
+        csv: CsvMode | None = None,
         ledger: Ledger | AnyPath | None = None,
         adjacency: AdjacencyName | Adjacency | None = None,
         share: float | str | None = None,
@@ -181,11 +188,11 @@ class Session:
         chosen = condition(subset, book)
         named = () if chosen is None else tuple(chosen.codebook)
         named += () if relation.person is None else (relation.person,)
-        held = _opened(gathered(data, sites, protocol, PROTOCOLS), tuple(dict.fromkeys(named)))
+        held = _opened(gathered(data, sites, protocol, PROTOCOLS, csv), tuple(dict.fromkeys(named)))
         stated = eps is not None or budget is not None or ledger is None
         asked = resolve_budget(eps, delta, budget) if stated else None
-        self._share = None if share is None else fraction("share", share)
-        self._parts = 0
+        self._parts, self._share = 0, None if share is None else fraction("share", share)
+        self._taking_parts = RLock()
         self._ledger = _opened_ledger(ledger, asked, None if unsaid else relation)
         own = self._ledger.adjacency if unsaid else relation
         self._terms = Terms(held, book, own, subset)
@@ -262,14 +269,21 @@ class Session:
 
     def make(self, call: Call) -> Any:
         """Make a call that was written: charge for it, read the rows, return the verb's result."""
-        split = call.silent and self._parts > 0
-        share = Fraction(1, self._parts) if split else self._share
-        budget = budget_of(call, self._terms, self._ledger, share)
-        charged = len(self._ledger.entries)
-        try:
-            return self._terms.make(call, budget, self._ledger)
-        finally:
-            self._parts -= split and len(self._ledger.entries) > charged
+        if not call.silent or self._parts == 0:
+            return self._terms.make(
+                call, budget_of(call, self._terms, self._ledger, self._share), self._ledger
+            )
+        # What a part is depends on what is left, so calls that take parts follow each other.
+        with self._taking_parts:
+            if self._parts == 0:
+                return self.make(call)
+            part = Fraction(1, self._parts)
+            budget = budget_of(call, self._terms, self._ledger, part)
+            charged = self._ledger.charges
+            try:
+                return self._terms.make(call, budget, self._ledger)
+            finally:
+                self._parts -= self._ledger.charges > charged
 
     def tighten(self, formula: str, **words: Any) -> BoundsResult:
         """Find narrower bounds, and use them from here on.
@@ -392,4 +406,4 @@ def _opened_ledger(
             f"ledger of type {type(given).__name__}: expected a dp.Ledger, the path of a file, or "
             "none for one in memory"
         )
-    return Ledger.open(given, budget=budget, adjacency=relation)
+    return Ledger.open(given, budget=budget, adjacency=relation, new=True)

@@ -37,7 +37,7 @@ def _run(words: argparse.Namespace) -> int:
     if words.export is not None:
         require_target(words.export, overwrite=words.force, never=[words.file])
     said: dict[str, Any] = {"pure": words.pure, "rule": words.rule, **asked(words), **given(words)}
-    ledger = dp.Ledger.open(words.file, **said)
+    ledger = dp.Ledger.open(words.file, **said, new=True)
     made = dp.ledger_report(ledger)
     tell(made)
     write_outputs(words, made)

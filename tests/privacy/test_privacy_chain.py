@@ -58,7 +58,7 @@ def test_a_ledger_in_a_file_is_opened_again_with_any_chain(tmp_path):
     for number, states in enumerate(([1, True], [0.5, 1.0], [1, "1"], ["<b>", "é"])):
         budget = dp.Pufferfish(1.0, dp.markov_chain(states, stay=0.7))
         place = tmp_path / f"{number}.ledger"
-        dp.Ledger.open(place, budget=budget)
+        dp.Ledger.open(place, budget=budget, new=True)
         held = dp.Ledger.open(place).guarantee
         assert held.model.digest == budget.model.digest
         assert list(map(type, held.model.states)) == list(map(type, states))

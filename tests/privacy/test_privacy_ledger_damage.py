@@ -8,6 +8,7 @@ import pytest
 
 from dpmodels.errors import LedgerError
 from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_file
+from dpmodels.privacy.ledger_head import lock_path
 
 CLAIM = ("key", "k0")
 
@@ -31,7 +32,7 @@ def _hasty(monkeypatch):
 def sound(tmp_path_factory):
     """A ledger's bytes, and what it says."""
     path = tmp_path_factory.mktemp("sound") / "study.ledger"
-    ledger = Ledger.open(path, eps=1.0, delta=1e-6)
+    ledger = Ledger.open(path, eps=1.0, delta=1e-6, new=True)
     for number in range(7):
         event = GaussianEvent(40.0) if number % 2 else PureEvent(0.01)
         entry = ledger.charge([event], adjacency="replace", claims=(("key", f"k{number}"),))
@@ -77,6 +78,7 @@ def holds(ledger, path, content, was, released):
         entry = ledger.charge([PureEvent(1e-9)], adjacency="replace")
         assert entry.spent_after.amount >= was[0].amount
     path.write_bytes(content)
+    lock_path(path).unlink(missing_ok=True)
 
 
 def survives(sound, path, times, seed):
@@ -96,7 +98,7 @@ def test_a_damaged_file_never_holds_less_than_was_spent(sound, tmp_path):
 
 def test_a_claim_is_made_once_where_its_index_is_damaged(tmp_path):
     path, words = tmp_path / "study.ledger", {"adjacency": "replace", "claims": (("kind", "7f3a"),)}
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     ledger.charge([PureEvent(0.1)], **words)
     first, *others = path.read_bytes().split(b"kind7f3a")
     assert len(others) == 2

@@ -47,7 +47,7 @@ class Failing:
     ],
 )
 def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, name, told):
-    ledger, connect = Ledger.open(path, eps=1.0), sqlite3.connect
+    ledger, connect = Ledger.open(path, eps=1.0, new=True), sqlite3.connect
     with monkeypatch.context() as patched:
         patched.setattr(
             ledger_file.sqlite3,
@@ -61,7 +61,7 @@ def test_a_disk_that_fails_is_told_and_nothing_charged(path, monkeypatch, at, na
 
 
 def test_a_commit_that_fails_after_it_was_made_counts(path, monkeypatch):
-    ledger, connect = Ledger.open(path, eps=1.0), sqlite3.connect
+    ledger, connect = Ledger.open(path, eps=1.0, new=True), sqlite3.connect
     with monkeypatch.context() as patched:
         patched.setattr(
             ledger_file.sqlite3,
@@ -77,5 +77,5 @@ def test_a_ledger_is_made_without_room_elsewhere(path, monkeypatch):
     for name in ("TMPDIR", "TEMP", "TMP"):
         monkeypatch.setenv(name, nowhere)
     monkeypatch.setattr("tempfile.tempdir", nowhere)
-    spend(Ledger.open(path, eps=1.0), 1.0)
+    spend(Ledger.open(path, eps=1.0, new=True), 1.0)
     Ledger.open(path).verify()

@@ -19,7 +19,9 @@ from dpmodels.privacy import (
     PureEvent,
     gaussian_multiplier,
     ledger_file,
+    ledger_place,
 )
+from dpmodels.privacy.ledger_head import lock_path
 from dpmodels.privacy.lines import hash_of
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -50,7 +52,7 @@ def change(path, *queries):
 
 
 def test_a_charge_outlives_the_ledger_that_made_it(path):
-    first = Ledger.open(path, eps=2.0, delta=1e-6)
+    first = Ledger.open(path, eps=2.0, delta=1e-6, new=True)
     event = GaussianEvent(gaussian_multiplier(ApproxDP(1.0, 1e-6)))
     entry = first.charge([event], adjacency="replace", label="pca")
     again = Ledger.open(path)
@@ -68,7 +70,7 @@ def test_a_charge_outlives_the_ledger_that_made_it(path):
 
 
 def test_states_of_a_charge(path):
-    ledger = Ledger.open(path, eps=2.0)
+    ledger = Ledger.open(path, eps=2.0, new=True)
     one, two, three = (spend(ledger, 0.5, label) for label in "abc")
     ledger.released(one, "d1")
     ledger.void(two, "the key was used by another process")
@@ -94,7 +96,7 @@ def test_states_of_a_charge(path):
 
 
 def test_a_claim_is_made_once(path):
-    for ledger in (Ledger.open(path, eps=2.0), Ledger(eps=2.0)):
+    for ledger in (Ledger.open(path, eps=2.0, new=True), Ledger(eps=2.0)):
         words = {"adjacency": "replace", "claims": (("key", "ab"), ("session", "7"))}
         ledger.charge([PureEvent(0.5)], **words)
         with pytest.raises(LedgerError, match="the key 'ab' was used"):
@@ -106,7 +108,7 @@ def test_a_claim_is_made_once(path):
 
 
 def test_what_is_exported_verifies_by_itself(path, tmp_path):
-    ledger = Ledger.open(path, eps=2.0)
+    ledger = Ledger.open(path, eps=2.0, new=True)
     ledger.released(spend(ledger, 0.5, "a\nb"), "d")
     ledger.export(tmp_path / "lines.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "lines.jsonl").read_text().splitlines()]
@@ -133,7 +135,7 @@ def attempts(path, times, go):
 
 @pytest.mark.dear
 def test_processes_cannot_overspend_together(path):
-    ledger = Ledger.open(path, eps=0.4)
+    ledger = Ledger.open(path, eps=0.4, new=True)
     go = SPAWN.Event()
     many = [SPAWN.Process(target=attempts, args=(path, 20, go)) for _ in range(3)]
     for one in many:
@@ -148,7 +150,7 @@ def test_processes_cannot_overspend_together(path):
 
 
 def test_a_forked_process_spends_from_the_same_file(path):
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     child = os.fork()
     if child == 0:
         spend(ledger, 0.25)
@@ -161,7 +163,7 @@ def test_a_forked_process_spends_from_the_same_file(path):
 
 
 def test_a_ledger_that_is_not_there_needs_a_budget(path):
-    with pytest.raises(LedgerError, match="to open a new ledger write its budget"):
+    with pytest.raises(LedgerError, match="to make a new ledger write new=True"):
         Ledger.open(path)
     assert not path.exists()
 
@@ -178,42 +180,42 @@ def test_a_ledger_that_is_not_there_needs_a_budget(path):
     ],
 )
 def test_other_terms_are_refused(path, words, told):
-    Ledger.open(path, eps=2.0, delta=1e-6)
+    Ledger.open(path, eps=2.0, delta=1e-6, new=True)
     before = path.read_bytes()
     with pytest.raises(LedgerError, match=told):
-        Ledger.open(path, **words)
+        Ledger.open(path, **words, new=True)
     assert path.read_bytes() == before
-    Ledger.open(path, eps=2.0, delta=1e-6, adjacency="replace")
+    Ledger.open(path, eps=2.0, delta=1e-6, adjacency="replace", new=True)
 
 
 def test_a_ledger_that_cannot_be_made(path, tmp_path, monkeypatch):
     with pytest.raises(LedgerError, match=r"cannot be made: .* folder does not exist"):
-        Ledger.open(tmp_path / "none" / "study.ledger", eps=1.0)
+        Ledger.open(tmp_path / "none" / "study.ledger", eps=1.0, new=True)
 
-    def full(*words):
+    def full(*words, **options):
         raise FrameError("'x' was not written (no room), and nothing there was changed")
 
     monkeypatch.setattr(ledger_file, "write_whole", full)
     with pytest.raises(LedgerError, match=r"cannot be made: 'x' was not written \(no room\)$"):
-        Ledger.open(path, eps=1.0)
+        Ledger.open(path, eps=1.0, new=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"SQLite format 3\0" + bytes(100)])
 def test_what_is_no_ledger_is_refused(path, content):
     path.write_bytes(content)
     with pytest.raises(LedgerError, match=r"not a ledger|damaged"):
-        Ledger.open(path, eps=1.0)
+        Ledger.open(path, eps=1.0, new=True)
     assert path.read_bytes() == content
 
 
 def test_another_database_is_refused(path):
     change(path, "CREATE TABLE lines (line INTEGER, text TEXT, hash TEXT)")
     with pytest.raises(LedgerError, match="not a ledger"):
-        Ledger.open(path, eps=1.0)
+        Ledger.open(path, eps=1.0, new=True)
 
 
 def test_a_newer_format_is_refused(path):
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     change(path, "PRAGMA user_version = 2")
     for touch in (lambda: Ledger.open(path), lambda: spend(ledger, 0.1)):
         with pytest.raises(LedgerError, match="newer version of dpmodels"):
@@ -235,7 +237,7 @@ def test_a_newer_format_is_refused(path):
     ],
 )
 def test_a_changed_line_is_found(path, query):
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     spend(ledger, 0.25, "ages")
     spend(ledger, 0.25)
     change(path, query)
@@ -248,7 +250,7 @@ def test_a_changed_line_is_found(path, query):
 
 def test_totals_that_do_not_follow_from_the_charges_are_found(path):
     """By whoever computes the hashes anew, too."""
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     spend(ledger, 0.25)
     (first, _), (text, _) = rows(path, "SELECT text, hash FROM lines ORDER BY line")
     text = text.replace('"pure":0.25', '"pure":0.05')
@@ -258,12 +260,13 @@ def test_totals_that_do_not_follow_from_the_charges_are_found(path):
         f"UPDATE lines SET text = '{text}', hash = '{digest}' WHERE line = 1",
         f"UPDATE head SET hash = '{digest}'",
     )
+    lock_path(path).unlink()
     with pytest.raises(LedgerError, match="other totals than its charges have"):
         Ledger.open(path)
 
 
 def test_an_older_copy_put_back_under_an_open_ledger_is_found(path):
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     older = path.read_bytes()
     spend(ledger, 0.5)
     path.write_bytes(older)
@@ -275,7 +278,7 @@ def test_an_older_copy_put_back_under_an_open_ledger_is_found(path):
 
 
 def test_a_locked_file_is_waited_for_and_then_refused(path):
-    ledger = Ledger.open(path, eps=1.0, timeout=0.2)
+    ledger = Ledger.open(path, eps=1.0, timeout=0.2, new=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         started = time.monotonic()
@@ -289,7 +292,7 @@ def test_a_locked_file_is_waited_for_and_then_refused(path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write all")
 def test_a_read_only_file_is_refused(path):
-    Ledger.open(path, eps=1.0)
+    Ledger.open(path, eps=1.0, new=True)
     path.chmod(0o444)
     with pytest.raises(LedgerError, match="cannot be written to"):
         spend(Ledger.open(path), 0.1)
@@ -297,34 +300,34 @@ def test_a_read_only_file_is_refused(path):
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
 def test_a_file_system_of_a_network_is_refused(path, monkeypatch, kind):
-    monkeypatch.setattr(ledger_file, "_file_system", lambda place: kind)
+    monkeypatch.setattr(ledger_place, "_file_system", lambda place: kind)
     with pytest.raises(LedgerError, match="network file system"):
-        Ledger.open(path, eps=1.0)
+        Ledger.open(path, eps=1.0, new=True)
     assert not path.exists()
 
 
 def test_the_file_system_of_a_path_is_that_of_its_longest_mount(path, monkeypatch, tmp_path):
     mounts = f"/dev/a / ext4 rw 0 0\nhost:/x {tmp_path} nfs4 rw 0 0\nproc /proc proc rw 0 0\n"
-    monkeypatch.setattr(ledger_file.Path, "read_text", lambda self, **words: mounts)
-    assert ledger_file._file_system(path) == "nfs4"
-    assert ledger_file._file_system(tmp_path) == "ext4"
+    monkeypatch.setattr(ledger_place.Path, "read_text", lambda self, **words: mounts)
+    assert ledger_place._file_system(path) == "nfs4"
+    assert ledger_place._file_system(tmp_path) == "ext4"
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), "30", True])
 def test_a_timeout_that_is_none(path, timeout):
     with pytest.raises(ArgumentError, match="timeout="):
-        Ledger.open(path, eps=1.0, timeout=timeout)
+        Ledger.open(path, eps=1.0, timeout=timeout, new=True)
 
 
 def test_a_link_leads_to_the_same_ledger(path, tmp_path):
-    first = Ledger.open(path, eps=1.0)
+    first = Ledger.open(path, eps=1.0, new=True)
     (tmp_path / "link.ledger").symlink_to(path)
     spend(Ledger.open(tmp_path / "link.ledger"), 0.5)
     assert first.spent.amount == 0.5
 
 
 def test_a_line_spoilt_under_an_open_ledger_is_found_before_it_is_charged(path):
-    ledger = Ledger.open(path, eps=1.0)
+    ledger = Ledger.open(path, eps=1.0, new=True)
     entry = spend(ledger, 0.5)
     change(path, "UPDATE lines SET text = replace(text, '\"pure\":0.5', '\"pure\":0.0')")
     for touch in (
@@ -340,7 +343,7 @@ def test_a_line_spoilt_under_an_open_ledger_is_found_before_it_is_charged(path):
 
 
 def test_an_older_copy_is_found_by_who_has_only_read(path):
-    spend(Ledger.open(path, eps=1.0), 0.25)
+    spend(Ledger.open(path, eps=1.0, new=True), 0.25)
     older = path.read_bytes()
     spend(Ledger.open(path), 0.5)
     reader = Ledger.open(path)
@@ -350,7 +353,7 @@ def test_an_older_copy_is_found_by_who_has_only_read(path):
 
 
 def test_a_claim_taken_out_is_found(path):
-    Ledger.open(path, eps=1.0).charge(
+    Ledger.open(path, eps=1.0, new=True).charge(
         [PureEvent(0.1)], adjacency="replace", claims=(("key", "ab"),)
     )
     change(path, "DELETE FROM claims")

@@ -37,11 +37,11 @@ def test_a_charge_for_others_is_refused(asked):
 
 def test_the_unit_is_in_the_file_and_in_the_register(tmp_path):
     path = tmp_path / "study.ledger"
-    ledger = Ledger.open(path, eps=2, person="id", rows=4)
+    ledger = Ledger.open(path, eps=2, person="id", rows=4, new=True)
     ledger.charge(EVENT, adjacency=ledger.adjacency)
     for words in ({}, {"person": "id", "rows": 4}, {"adjacency": Adjacency("replace", 4, "id")}):
-        assert Ledger.open(path, **words).adjacency == Adjacency("replace", 4, "id")
+        assert Ledger.open(path, **words, new=True).adjacency == Adjacency("replace", 4, "id")
     for words in ({"adjacency": "replace"}, {"person": "who"}, {"rows": 4}):
         with pytest.raises(LedgerError, match=r"was opened with adjacency replace one person"):
-            Ledger.open(path, **words)
+            Ledger.open(path, **words, new=True)
     assert Ledger.open(path).register()["adjacency"].tolist() == ["replace"]

@@ -134,13 +134,13 @@ def test_a_ledger_of_states_has_no_neighbours_that_every_release_would_miss(word
         dp.Ledger(budget=dp.Pufferfish(1.0, CHAIN), **words)
     place = tmp_path / "own.ledger"
     with pytest.raises(BudgetError, match="leave them out"):
-        dp.Ledger.open(place, budget=dp.Pufferfish(1.0, CHAIN), **words)
+        dp.Ledger.open(place, budget=dp.Pufferfish(1.0, CHAIN), **words, new=True)
     assert not place.exists()
 
 
 @pytest.mark.parametrize("first", [[], [event(0.1)]])
 def test_a_release_that_costs_nothing_leaves_all_others_as_they_were(first, tmp_path):
-    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN))
+    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN), new=True)
     if first:
         ledger.charge(first, adjacency="replace")
     ledger.charge([], adjacency="replace", label="zero")
@@ -173,19 +173,19 @@ def test_a_ledger_of_differential_privacy_refuses_it(budget):
 def test_a_file_keeps_the_guarantee_the_series_and_the_chain_of_hashes(tmp_path):
     path = tmp_path / "study.ledger"
     budget = dp.Pufferfish(1.0, dp.markov_chain(["a", "b"], [[0.8, 0.2], [1 / 3, 2 / 3]]))
-    first = dp.Ledger.open(path, budget=budget)
+    first = dp.Ledger.open(path, budget=budget, new=True)
     entry = first.charge([event(0.4, budget.model)], adjacency="replace", label="own")
     first.released(entry, "0" * 64)
-    again = dp.Ledger.open(path, budget=budget)
+    again = dp.Ledger.open(path, budget=budget, new=True)
     assert again.guarantee == budget
     assert again.entries[0].events == (event(0.4, budget.model),)
     again.verify()
     with pytest.raises(LedgerError, match="of another series"):
         again.charge([event(0.1, budget.model, "other")], adjacency="replace")
     with pytest.raises(LedgerError, match="was opened with the guarantee"):
-        dp.Ledger.open(path, budget=dp.Pufferfish(1.0, CHAIN))
+        dp.Ledger.open(path, budget=dp.Pufferfish(1.0, CHAIN), new=True)
     with pytest.raises(LedgerError, match="was opened with the guarantee"):
-        dp.Ledger.open(path, eps=1.0)
+        dp.Ledger.open(path, eps=1.0, new=True)
     register = again.register()
     assert register["total"].tolist() == [0.4]
     assert "Pufferfish (quilt), eps 0.4" in register["events"].iloc[0]

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from dpmodels.sessions.session import Session
 from dpmodels.sites import Parties
 
 ROWS = {"age": [20, 40, 60, 80] * 100, "sex": ["F", "M"] * 200}
+AGAIN = {name: list(cells) for name, cells in ROWS.items()}
 BOOK = dp.codebook(age=(0, 1000), sex=["F", "M"])
 
 
@@ -101,13 +103,14 @@ def test_what_makes_no_session_is_refused(words, error, told):
 
 # At these budgets noise other than 0 comes up less than once in 10⁹.
 def test_a_list_of_tables_is_read_at_every_call():
-    session = dp.session([ROWS, ROWS], BOOK, eps=100.0)
+    session = dp.session([ROWS, AGAIN], BOOK, eps=100.0)
     for _ in range(2):
         assert session.table("~ sex", eps=50.0).counts.to_numpy().tolist() == [400.0, 400.0]
 
 
 def test_sites_are_said_once():
-    session = dp.session(sites={"A": ROWS, "B": ROWS}, protocol="pooled", codebook=BOOK, eps=50.0)
+    sites = {"A": ROWS, "B": AGAIN}
+    session = dp.session(sites=sites, protocol="pooled", codebook=BOOK, eps=50.0)
     assert session.table("~ sex", share=1).counts.to_numpy().tolist() == [400.0, 400.0]
     with pytest.raises(FrameError, match="site 'B': an iterator"):
         dp.session(sites={"A": ROWS, "B": frames()}, protocol="pooled", codebook=BOOK, eps=1.0)
@@ -274,3 +277,21 @@ def test_charges_do_not_depend_on_rows():
         session.lm("age ~ sex")
         spent.append(session.register()[["events", "total"]].to_numpy().tolist())
     assert spent[0] == spent[1] == spent[2]
+
+
+def test_parts_are_taken_once_each_in_many_threads():
+    """Five parts in 32 threads ended at -1."""
+    session = dp.session(ROWS, BOOK, eps=5.0)
+    session.split(5)
+
+    def call(_):
+        try:
+            return session.table("~ sex").release.guarantee.eps
+        except BudgetError:
+            return None
+
+    with ThreadPoolExecutor(32) as pool:
+        spent = [eps for eps in pool.map(call, range(32)) if eps is not None]
+    assert len(spent) == len(session.ledger.entries) == 5
+    assert session._parts == 0
+    assert max(spent) < 1.01 * min(spent)
