@@ -87,9 +87,11 @@ def carried_by_file(path: Path) -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
-
+    except ImportError:
+        return None
+    try:
         schema = parquet.read_schema(path)
-    except (ImportError, OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException):
         return None
     return _of_schema(schema)
 
@@ -124,6 +126,6 @@ def _parsed(text: object) -> Any:
         return parse(content)
     except FrameError as error:
         raise CodebookError(
-            f"the codebook that travels with the table cannot be read ({error}): give codebook=, "
+            f"the codebook attached to the table cannot be read ({error}): give codebook=, "
             "or attach it again"
         ) from None

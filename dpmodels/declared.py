@@ -52,11 +52,41 @@ def declared_besides(codebook: object, data: object, sites: object) -> Codebook:
 
 
 def _said(codebook: object, data: object, sites: object) -> object:
-    given = codebook if codebook is not None else _travelling(data, sites)
-    return given if given is not None else chosen().codebook
+    if codebook is not None:
+        return codebook
+    attached, setting = _attached(data, sites), chosen()
+    if attached is None:
+        return setting.codebook
+    if setting.codebook is not None:
+        _require_agreement(attached, declared(setting.codebook, None, None, "~ 1"))
+    persons = {setting.person, getattr(setting.adjacency, "person", None)} - {None}
+    if setting.ledger is not None:
+        persons |= {setting.ledger.adjacency.person} - {None}
+    for person in persons - {attached.person}:
+        if attached.person is not None or setting.person is None:
+            raise CodebookError(
+                f"dp.options protects persons, person={person!r}, and the codebook attached to the "
+                f"table says person={attached.person!r}: write codebook= in the call, or attach "
+                "one with the same person="
+            )
+    return attached
 
 
-def _travelling(data: object, sites: object) -> Codebook | None:
+def _require_agreement(attached: Codebook, setting: Codebook) -> None:
+    """Refuse an attached codebook that lacks or contradicts what dp.options declares."""
+    both = [name for name in attached if name in setting]
+    first = next((name for name in both if attached[name] != setting[name]), None)
+    ids = {**setting.identifiers, **attached.identifiers}
+    if first is None and setting.person == attached.person and ids == dict(attached.identifiers):
+        return
+    what = f"variable {first!r}" if first is not None else "the column of persons"
+    raise CodebookError(
+        f"the codebook attached to the table and that of dp.options do not agree on {what}: "
+        "write codebook= in the call, or attach the codebook of dp.options"
+    )
+
+
+def _attached(data: object, sites: object) -> Codebook | None:
     """Return the one codebook that tables carry; CodebookError where two are not the same."""
     if isinstance(sites, Mapping):
         held = [(f"site {name!r}", own) for name, own in sites.items()]
@@ -70,7 +100,7 @@ def _travelling(data: object, sites: object) -> Codebook | None:
                 f"{first} and {where} carry codebooks that are not the same ("
                 f"{difference(other.to_dict(), book.to_dict())}): give one by codebook="
             )
-    return found[0][1] if found else None
+    return found[0][1].beside_table() if found else None
 
 
 def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:
@@ -79,10 +109,16 @@ def _books(where: str, data: object) -> Iterator[tuple[str, Codebook]]:
     tables = data if isinstance(data, list | tuple) and not files else [data]
     parquet = [file for file in files if file.suffix.lower() == SUFFIX]
     plain = [(f"{where}, {file.name!r}", carried_by_file(file)) for file in parquet]
-    plain += [(where, carried(own)) for own in tables]
-    for place, own in plain:
-        if own is not None:
-            yield place, _conforming(place, own)
+    plain += [(where, carried(own)) for own in tables if not files]
+    lacking = [place for place, book in plain if book is None]
+    if lacking and len(lacking) < len(plain):
+        raise CodebookError(
+            f"{where}: {len(plain) - len(lacking)} of {len(plain)} parts carry a codebook, and the "
+            "others carry none: give one by codebook=, or attach it to every part"
+        )
+    for place, book in plain:
+        if book is not None:
+            yield place, _conforming(place, book)
 
 
 def _conforming(where: str, plain: Any) -> Codebook:
@@ -90,7 +126,7 @@ def _conforming(where: str, plain: Any) -> Codebook:
         return Codebook.from_dict(plain)
     except CodebookError as error:
         raise CodebookError(
-            f"the codebook that travels with {where} is none: {error}; give codebook=, or attach "
+            f"the codebook attached to {where} is invalid: {error}; give codebook=, or attach "
             "it again"
         ) from None
 

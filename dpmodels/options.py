@@ -1,16 +1,33 @@
-"""What is said once for all calls: a codebook, the neighbours and a ledger."""
+"""What is set once for all calls: a codebook, the neighbours, persons, a ledger, how CSV is read.
+
+A plain call sets values for the whole process, so that a thread of a pool, a task or a later cell
+of a notebook finds them. A ``with`` block sets them on top of that, first of all for the thread or
+task that enters it; a thread or task that entered none takes those of the blocks that are open.
+Where several threads have entered blocks of their own it cannot know whose it works for, and is
+refused: a call that fell back to no ledger would release without a charge.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os import PathLike
+from threading import RLock
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from dpmodels.codebook_person import checked_person
 from dpmodels.errors import ArgumentError, said
-from dpmodels.privacy import Adjacency, AdjacencyName, Ledger, adjacency, check_ledger
+from dpmodels.privacy import (
+    Adjacency,
+    AdjacencyName,
+    Ledger,
+    adjacency,
+    check_ledger,
+    protecting,
+)
 
 
 @dataclass(frozen=True)
@@ -19,16 +36,56 @@ class Chosen:
 
     codebook: Any = None
     adjacency: Adjacency | None = None
+    person: str | None = None
+    rows: int | Literal["mean"] | None = None
     ledger: Ledger | None = None
+    csv: Literal["records", "lines"] | None = None
 
 
-_chosen: Final[ContextVar[Chosen | None]] = ContextVar("dpmodels.options", default=None)
-_AS_IT_IS: Final[Any] = object()
+@dataclass(eq=False)
+class _Layer:
+    """Values that one block, or the process, has set."""
+
+    values: dict[str, Any]
+
+
+_lock = RLock()
+_process: Final = _Layer({})
+_open_blocks: Final[list[tuple[_Layer, ...]]] = []
+_entered: Final[ContextVar[tuple[_Layer, ...]]] = ContextVar("dpmodels.options", default=())
+_UNSET: Final[Any] = object()
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def chosen() -> Chosen:
-    """Return what was chosen in this thread or task."""
-    return _chosen.get() or Chosen()
+    """Return what calls of this thread or task take where they do not say it."""
+    with _lock:
+        values: dict[str, Any] = {}
+        for layer in (_process, *_blocks()):
+            values |= layer.values
+    return Chosen(**values)
+
+
+def _blocks() -> tuple[_Layer, ...]:
+    """Return the blocks that hold for this thread or task, outermost first."""
+    entered = _entered.get()
+    if entered or not _open_blocks:
+        return entered
+    longest = max(_open_blocks, key=len)
+    if any(block not in longest for blocks in _open_blocks for block in blocks):
+        raise ArgumentError(
+            "several threads or tasks have set dp.options in with blocks, and this one in none: "
+            "write ledger=, codebook= and adjacency= in the call, or enter a block here"
+        )
+    return longest
 
 
 def ledger_of(given: Ledger | None) -> Ledger | None:
@@ -38,11 +95,11 @@ def ledger_of(given: Ledger | None) -> Ledger | None:
 
 
 class options:  # noqa: N801
-    """Say once what calls would repeat; printed, it shows what is chosen now.
+    """Set once what calls would repeat; printed, it shows what is set now.
 
-    It holds from the call on, in the thread or task that makes it; as a context manager, until the
-    block ends. What a call says itself goes before it, and so does a codebook that travels with the
-    table.
+    It holds from the call on, in all threads and tasks of the process; as a context manager, until
+    the block ends. What a call says itself goes before it. A codebook that is attached to a table
+    has to agree with the one set here.
 
     Parameters
     ----------
@@ -50,13 +107,22 @@ class options:  # noqa: N801
         As for the verbs; None takes the choice back.
     adjacency : {"replace", "add-remove"}, optional
         As for the verbs; None takes the choice back.
+    person, rows : optional
+        As for the verbs; None takes the choice back.
     ledger : Ledger, optional
         Charged by each call that names none; None takes the choice back.
+    csv : {"records", "lines"}, optional
+        What a row of a CSV file is, as for the verbs; None takes the choice back.
 
     Raises
     ------
-    ArgumentError
-        If one of them is nothing that a verb takes.
+    ArgumentError, CodebookError
+        If a value is not one that a verb takes.
+
+    Notes
+    -----
+    Inside a ``with`` block, threads that the block starts use its settings too. A thread that
+    entered no block, while several others did, is refused before a row is read.
 
     Examples
     --------
@@ -76,21 +142,39 @@ class options:  # noqa: N801
     def __init__(
         self,
         *,
-        codebook: Any = _AS_IT_IS,
-        adjacency: AdjacencyName | Adjacency | None = _AS_IT_IS,
-        ledger: Ledger | None = _AS_IT_IS,
+        codebook: Any = _UNSET,
+        adjacency: AdjacencyName | Adjacency | None = _UNSET,
+        person: str | None = _UNSET,
+        rows: int | Literal["mean"] | None = _UNSET,
+        ledger: Ledger | None = _UNSET,
+        csv: Literal["records", "lines"] | None = _UNSET,
     ) -> None:
-        given = {"codebook": codebook, "adjacency": adjacency, "ledger": ledger}
-        words = {name: own for name, own in given.items() if own is not _AS_IT_IS}
-        self._before = chosen()
-        _chosen.set(replace(self._before, **_checked(words)))
+        given = {"codebook": codebook, "adjacency": adjacency, "person": person}
+        given |= {"rows": rows, "ledger": ledger, "csv": csv}
+        self._values = _checked({name: v for name, v in given.items() if v is not _UNSET})
+        with _lock:
+            self._layer = (_process, *_entered.get())[-1]
+            self._before = dict(self._layer.values)
+            self._layer.values.update(self._values)
 
     @staticmethod
     def reset() -> None:
         """Take all choices back."""
-        _chosen.set(None)
+        with _lock:
+            for layer in (_process, *_entered.get()):
+                layer.values.clear()
 
     def __enter__(self) -> options:
+        with _lock:
+            for name, value in self._values.items():
+                if self._layer.values.get(name) is value:
+                    self._layer.values.pop(name)
+                    if name in self._before:
+                        self._layer.values[name] = self._before[name]
+            self._outer = _entered.get()
+            self._blocks = (*self._outer, _Layer(dict(self._values)))
+            _open_blocks.append(self._blocks)
+            _entered.set(self._blocks)
         return self
 
     def __exit__(
@@ -99,29 +183,40 @@ class options:  # noqa: N801
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _chosen.set(self._before)
+        with _lock:
+            _open_blocks[:] = [blocks for blocks in _open_blocks if blocks is not self._blocks]
+            _entered.set(self._outer)
 
     def __repr__(self) -> str:
         now = chosen()
         shown = {
             "codebook": _shown(now.codebook),
             "adjacency": now.adjacency.describe() if now.adjacency else "none",
+            "person": now.person,
+            "rows": now.rows,
             "ledger": "none" if now.ledger is None else repr(now.ledger).splitlines()[0],
+            "csv": now.csv,
         }
-        return "\n".join(f"{own.name:<11}{shown[own.name]}" for own in fields(Chosen))
+        names = [field.name for field in fields(Chosen) if shown[field.name] is not None]
+        return "\n".join(f"{name:<11}{shown[name]}" for name in names)
 
 
-def _checked(words: dict[str, Any]) -> dict[str, Any]:
-    book = words.get("codebook")
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    book = values.get("codebook")
     if not isinstance(book, Mapping | str | PathLike | None):
         raise ArgumentError(
             f"codebook={said(book)}: expected a dp.codebook, a dict of declarations, the path of a "
             "JSON file, or None"
         )
-    check_ledger(words.get("ledger"))
-    if words.get("adjacency") is not None:
-        words["adjacency"] = adjacency(words["adjacency"])
-    return words
+    check_ledger(values.get("ledger"))
+    if values.get("adjacency") is not None:
+        values["adjacency"] = adjacency(values["adjacency"])
+    person, rows = checked_person(values.get("person")), values.get("rows")
+    if person is not None or rows is not None:
+        protecting("replace", rows, person)
+    if values.get("csv") not in (None, "records", "lines"):
+        raise ArgumentError(f'csv={said(values["csv"])}: expected "records", "lines" or None')
+    return values
 
 
 def _shown(book: Any) -> str:

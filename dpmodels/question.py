@@ -57,6 +57,7 @@ class Question:
     adjacency: Adjacency
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
+    attached: bool = False  # Whether the codebook is the one beside the table
 
     @property
     def private(self) -> Guarantee:
@@ -114,7 +115,8 @@ def asked(
     if neighbours is None and usual is not None:
         neighbours = cast("AdjacencyName", usual.text)
     relation = related(codebook, neighbours, person, rows)
-    return Question(verb, formula, codebook, guarantee, relation, words, subset)
+    attached = codebook.attached
+    return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
 
 
 def related(
@@ -134,6 +136,8 @@ def related(
     ('one person (at most 4 rows)', 'one row')
     """
     own = adjacency("replace" if neighbours is None else neighbours)
+    if person is None and rows is None and not isinstance(neighbours, Adjacency):
+        person, rows = chosen().person, chosen().rows
     if person is None and own.rows is None and not isinstance(neighbours, Adjacency):
         person = codebook.person
     return protecting(own, rows, None if person is False else person)

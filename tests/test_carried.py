@@ -107,7 +107,7 @@ def hostile(text, key=KEY):
 )
 def test_what_is_no_codebook_is_refused(text):
     for own in hostile(text):
-        with pytest.raises(CodebookError, match="the codebook that travels with the table"):
+        with pytest.raises(CodebookError, match="the codebook attached to the table"):
             found(own)
 
 

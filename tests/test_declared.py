@@ -45,10 +45,35 @@ def test_it_may_be_said_in_many_ways(path):
             assert declared(None, Untouched(), None, "age ~ sex") == BOOK
 
 
-def test_the_call_goes_before_the_table_and_the_table_before_options():
+def test_the_call_goes_before_the_table_which_may_not_contradict_options():
     with dp.options(codebook=dp.codebook(age=(0, 1))):
-        assert declared(None, OTHER.attach(ROWS), None, "~ age") == OTHER
         assert declared(BOOK, OTHER.attach(ROWS), None, "~ age") == BOOK
+        with pytest.raises(CodebookError, match=r"do not agree on variable 'age': write codebook="):
+            declared(None, OTHER.attach(ROWS), None, "~ age")
+    with dp.options(codebook=OTHER):
+        book = declared(None, OTHER.attach(ROWS), None, "~ age")
+        assert book == OTHER
+        assert book.attached
+
+
+def test_a_table_may_not_weaken_whom_the_caller_protects():
+    """Today's fault: a footer without persons overruled those of dp.options, without a warning."""
+    named = dp.codebook(OTHER, person="id")
+    rows = ROWS.assign(id=range(len(ROWS)))
+    for words in (
+        {"codebook": named},
+        {"adjacency": dp.Ledger(eps=1, person="id", rows=1).adjacency},
+        {"ledger": dp.Ledger(eps=1, person="id", rows=1)},
+    ):
+        with dp.options(**words), pytest.raises(CodebookError, match="person"):
+            declared(None, OTHER.attach(rows), None, "~ age")
+    with dp.options(person="id", rows=1):
+        fit = dp.dp_mean("~ age", OTHER.attach(rows), eps=1)
+        assert "one person" in str(fit.summary())
+        assert "attached to the table" in str(fit.summary())
+        with pytest.raises(CodebookError, match="person='ward'"):
+            declared(None, dp.codebook(OTHER, person="ward").attach(rows), None, "~ age")
+    assert "attached" not in str(dp.dp_mean("~ age", rows, codebook=OTHER, eps=1).summary())
 
 
 @pytest.mark.parametrize("verb", ["dp_mean", "dp_pca"])
@@ -106,7 +131,8 @@ def test_no_wildcard_passes_over_what_is_not_known(wildcard):
 
 
 def test_sites_carry_one_codebook():
-    north, south, bare = BOOK.attach(ROWS), BOOK.attach(pa.Table.from_pandas(ROWS)), ROWS
+    north, bare = BOOK.attach(ROWS), ROWS.copy()
+    south = BOOK.attach(pa.Table.from_pandas(ROWS.copy()))
     assert declared(None, None, {"north": north, "south": south, "east": bare}, "~ age") == BOOK
     with pytest.raises(CodebookError, match=r"site 'north' and site 'west' .* \(age range"):
         declared(None, None, {"north": north, "west": OTHER.attach(ROWS)}, "~ age")
@@ -117,6 +143,9 @@ def test_sites_carry_one_codebook():
 def test_files_of_one_table_carry_one_codebook(tmp_path):
     BOOK.write_parquet(ROWS, tmp_path / "a.parquet")
     ROWS.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(CodebookError, match="1 of 2 parts carry a codebook"):
+        declared(None, tmp_path, None, "~ age")
+    BOOK.write_parquet(ROWS, tmp_path / "b.parquet", overwrite=True)
     assert declared(None, tmp_path, None, "~ age") == BOOK
     OTHER.write_parquet(ROWS, tmp_path / "c.parquet")
     with pytest.raises(CodebookError, match=r"'a\.parquet' and .*'c\.parquet' carry codebooks"):
@@ -133,7 +162,7 @@ def test_what_neither_eps_nor_delta_says_is_asked_for_by_name():
     for verb, formula, words in (
         ("dp_pca", "~ age", {"mechanism": "gauss"}),
         ("dp_moments", "~ age", {}),
-        ("dp_mean", "~ age", {"sites": {"a": ROWS, "b": ROWS}, "protocol": "full"}),
+        ("dp_mean", "~ age", {"sites": {"a": ROWS, "b": ROWS.copy()}, "protocol": "full"}),
     ):
         rows = None if "sites" in words else ROWS
         with pytest.raises(dp.errors.BudgetError, match=usual):

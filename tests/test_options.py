@@ -1,8 +1,11 @@
-"""Options: said once, for a block or from there on, in the thread that says them."""
+"""Options: set for the process, or for a block and the threads that it starts."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Barrier, Event
 
+import joblib
 import pytest
 
 import dpmodels as dp
@@ -54,7 +57,6 @@ def test_what_a_call_says_itself_goes_before():
 def test_choices_are_added_and_taken_back_one_by_one():
     dp.options(codebook={"age": (0, 100)}, adjacency="add-remove")
     with dp.options(codebook=None):
-        assert chosen() == Chosen(adjacency=dp.options()._before.adjacency)
         assert chosen().adjacency.name == "add-remove"
     assert chosen().codebook == {"age": (0, 100)}
     dp.options.reset()
@@ -67,14 +69,79 @@ def test_an_error_ends_a_block_too():
     assert chosen() == Chosen()
 
 
-def test_another_thread_knows_nothing_of_them():
-    with dp.options(codebook={"age": (0, 100)}), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(chosen).result() == Chosen()
-        assert pool.submit(copy_context().run, chosen).result() == chosen()
+def in_threads():
+    with ThreadPoolExecutor(2) as pool:
+        return [pool.submit(chosen).result() for _ in range(4)]
+
+
+def test_threads_take_what_the_process_has_set():
+    """Set in one context only, a ledger was lost in pools: five answers, "0.00 spent"."""
+    ledger = dp.Ledger(eps=9)
+    dp.options(ledger=ledger, codebook={"age": (0, 100)})
+    assert in_threads() == [chosen()] * 4
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: dp.dp_mean("~ age", ROWS, eps=1), range(5)))
+    jobs = joblib.delayed(dp.dp_mean)("~ age", ROWS, eps=1)
+    joblib.Parallel(n_jobs=2, prefer="threads")([jobs] * 4)
+    assert len(ledger.entries) == 9
+    with pytest.raises(LedgerError):
+        dp.dp_mean("~ age", ROWS, eps=1)
+
+
+def test_threads_inside_a_block_take_its_settings():
+    ledger = dp.Ledger(eps=9)
+    dp.options(adjacency="add-remove")
+    with dp.options(ledger=ledger):
+        assert {own.ledger for own in in_threads()} == {ledger}
+        with dp.options(ledger=None, adjacency=None):
+            assert in_threads() == [Chosen()] * 4
+        assert chosen().ledger is ledger
+    assert in_threads() == [chosen()] * 4
+    assert chosen().ledger is None
+
+
+def test_a_cell_that_awaits_loses_nothing():
+    """IPython runs such a cell as a task, whose context is gone when it ends."""
+    ledger = dp.Ledger(eps=9)
+
+    async def cell():
+        dp.options(ledger=ledger)
+        await asyncio.sleep(0)
+
+    asyncio.run(cell())
+    assert chosen().ledger is ledger
+    assert copy_context().run(chosen) == chosen()
+
+
+def test_a_thread_that_cannot_know_whose_settings_it_has_is_refused():
+    barrier, release = Barrier(3), Event()
+
+    def block(eps):
+        ledger = dp.Ledger(eps=eps)
+        with dp.options(ledger=ledger):
+            barrier.wait()
+            release.wait()
+            return chosen().ledger is ledger
+
+    with ThreadPoolExecutor(2) as pool:
+        blocks = [pool.submit(block, eps) for eps in (1, 2)]
+        barrier.wait()
+        with pytest.raises(ArgumentError, match="several threads or tasks"):
+            dp.dp_mean("~ age", ROWS, codebook={"age": (0, 100)}, eps=1)
+        release.set()
+        assert all(each.result() for each in blocks)
+    assert chosen() == Chosen()
 
 
 @pytest.mark.parametrize(
-    "words", [{"codebook": 42}, {"adjacency": "replaced"}, {"ledger": 1.0}, {"ledger": "a.ledger"}]
+    "words",
+    [
+        {"csv": "rows"},
+        {"codebook": 42},
+        {"adjacency": "replaced"},
+        {"ledger": 1.0},
+        {"ledger": "a.ledger"},
+    ],
 )
 def test_what_no_verb_takes_is_refused_and_changes_nothing(words):
     with pytest.raises(ArgumentError, match=next(iter(words))):
