@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 
 from dpmodels.audit.house import HouseRecipe, house_recipe
+from dpmodels.audit.ingestion import ingestion_pairs
 from dpmodels.audit.neighbours import neighbouring_tables, worst_pairs
-from dpmodels.audit.pair import Pair
+from dpmodels.audit.pair import Pair, of_persons
 from dpmodels.audit.recipe import Recipe, released
 from dpmodels.audit.result import Finding
 from dpmodels.errors import ArgumentError
@@ -132,9 +133,7 @@ def coupled(
         recipe = house_recipe(recipe)
     if isinstance(recipe, HouseRecipe):
         if pairs is None:
-            pairs = neighbouring_tables(
-                recipe.formula, recipe.question.codebook, recipe.question.adjacency.name
-            )
+            pairs = suggested(recipe, neighbouring_tables)
         return _compared(_planned(recipe, seed), pairs)
     if pairs is None or sensitivity is None:
         raise ArgumentError(
@@ -198,7 +197,11 @@ def _planned(recipe: HouseRecipe, seed: int) -> _Measure:
         return float(np.linalg.norm(difference, norm()))
 
     def limit() -> float:
-        return float(events[0].count ** (1 / norm()) / events[0].multiplier)
+        if not events:  # Every table was refused
+            return math.inf
+        # An event is of one row, and a person has as many places as rows that count.
+        places = recipe.question.adjacency.places
+        return float(places * events[0].count ** (1 / norm()) / events[0].multiplier)
 
     return _Measure(release, distance, limit)
 
@@ -256,11 +259,28 @@ def _compared(measure: _Measure, pairs: Sequence[Pair]) -> Coupled:
 def worst_pair(recipe: HouseRecipe) -> Pair:
     """Return the pair on which the releases of a verb are farthest apart, as far as is known.
 
-    Where noise is added to a statistic coupled runs tell, by one run on each
-    table. Elsewhere it is a row orthogonal to a crowd of equal ones.
+    The first of which one table alone is refused, or whose public numbers of rows differ. Where
+    noise is added to a statistic coupled runs tell, by one run on each table. Elsewhere it is a
+    row orthogonal to a crowd of equal ones.
     """
-    pairs = worst_pairs(recipe.formula, recipe.question.codebook, recipe.question.adjacency.name)
+    relation = recipe.question.adjacency
+    pairs = suggested(recipe, worst_pairs)
+    written = ingestion_pairs(pairs[0], relation, lines=recipe.csv == "lines")
+    distinct = (pair for pair in (*written, *pairs) if recipe.distinguishes(pair))
+    found = next(distinct, None)
+    if found is not None:
+        return found
     try:
-        return max(pairs, key=lambda pair: coupled(recipe, [pair]).largest)
+        return max((*pairs, *written), key=lambda pair: coupled(recipe, [pair]).largest)
     except ArgumentError:
         return next(pair for pair in pairs if all(word in pair.name for word in _TURNED))
+
+
+def suggested(recipe: HouseRecipe, make: Callable[..., tuple[Pair, ...]]) -> tuple[Pair, ...]:
+    """Return the pairs made of a verb's words; for persons, the row that differs is one's rows."""
+    relation = recipe.question.adjacency
+    pairs = make(recipe.variables, recipe.question.codebook, relation.name)
+    if relation.person is None:
+        return pairs
+    n_rows = relation.rows if isinstance(relation.rows, int) else 2
+    return of_persons(pairs, n_rows, relation.person)

@@ -10,19 +10,25 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpmodels.audit.handed import numbers
+from dpmodels.audit.pair import Pair
 from dpmodels.codebook import Codebook
-from dpmodels.errors import ArgumentError, BudgetWarning
+from dpmodels.errors import ArgumentError, BudgetWarning, DPModelsError
+from dpmodels.frames.delimited import CsvMode, csv_mode
+from dpmodels.frames.open import with_csv_mode
 from dpmodels.noise import Entropy, source
+from dpmodels.options import chosen
 from dpmodels.privacy import GaussianEvent, compose_gaussians, gaussian_multiplier
 from dpmodels.question import Question, asked
 from dpmodels.sites import Parties, Witness
+from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats
 
 _ROUNDING = 1 + 1e-6
@@ -65,7 +71,7 @@ class HouseRecipe:
 
     def __call__(self, rows: Any) -> Any:
         """Run the verb on rows."""
-        return self._asked(rows)
+        return self._asked(self.holders(rows, Witness()))
 
     def batch(self, rows: Any, runs: int) -> Floats | list[Floats]:
         """Run the verb once, and its last step as often as asked: shape (runs, k).
@@ -78,7 +84,13 @@ class HouseRecipe:
 
     def holders(self, rows: Any, witness: Witness) -> Parties:
         """Return rows as their holders have them, watched."""
-        return Parties(("",), (rows,), witness=witness)
+        mode = self.csv if isinstance(rows, str | PathLike) else "records"
+        return Parties(("",), (with_csv_mode(rows, mode),), witness=witness)
+
+    @property
+    def csv(self) -> CsvMode:
+        """What a row of a CSV file is, by the verb's own words or by ``dp.options``."""
+        return csv_mode(self.words.get("csv") or chosen().csv or "records")
 
     def crossing(self, rows: Any) -> Crossing:
         """Run the verb on rows and keep what crossed first; ArgumentError where nothing did."""
@@ -91,21 +103,44 @@ class HouseRecipe:
             )
         return seen.crossings[0]
 
+    def distinguishes(self, pair: Pair) -> bool:
+        """Whether one table alone is refused, or numbers of rows differ by more than they may."""
+        rows, neighbour = self._n_rows(pair.rows), self._n_rows(pair.neighbour)
+        if rows is None or neighbour is None:
+            return (rows is None) != (neighbour is None)
+        relation = self.question.adjacency
+        return abs(rows - neighbour) > (0 if relation.n_public else relation.places)
+
+    def _n_rows(self, table: Any) -> int | None:
+        """Return how many rows a verb counts in a table, None where it refuses the table."""
+        try:
+            statistics = self.crossing(table).statistics
+        except Exception:
+            return None
+        return sum(own.cross()[1] for own in statistics if isinstance(own, Statistic))
+
+    @property
+    def variables(self) -> str:
+        """The words that may name variables."""
+        own = (word for word in self.words.values() if isinstance(word, str))
+        return " ".join((self.formula, *own))
+
     def _asked(self, data: Any) -> Any:
         """Run the verb, which need not say that rows of an audit are few."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BudgetWarning)
             return self.verb(self.formula, data, **self.words)
 
-    def numerics(self, rows: Any) -> str:
+    def numerics(self, pair: Pair) -> str:
         """Return "exact" or "idealised": what the verb's mechanism says of itself."""
-        card = self.crossing(rows).strategy.card
+        card = either(self.crossing, pair).strategy.card
         return "exact" if card.numerics.startswith("exact") else "idealised"
 
     @property
     def question(self) -> Question:
         """What is asked: formula, codebook, guarantee and neighbours."""
         own = {"eps": None, "delta": 0.0, "budget": None, "adjacency": "replace", **self.words}
+        own.pop("csv", None)
         book, eps, delta, budget, relation = (
             own.pop(word) for word in ("codebook", "eps", "delta", "budget", "adjacency")
         )
@@ -134,9 +169,17 @@ def house_recipe(partial: functools.partial[Any]) -> HouseRecipe:
     return HouseRecipe(partial.func, formula, given)
 
 
-def gaussian_law(recipe: HouseRecipe, rows: Any) -> bool:
+def either(function: Callable[[Any], Any], pair: Pair) -> Any:
+    """Return a function's value for the table of a pair that it takes."""
+    try:
+        return function(pair.rows)
+    except DPModelsError:
+        return function(pair.neighbour)
+
+
+def gaussian_law(recipe: HouseRecipe, pair: Pair) -> bool:
     """Whether all that a verb spends on rows is Gaussian noise worth its guarantee exactly."""
-    events = recipe(rows).release.events
+    events = either(recipe, pair).release.events
     if not events or not all(isinstance(event, GaussianEvent) for event in events):
         return False
     each = [event.multiplier for event in events for _ in range(event.count)]

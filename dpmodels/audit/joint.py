@@ -7,6 +7,7 @@ themselves, noise and masks, they take off again.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -37,7 +38,7 @@ class JointRecipe(HouseRecipe):
     def holders(self, rows: Any, witness: Witness) -> Parties:
         """Return rows at the first site, and the others'."""
         seated = self.protocol.seats(SITES)
-        data = (rows, *(self.others for _ in seated[1:]))
+        data = (rows, *(deepcopy(self.others) for _ in seated[1:]))
         return Parties(seated, data, self.protocol, witness=witness)
 
     def __call__(self, rows: Any) -> Any:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from dpmodels.privacy import adjacency as relation
 from dpmodels.privacy.budget import AdjacencyName
+
+PERSON: Final = "person"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -46,3 +51,36 @@ class Pair:
 
     def __repr__(self) -> str:
         return f"<Pair {self.name!r}, {relation(self.adjacency).describe()}>"
+
+
+def of_persons(pairs: Sequence[Pair], rows: int, person: str = PERSON) -> tuple[Pair, ...]:
+    """Return pairs in which the row that differs is a person with so many rows like it.
+
+    Every other row is a person's of one row. The tables are mappings of columns whose last row
+    differs, as those of `worst_pairs`; one that is in several pairs is written once.
+
+    >>> (own,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 2]})], 3)
+    >>> own.rows
+    {'a': [0, 1, 1, 1], 'person': ['0', '1', '1', '1']}
+    """
+    written: dict[int, dict[str, list[Any]]] = {}
+
+    def side(table: Any, kept: int) -> dict[str, list[Any]]:
+        if id(table) not in written:
+            counts = [1] * kept + [rows] * (_size(table) - kept)
+            at = np.repeat(np.arange(len(counts)), counts)
+            own = {name: [column[place] for place in at] for name, column in table.items()}
+            written[id(table)] = {**own, person: [str(place) for place in at]}
+        return written[id(table)]
+
+    made = []
+    for pair in pairs:
+        common = min(_size(table) for table in (pair.rows, pair.neighbour))
+        kept = common - 1 if pair.adjacency == "replace" else common
+        one, other = side(pair.rows, kept), side(pair.neighbour, kept)
+        made.append(Pair(one, other, pair.adjacency, f"{pair.name}, a person's"))
+    return tuple(made)
+
+
+def _size(table: Any) -> int:
+    return len(next(iter(table.values())))

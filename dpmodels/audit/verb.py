@@ -60,7 +60,9 @@ def audit(
         the words below.
     pair : Pair, optional
         Two neighbouring tables, made up. For a verb the worst of several that
-        its formula and codebook suggest.
+        its formula and codebook suggest: rows or persons with other values,
+        ids that compare equal as numbers, line breaks in a quoted cell of a
+        CSV file, a missing cell that changes the type of its column.
     eps, delta, budget
         The guarantee that is claimed.
     law : {"gaussian", None}
@@ -137,8 +139,8 @@ def audit(
         pair = worst_pair(recipe) if pair is None else pair
         if eps is None and budget is None:
             budget, delta = recipe.question.private, 0.0
-            law = law or ("gaussian" if gaussian_law(recipe, pair.rows) else None)
-        numerics = numerics or recipe.numerics(pair.rows)
+            law = law or ("gaussian" if gaussian_law(recipe, pair) else None)
+        numerics = numerics or recipe.numerics(pair)
     if not isinstance(pair, Pair):
         raise ArgumentError(
             f"pair= is of type {type(pair).__name__}: write dp.audit.Pair(rows, neighbour)"

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 import dpmodels as dp
-from dpmodels.audit.pair import Pair
-from dpmodels.audit.persons import PERSON, PERSONS, of_person
+from dpmodels.audit.pair import PERSON, Pair, of_persons
+from dpmodels.audit.persons import PERSONS
 from dpmodels.audit.registry import REGISTRY
 from dpmodels.audit.run_all import FULL, SMALL
 from dpmodels.models import crossing
@@ -60,7 +60,7 @@ def test_noise_for_one_row_is_flagged(name, monkeypatch):
 
 
 def test_the_row_that_differs_is_a_person_of_several():
-    more = of_person(Pair({"a": [0, 1]}, {"a": [0, 1, 2]}, "add-remove"), 2)
+    (more,) = of_persons([Pair({"a": [0, 1]}, {"a": [0, 1, 2]}, "add-remove")], 2)
     assert more.neighbour == {"a": [0, 1, 2, 2], PERSON: ["0", "1", "2", "2"]}
     assert more.rows == {"a": [0, 1], PERSON: ["0", "1"]}
     assert {line.name for line in PERSONS}.isdisjoint(line.name for line in REGISTRY)
