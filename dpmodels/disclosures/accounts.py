@@ -11,6 +11,7 @@ from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
 from dpmodels.privacy import hidden_by
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
+from dpmodels.results.base import guarantee_words
 
 _STATES: Final = {
     "released": "released",
@@ -147,7 +148,7 @@ def _alone(one: Released) -> Report:
     facts = (
         ("Results shown here", "; ".join(made_of(one))),
         ("Mechanism", f"{release.card.name} ({release.card.numerics})"),
-        ("Guarantee", "none: a simulation" if one.simulated else release.guarantee.describe()),
+        ("Guarantee", "none: a simulation" if one.simulated else guarantee_words(release)),
         ("Neighbours", hidden_by(release.guarantee, release.adjacency)),
         ("Events", events or "none"),
         ("Digest of what came out", one.digest),
@@ -201,5 +202,5 @@ def loose_words(found: Gathered) -> Iterator[Block]:
 
 def _one(own: Released) -> str:
     release = own.release
-    told = f"{release.guarantee.describe()} ({release.adjacency.describe()})"
+    told = f"{guarantee_words(release)} ({release.adjacency.describe()})"
     return f"{'; '.join(made_of(own))}: {told}"

@@ -8,10 +8,12 @@ from typing import Any, Literal
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Real
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way, cross
@@ -23,6 +25,7 @@ from dpmodels.results.bounds import BoundsResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_bounds(
     formula: str,
     data: object = None,
@@ -38,6 +41,7 @@ def dp_bounds(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> BoundsResult:
     """Find bounds that nearly all rows are in, where the declared ones are too wide.
@@ -57,7 +61,7 @@ def dp_bounds(
         delta the noise of many variables is much less.
     mechanism : {"auto", "ranges"} or instance
         Two rounds of counts by cell.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -105,7 +109,7 @@ def dp_bounds(
     >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
     (True, True)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("bounds", formula, book, eps, delta, budget, adjacency, **words)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.formula.two_sets import two_sets
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.moments import check_gaussian
@@ -19,6 +21,7 @@ from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
 
+@entry_point
 def dp_cca(
     formula: str,
     data: object = None,
@@ -34,6 +37,7 @@ def dp_cca(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> CCAResult:
     """Release canonical correlations of two sets of columns, as R's ``cancor``.
@@ -50,7 +54,7 @@ def dp_cca(
         ``budget=dp.ZCDP(rho)``.
     row_norm : float, optional
         As for :func:`dp_pca`.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -91,7 +95,7 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"row_norm": row_norm}
     words |= {"person": person, "rows": rows, "subset": subset}

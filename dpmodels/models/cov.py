@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import scaled_way
@@ -16,6 +18,7 @@ from dpmodels.results import CovResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_cov(
     formula: str,
     data: object = None,
@@ -35,6 +38,7 @@ def dp_cov(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> CovResult:
     """Release a covariance matrix, and with it the correlations.
@@ -59,7 +63,7 @@ def dp_cov(
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues, free of charge.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -104,7 +108,7 @@ def dp_cov(
     ('variable', 'variable_')
     """
     _check(scale, mechanism)
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {
         "center": center,

@@ -44,11 +44,14 @@ class Way(Generic[Made]):
 
     def __post_init__(self) -> None:
         own = self.question
-        chosen = subset(own.subset, own.codebook | self.private.codebook)
-        among = self.private.among(
-            partial(asked_of, neighbours=self.reads or own.adjacency, subset=chosen)
+        neighbours = self.reads or own.adjacency
+        terms = partial(
+            asked_of,
+            neighbours=neighbours,
+            subset=subset(own.subset, own.codebook | self.private.codebook),
+            missing_ids=own.codebook.missing_ids(neighbours.person),
         )
-        object.__setattr__(self, "private", among)
+        object.__setattr__(self, "private", self.private.among(terms))
 
 
 class Planned(NamedTuple):
@@ -71,17 +74,26 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     """Take the rows of all holders across, and record what came out."""
     held = parties(data)
     (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
-    release = of_question(held.release(strategy, statistics, plan), way.question)
+    release = of_question(held.release(strategy, statistics, plan), way.question, held)
     charged.released(lambda: digest(release))
     return way.result(release, charged.told, reason)
 
 
-def of_question(release: Any, question: Question) -> Any:
+def of_question(release: Any, question: Question, holders: Parties | None = None) -> Any:
     """Return a release in its unit, with what is guaranteed to whom, and what that costs."""
+    facts = [("Records", text) for text in holders.records] if holders else []
+    facts += [("Codebook", "attached to the table")] if question.attached else []
+    table = tuple(facts) or None
     neighbours = question.adjacency
     events = group_events(release.events, neighbours.places)
     own = in_persons(release, neighbours.places) if neighbours.counts_persons else release
-    return replace(own, guarantee=question.guarantee, events=events, subset=question.subset)
+    return replace(
+        own,
+        guarantee=question.guarantee,
+        events=events,
+        subset=question.subset,
+        table=table,
+    )
 
 
 def measured(

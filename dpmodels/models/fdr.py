@@ -11,12 +11,14 @@ from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design import PrivateDesign
 from dpmodels.design.regression import box_design
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, FrameError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import check_size, parse, variables_in
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import marks
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
@@ -36,6 +38,7 @@ FEW: Final = 10
 QUIET: Final = 0.25
 
 
+@entry_point
 def dp_fdr(
     formula: str,
     data: object = None,
@@ -55,6 +58,7 @@ def dp_fdr(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> FDRResult:
     """Find which of many columns go with a response, at a false discovery rate.
@@ -94,7 +98,7 @@ def dp_fdr(
         ``"dp_bh"`` peels logarithms of p-values as was published [1]_, for
         comparison: noise that covers what a row moves them by leaves hardly
         anything to find below millions of rows.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -134,7 +138,7 @@ def dp_fdr(
     >>> dp_fdr("g1 + g2 + g3 ~ case", rows, codebook=cb, eps=1.0, delta=1e-6).rejected
     ['g1']
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     words |= {"q": q, "most": most, "method": method, "alternative": alternative}

@@ -53,9 +53,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpmodels.codebook import Codebook
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, said
 
 # The front door hands this module out whole, and finds it by this name in it.
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
 from dpmodels.models.site_files import Combined, combine, site_release
 from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
 _RECORD = "dpmodels"
 
 
+@entry_point
 def client_app(
     formula: str,
     data: object,
@@ -91,6 +94,7 @@ def client_app(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
@@ -110,7 +114,7 @@ def client_app(
         A new file for the letter, in a folder of the site that stays; it is
         the record that this session was answered.
     site, session, protocol, codebook, verb, eps, delta, budget, adjacency
-    person, rows, subset, ledger
+    person, rows, subset, csv, ledger
         As for :func:`~dpmodels.site_release`.
     key : path, optional
         This site's key of :func:`~dpmodels.site_key`, for ``"cape"`` and
@@ -163,7 +167,8 @@ def client_app(
         "subset": subset,
     }
     _, chosen, terms = state(formula, **stated, words=words)
-    release = partial(site_release, formula, data, path, **stated, ledger=ledger, **words)
+    local: dict[str, Any] = {"csv": csv, "ledger": ledger}
+    release = partial(site_release, formula, data, path, **stated, **local, **words)
     answers = SiteAnswers(
         site, chosen, terms, Path(path), release, key, tuple(cards), tuple(sites), ledger
     )

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 from dpmodels.arguments import real
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
 from dpmodels.models.crossing import Way, cross
@@ -41,6 +43,7 @@ AUTOMATIC = {
 MOST_COEFFICIENTS = 1_000
 
 
+@entry_point
 def dp_glm(
     formula: str,
     data: object = None,
@@ -62,6 +65,7 @@ def dp_glm(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> GLMResult | Any:
     """Fit a private logistic, Poisson or multinomial regression.
@@ -112,7 +116,7 @@ def dp_glm(
         are longer.
     mechanism : str or instance
         ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -196,7 +200,7 @@ def dp_glm(
     >>> fit.params.columns.tolist(), fit.predict({"smoker": ["no"]}).shape
     (['b', 'c'], (1, 3))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"family": family, "inference": inference, "clip": clip}
     words |= {"ridge": asked_ridge(ridge), "scale": scale, "row_norm": row_norm}

@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.breaks import binned
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Truth
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
@@ -25,6 +27,7 @@ from dpmodels.results.hist import HistResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_hist(
     formula: str,
     data: object = None,
@@ -41,6 +44,7 @@ def dp_hist(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> HistResult | Any:
     """Release a histogram of one number, or of two together, by groups or not.
@@ -75,7 +79,7 @@ def dp_hist(
         weighed twice, and that of a bin. Of two numbers ``"flat"`` or
         ``"grid"``, the tree of a plane: noisy counts of blocks of cells too,
         so that rectangles have little noise.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -110,7 +114,7 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
     question = asked("hist", formula, book, eps, delta, budget, adjacency, **words)

@@ -8,8 +8,10 @@ from typing import Any, Literal
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared_besides
 from dpmodels.design.levels import unbound_levels
+from dpmodels.entry_point import entry_point
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose
 from dpmodels.mechanisms.counts.partition import LevelFacts
 from dpmodels.models.crossing import Way, cross
@@ -21,6 +23,7 @@ from dpmodels.results.levels import LevelsResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_levels(
     formula: str,
     data: object = None,
@@ -36,6 +39,7 @@ def dp_levels(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> LevelsResult:
     """Find the levels of variables that nobody declared, where they have enough rows.
@@ -54,7 +58,7 @@ def dp_levels(
         which one row alone has.
     mechanism : {"auto", "partition"} or instance
         Truncated geometric noise, which finds most.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`. A ledger takes such a release before any with
         Gaussian noise, as deltas of such releases add up: leave it the rest
         of its delta by a smaller one here.
@@ -99,7 +103,7 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared_besides(codebook, data, sites)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("levels", formula, book, eps, delta, budget, adjacency, **words)

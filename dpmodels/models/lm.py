@@ -12,9 +12,11 @@ from dpmodels.arguments import word
 from dpmodels.declared import Declared, declared
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.products import cells
 from dpmodels.formula.response import two_sided
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
@@ -40,6 +42,7 @@ ROUNDS = (
 )
 
 
+@entry_point
 def dp_lm(
     formula: str,
     data: object = None,
@@ -58,6 +61,7 @@ def dp_lm(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> LMResult:
     """Fit a private linear regression by least squares.
@@ -96,7 +100,7 @@ def dp_lm(
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
         ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for
         bounds that are too wide and terms that are alike).
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -166,7 +170,7 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     if vcov is None and isinstance(held, Parties) and held.sends:
         vcov = "iid"

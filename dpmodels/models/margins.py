@@ -9,7 +9,9 @@ from typing import Any, Literal
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.margins import unbound_margins
+from dpmodels.entry_point import entry_point
 from dpmodels.formula.margins import Margins, margins
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.margin_plan import MarginFacts
@@ -22,6 +24,7 @@ from dpmodels.results.margins import MarginsResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_margins(
     formula: str,
     data: object = None,
@@ -37,6 +40,7 @@ def dp_margins(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> MarginsResult:
     """Release margins of one table, which agree, from one budget.
@@ -58,7 +62,7 @@ def dp_margins(
         Discrete Gaussian noise on the components that margins are made of, or
         discrete Laplace noise on those that are in no other and least squares;
         the quieter by default.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -97,7 +101,7 @@ def dp_margins(
     >>> fit.table("drug").counts.sizes
     Frozen({'drug': 2})
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("margins", formula, book, eps, delta, budget, adjacency, **words)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.formula.sides import one_measured, sides
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way, mean_tally
@@ -16,6 +18,7 @@ from dpmodels.results.groups import MeanResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_mean(
     formula: str,
     data: object = None,
@@ -31,6 +34,7 @@ def dp_mean(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> MeanResult:
     """Release the mean of a variable, by groups or not.
@@ -52,7 +56,7 @@ def dp_mean(
         the rows are in first, for 15 % of the budget, and reads them twice:
         for bounds that are too wide, and the default where a public number of
         rows tells of a range.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -105,7 +109,7 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("mean", formula, book, eps, delta, budget, adjacency, **words)

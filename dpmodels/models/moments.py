@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, BudgetError
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.scaled import scaled_way
@@ -19,6 +21,7 @@ from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
 
+@entry_point
 def dp_moments(
     formula: str,
     data: object = None,
@@ -35,6 +38,7 @@ def dp_moments(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
@@ -59,7 +63,7 @@ def dp_moments(
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of matrices, free of charge.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -93,7 +97,7 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"row_norm": row_norm, "denoise": denoise}
     words |= {"person": person, "rows": rows, "subset": subset}

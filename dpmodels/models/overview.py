@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from dpmodels.arguments import truth
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way, mean_tally
@@ -21,6 +23,7 @@ from dpmodels.results.overview import OverviewResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_summary(
     formula: str,
     data: object = None,
@@ -37,6 +40,7 @@ def dp_summary(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> OverviewResult:
     """Release means, standard deviations and counts of several variables at once.
@@ -56,7 +60,7 @@ def dp_summary(
         Whether p-values of differences between the groups are printed.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -96,7 +100,7 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     words["tests"] = tests

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
 from dpmodels.models.crossing import Way, cross
@@ -21,6 +23,7 @@ from dpmodels.typing import Coder
 LAWFUL = frozenset({"gauss", "rounds", "laplace", "rounds_pure"})
 
 
+@entry_point
 def dp_pca(
     formula: str,
     data: object = None,
@@ -42,6 +45,7 @@ def dp_pca(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> PCAResult | SubspaceResult:
     """Fit private principal components.
@@ -112,6 +116,12 @@ def dp_pca(
         A condition on a row, such as ``"age >= 25"``: only rows count of which it
         is true. How many these are is private, other than after filtering by
         hand.
+    csv : {"records", "lines"}, optional
+        What a row of a CSV file is. ``"records"``, the default, for files whose
+        writer quotes cells (pandas, R, spreadsheets, databases): quoted cells may
+        hold line breaks, and the unit of protection is a record. ``"lines"`` for
+        files whose writer does not quote: each line is a row, and quotes do not
+        reach over it. The choice is public; the report repeats it.
     ledger : Ledger, optional
         Charged before a row is read; refuses what it cannot afford.
 
@@ -160,7 +170,7 @@ def dp_pca(
     >>> fit.loadings.sizes
     Frozen({'variable': 3, 'component': 3})
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"ncomp": ncomp, "center": center, "scale": scale, "row_norm": row_norm}
     words |= {"denoise": denoise, "eigenvals": eigenvals}

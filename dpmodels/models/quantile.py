@@ -11,10 +11,12 @@ from typing import Any, Literal
 from dpmodels.arguments import finite, several
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
@@ -39,6 +41,7 @@ FEW_PROBS = 3
 MANY_PROBS = 5
 
 
+@entry_point
 def dp_quantile(
     formula: str,
     data: object = None,
@@ -56,6 +59,7 @@ def dp_quantile(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> QuantileResult:
     """Release quantiles of a variable, by groups or not.
@@ -83,7 +87,7 @@ def dp_quantile(
         which gives no intervals. By default the last for up to three quantiles
         with ``level=None``, the tree from five on, unless the variable has few
         steps.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -130,7 +134,7 @@ def dp_quantile(
     >>> fit.params.shape, fit.conf_int().shape
     ((2, 2), (4, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"probs": probs, "level": level}
     words |= {"person": person, "rows": rows, "subset": subset}

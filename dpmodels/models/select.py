@@ -12,11 +12,13 @@ from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.regression import box_design
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.parse import check_size
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
 from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.choose import Choice
@@ -52,6 +54,7 @@ MOST = 10
 LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12, GAIN: 1.0}
 
 
+@entry_point
 def dp_select(
     formula: str,
     data: object = None,
@@ -72,6 +75,7 @@ def dp_select(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> SelectResult:
     """Name the largest of many things: the commonest levels, or the best predictors.
@@ -113,7 +117,7 @@ def dp_select(
         columns peeling where a delta is allowed; above a threshold noise on all
         counts, or the sparse vector technique, which goes by the order of the
         formula and names the first `most` it finds.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -162,7 +166,7 @@ def dp_select(
     >>> fit.selected
     ('Ulm', 'Bonn')
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     words |= {"k": k, "score": score, "threshold": threshold, "most": most, "values": values}

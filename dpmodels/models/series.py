@@ -13,11 +13,13 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.periods import Periods, periods
 from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns, Truth, Varying
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import ORDERED, SumsMechanism, choose
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.choose_running import auto_running
@@ -36,6 +38,7 @@ _ALL_ROWS: Final = re.compile(r"~ ?1 ?(\|.+)?|1 ?~.+")
 RUNNING: Final = {name: ORDERED[name] for name in ("tree", "factorisation")}
 
 
+@entry_point
 def dp_series(
     formula: str,
     data: object = None,
@@ -53,6 +56,7 @@ def dp_series(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> SeriesResult:
     """Release counts over time: by period, running totals, and sums over any interval.
@@ -81,7 +85,7 @@ def dp_series(
         Noisy counts of periods and of runs of them, made to agree, or noisy
         sums by the square root of running totals, which needs a delta or rho and
         takes 32,768 periods; by default what has the quieter running totals.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`. Without a person one event is protected, with
         ``person="id", rows=5`` all events of a person, at most 5 of which count.
 
@@ -124,7 +128,7 @@ def dp_series(
     >>> fit.totals.sizes, len(fit.window(7)), len(fit.between("2024-01-01", "2024-01-07"))
     (Frozen({'ward': 2, 'day': 31}), 50, 2)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     words |= {"time": time, "by": by}

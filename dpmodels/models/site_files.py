@@ -8,9 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpmodels.codebook import Codebook
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FrameError
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.crossing import Way, measured, of_question, planned
-from dpmodels.models.site_terms import VERBS, keys_of, read_terms, seat_of, state
+from dpmodels.models.site_terms import (
+    VERBS,
+    keys_of,
+    read_terms,
+    require_key_record,
+    seat_of,
+    state,
+)
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question
@@ -28,6 +37,7 @@ from dpmodels.sites.letter import (
     require_same_terms,
     write_part,
 )
+from dpmodels.sites.parties import with_csv
 from dpmodels.sites.posting import finish, post, require_places
 from dpmodels.typing import AnyPath
 
@@ -35,6 +45,7 @@ Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | CCAResult | L
 Combined = Moments | MeanResult | VarResult | HistResult | TableResult | OverviewResult
 
 
+@entry_point
 def site_release(
     formula: str,
     data: object,
@@ -52,6 +63,7 @@ def site_release(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
     key: AnyPath | None = None,
     cards: Sequence[AnyPath] = (),
@@ -79,8 +91,11 @@ def site_release(
         "survfit", "table" or "summary".
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
-        for the verb; all but the ledger are the same at all sites. All rows of
+        for the verb; all but the ledger are the same at all sites. ``"cape"``
+        and ``"secure_sum"`` need a ledger in a file. All rows of
         a person have to lie at one site.
+    csv : {"records", "lines"}, optional
+        What a row of this site's CSV file is, see :func:`dp_pca`.
     key : path, optional
         This site's key of :func:`site_key`, for ``"cape"`` and
         ``"secure_sum"``; it is used up.
@@ -111,7 +126,8 @@ def site_release(
     ``.used`` added. Of several processes with one key, one writes a letter.
 
     A ledger lets the site's name in this session, and its key, be used once:
-    they are claimed by the charge itself. The letter's digest is recorded in it
+    they are claimed by the charge itself. Keys need a ledger in a file, as a
+    copy of a key would otherwise write a second letter with the same masks. The letter's digest is recorded in it
     before the letter gets its name.
 
     Examples
@@ -146,6 +162,7 @@ def site_release(
         words=words,
     )
     chosen, terms, ledger = stated.protocol, stated.terms, ledger_of(ledger)
+    require_key_record(chosen, ledger)
     if key is not None and finish(key, site, path, terms, ledger):
         return Path(path)
     require_places(path, key)
@@ -155,7 +172,7 @@ def site_release(
     claims = [("session", f"{session}, site {site}")]
     claims += [] if seat is None else [key_claim(terms, site)]
     others = () if seat is None else seat.names
-    held = Parties((site,), (data,), chosen, others)
+    held = Parties((site,), with_csv((data,), csv), chosen, others)
     (strategy, plan, _), (statistic,), charged = measured(
         _way(stated.question), held, "auto", ledger, tuple(claims)
     )

@@ -52,6 +52,7 @@ class SiteAnswers:
         keyed, name = self.protocol.keyed, self.protocol.trust.name
         if keyed and self.key is None:
             raise ArgumentError(f"protocol={name!r} needs key=, made by dp.site_key")
+        require_key_record(self.protocol, self.ledger)
         if not keyed and (self.key is not None or self.cards or self.sites):
             raise ArgumentError(f"key=, cards= and sites= are not for protocol={name!r}")
         if keyed and bool(self.cards) == bool(self.sites):

@@ -21,7 +21,7 @@ from dpmodels.models.survfit import survfit_way
 from dpmodels.models.table import table_way
 from dpmodels.models.var import var_way
 from dpmodels.outside import Shape, conform
-from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee
+from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.sites import SENT, LetterProtocol, SecureSum, named_protocol
 from dpmodels.sites.key_file import Seat, take_seat
@@ -131,6 +131,16 @@ def seat_of(
     seat = take_seat(key, site, cards)
     protocol.seats(seat.names)
     return seat
+
+
+def require_key_record(protocol: LetterProtocol, ledger: Ledger | None) -> None:
+    """Refuse keys where no ledger file records their use: messages of one key share their masks."""
+    if protocol.keyed and (ledger is None or not ledger.place):
+        raise ArgumentError(
+            f"protocol={protocol.trust.name!r} needs ledger=, a file of this site that records that "
+            "its key was used: write ledger=dp.Ledger.open('site.ledger', eps=..., delta=..., "
+            "new=True). Nothing was charged"
+        )
 
 
 def keys_of(seat: Seat | None) -> dict[str, str]:

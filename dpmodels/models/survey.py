@@ -11,10 +11,12 @@ import numpy as np
 from dpmodels.codebook import Codebook
 from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.parse import parse
 from dpmodels.formula.response import TwoSided, two_sided
 from dpmodels.formula.sides import sides
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts.randomized_response import MOST_CELLS
 from dpmodels.models.describing import described_call
 from dpmodels.models.linear import levels
@@ -25,6 +27,7 @@ from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
+from dpmodels.sites.parties import parties, with_csv
 from dpmodels.surveys.channels import (
     Devices,
     channel_of,
@@ -47,6 +50,7 @@ CARD = Card(
 UNCHARGED = "none charged: answers came in randomised"
 
 
+@entry_point
 def dp_survey(
     formula: str,
     answers: object,
@@ -55,6 +59,7 @@ def dp_survey(
     codebook: Declared = None,
     weights: str | None = None,
     strata: Strata = None,
+    csv: CsvMode | None = None,
 ) -> SurveyResult | Any:
     """Read answers that respondents randomised themselves: estimates, errors, tests, regression.
 
@@ -80,6 +85,8 @@ def dp_survey(
         A category of the codebook within which respondents were drawn. With the
         population's shares or sizes, ``{"region": {"n": 0.4, "s": 0.6}}``,
         a table is weighted to these.
+    csv : {"records", "lines"}, optional
+        What a row of a CSV file is, see :func:`dp_pca`.
 
     Returns
     -------
@@ -125,6 +132,7 @@ def dp_survey(
     devices = checked_devices(device)
     held = Codebook() if codebook is None else declared(codebook, answers, None, formula)
     book = with_levels(held, devices)
+    (answers,) = with_csv((answers,), csv)
     if parse(formula, book).response:
         return _modelled(formula, answers, book, devices, weights, strata)
     return _tabulated(formula, answers, book, devices, weights, strata)
@@ -255,4 +263,5 @@ def _terms(who: Respondents, channels: Iterable[Channel], rows: int) -> dict[str
         "simulated": simulating(),
         "weighted": who.weighted,
         "stratified": who.stratified,
+        "table": tuple(("Records", text) for text in parties(who.data).records) or None,
     }

@@ -8,8 +8,10 @@ from typing import Any, Final, Literal
 
 from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import PrivateCells, unbound_cells
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.survival import survival
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COUNTS, ORDERED, choose
 from dpmodels.mechanisms.choose import Choice, auto_counts
 from dpmodels.mechanisms.choose_ordered import auto_ordered
@@ -26,6 +28,7 @@ from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 CURVES: Final = {name: own for name, own in ORDERED.items() if name != "partition"}
 
 
+@entry_point
 def dp_survfit(
     formula: str,
     data: object = None,
@@ -42,6 +45,7 @@ def dp_survfit(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> SurvfitResult:
     """Release survival curves, by groups or not: Kaplan and Meier's on a public grid of time.
@@ -68,7 +72,7 @@ def dp_survfit(
         ``"wavelet"`` and ``"factorisation"``: noisy sums over runs of intervals, so that
         rows at risk have little noise. By default flat for up to 40 intervals; for
         more the quietest, as in :func:`dp_hist`.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -114,7 +118,7 @@ def dp_survfit(
     >>> fit.times[:4].tolist()
     [9.0, 19.0, 29.0, 39.0]
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
     question = asked("survfit", formula, book, eps, delta, budget, adjacency, **words)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
@@ -20,6 +22,7 @@ TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output":
 AUTOMATIC = ("objective", "its noise is divided by the curvature of the rows, not by the ridge's.")
 
 
+@entry_point
 def dp_svm(
     formula: str,
     data: object = None,
@@ -39,6 +42,7 @@ def dp_svm(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> SVMResult:
     """Fit a private linear support vector machine with Huber's rounded hinge loss.
@@ -68,7 +72,7 @@ def dp_svm(
         The longest scaled row to keep whole.
     mechanism : {"auto", "objective", "output"} or instance
         Where the noise enters.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -112,7 +116,7 @@ def dp_svm(
     >>> fit.predict({"x": [-0.9, 0.9]})
     array(['a', 'b'], dtype=object)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"width": width, "ridge": asked_ridge(ridge), "scale": scale}
     words |= {"row_norm": row_norm, "person": person, "rows": rows, "subset": subset}

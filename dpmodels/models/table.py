@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
@@ -22,6 +24,7 @@ from dpmodels.results.table import TableResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_table(
     formula: str,
     data: object = None,
@@ -38,6 +41,7 @@ def dp_table(
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
     time: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> TableResult | Any:
     """Release a table of counts, with margins and a test of independence.
@@ -58,7 +62,7 @@ def dp_table(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         Randomized response has every row answer for itself, with noise as if
         nobody could be trusted with the table; under ``"replace"`` alone.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
     time : str, optional
         With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the variable that
@@ -120,7 +124,7 @@ def dp_table(
     >>> fit.scales["scale"].round(1).tolist()
     [2.0, 67.3, 1000.0]
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     if isinstance(budget, Pufferfish):

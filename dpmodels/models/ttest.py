@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from dpmodels.arguments import finite
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way, mean_tally
@@ -19,6 +21,7 @@ from dpmodels.results.ttest import TTestResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_ttest(
     formula: str,
     data: object = None,
@@ -35,6 +38,7 @@ def dp_ttest(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> TTestResult:
     """Test the difference of two means, or one mean, with the noise counted in.
@@ -54,7 +58,7 @@ def dp_ttest(
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
         ``"replace"``, √2 times less of it; ``"rounds"`` as for :func:`dp_mean`.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -98,7 +102,7 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "mu": mu}
     question = asked("ttest", formula, book, eps, delta, budget, adjacency, **words)

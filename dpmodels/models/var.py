@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
 from dpmodels.formula.sides import one_measured, sides
 from dpmodels.formula.tally import Tally
+from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
@@ -17,6 +19,7 @@ from dpmodels.results.groups import VarResult
 from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
+@entry_point
 def dp_var(
     formula: str,
     data: object = None,
@@ -32,6 +35,7 @@ def dp_var(
     person: str | Literal[False] | None = None,
     rows: int | Literal["mean"] | None = None,
     subset: str | None = None,
+    csv: CsvMode | None = None,
     ledger: Ledger | None = None,
 ) -> VarResult:
     """Release the variance of a variable, by groups or not.
@@ -48,7 +52,7 @@ def dp_var(
     mechanism : {"auto", "rounds", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"rounds"`` as for :func:`dp_mean`.
-    adjacency, person, rows, subset, ledger
+    adjacency, person, rows, subset, csv, ledger
         As for :func:`dp_pca`.
 
     Returns
@@ -86,7 +90,7 @@ def dp_var(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS)
+    held = gathered(data, sites, protocol, PROTOCOLS, csv)
     book = declared(codebook, data, sites, formula)
     words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
     question = asked("var", formula, book, eps, delta, budget, adjacency, **words)

@@ -58,7 +58,7 @@ class Verb(NamedTuple):
 # What is said of every call, or has no meaning before there are rows.
 COMMON: Final = frozenset(
     {"formula", "data", "sites", "protocol", "codebook", "eps", "delta", "budget", "mechanism"}
-    | {"adjacency", "person", "rows", "ledger", "mu", "time"}
+    | {"adjacency", "person", "rows", "csv", "ledger", "mu", "time"}
 )
 
 

@@ -39,10 +39,20 @@ def report_of(result: object) -> Report:
     raise NotAvailable(f"no report of a {type(result).__name__} is known: import dpmodels.models")
 
 
+def guarantee_words(release: AnyRelease) -> str:
+    """Return what a release satisfies, and the caveat where that holds in a limit alone.
+
+    A Markov chain of a public number of sweeps has no proved distance from its limit.
+    """
+    text = release.guarantee.describe()
+    limit = getattr(release, "limit", "")
+    return f"{text} if its Markov chain has converged, which is not proved" if limit else text
+
+
 def release_facts(release: AnyRelease) -> Mapping[str, str]:
     """Return what every report says about a release."""
     return {
-        "Guarantee": release.guarantee.describe(),
+        "Guarantee": guarantee_words(release),
         "Mechanism": f"{release.card.name} ({release.card.numerics})",
         "Neighbours": release.adjacency.describe(),
     }

@@ -3,10 +3,14 @@
 import copy
 import gc
 import pickle
+import pkgutil
+import re
 import weakref
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
+import law_canary
 import numpy as np
 import pandas as pd
 from contract_cases import BOOK, FORMULA, Case, table
@@ -35,6 +39,41 @@ def private_values_show_nothing_and_stay() -> None:
             assert "not" in text
         refuses_to_be_copied(value)
         refuses_to_be_copied([value])
+
+
+def private_types() -> set[str]:
+    """Names of the classes that refuse to be copied, where rows and secrets are."""
+    found = set()
+    for package in ("design", "statistics", "sites", "sessions", "frames", "mechanisms", "models"):
+        root = import_module(f"dpmodels.{package}")
+        for _, name, _ in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            module = import_module(name)
+            found |= {
+                one.__name__
+                for one in vars(module).values()
+                if isinstance(one, type) and one.__module__ == name
+                if {"__reduce__", "__reduce_ex__"} & {*vars(one)}
+            }
+    return found
+
+
+def private_types_are_listed(text: str) -> None:
+    """The page that says which types are private names all of them and no other."""
+    rule = text.split("\n2. **Types that hold rows")[1].split("\n3. ")[0]
+    assert set(re.findall(r"`([A-Z]\w+)`", rule)) == private_types()
+
+
+def what_is_about_to_cross_shows_nothing(case: Case) -> None:
+    """Nor does anything reachable from it, other than the caller's own table."""
+    data = pd.DataFrame(law_canary.rare())
+    crossing = case.crossing(case.formula, data, BOOK)
+    visited = set()
+    for one in _inside((crossing.rows, crossing.statistic)):
+        kind = type(one)
+        if kind.__module__.startswith("dpmodels") and not isinstance(one, np.ndarray | dict):
+            law_canary.tells_nothing(repr(one))
+            visited.add(kind.__name__)
+    assert {"Rows", "NativeRows"} <= visited
 
 
 def refuses_to_be_copied(value: object) -> None:

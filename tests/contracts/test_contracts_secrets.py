@@ -1,5 +1,7 @@
 """Private values stay where they are, and are told nowhere."""
 
+from pathlib import Path
+
 import law_canary
 import law_secrets
 import pytest
@@ -13,6 +15,18 @@ WORDS = [pytest.param(words, id=name) for name, words in law_canary.REFUSED_WORD
 
 def test_private_values_show_nothing_and_stay():
     law_secrets.private_values_show_nothing_and_stay()
+
+
+def test_private_types_are_listed():
+    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text("utf-8")
+    law_secrets.private_types_are_listed(text)
+    with pytest.raises(AssertionError):
+        law_secrets.private_types_are_listed(text.replace("`PrivateLevels`", ""))
+
+
+@pytest.mark.parametrize("case", EACH_VERB, ids=str)
+def test_what_is_about_to_cross_shows_nothing(case: Case):
+    law_secrets.what_is_about_to_cross_shows_nothing(case)
 
 
 @pytest.mark.parametrize("case", MOST)
