@@ -8,6 +8,7 @@ pytest.register_assert_rewrite(
     "law_arguments",
     "law_canary",
     "law_cards",
+    "law_ingestion",
     "law_ledger",
     "law_neighbours",
     "law_noise",
@@ -20,4 +21,5 @@ pytest.register_assert_rewrite(
     "law_sites",
     "law_sites_told",
     "law_sums",
+    "law_tracebacks",
 )

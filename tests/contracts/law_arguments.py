@@ -102,7 +102,7 @@ BAD_DATA: list[tuple[str, Any]] = [
     ("data", 3),
     ("data", b"rows"),
     ("iterable", [1, 2]),
-    ("iterable", []),
+    ("list", []),
     ("array", np.zeros((3, 4))),
     ("Series", pd.Series([1.0])),
     ("'wage'", {"age": [1], "wage": [1, 2], "sex": ["F"], "region": ["n"]}),

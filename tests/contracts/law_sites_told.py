@@ -97,7 +97,7 @@ def no_failure_of_one_site_tells_a_cell(
     )
 
 
-MINED = dict.fromkeys(SITES, minefield())
+MINED = {name: minefield() for name in SITES}
 # The word that the message has to name, what is changed, and the type of the error.
 BAD: list[tuple[str, Changes, type[DPModelsError]]] = [
     ("protocol=", {"protocol": None}, ArgumentError),

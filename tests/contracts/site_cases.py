@@ -40,9 +40,9 @@ def variants(kind: type) -> list[Any]:
 def divided(data: Any) -> dict[str, Any]:
     """Half of the rows, one, some, and a quarter; what has no rows to count, at one site."""
     if isinstance(data, Mapping) and any(isinstance(one, Mine) for one in data.values()):
-        return dict.fromkeys(SITES, data)
+        return {name: dict(data) for name in SITES}
     if not isinstance(data, Mapping | pd.DataFrame):
-        return dict.fromkeys(SITES, table(3)) | {SITES[0]: data}
+        return {name: table(3) for name in SITES} | {SITES[0]: data}
     rows = len(next(iter(data.values()))) if isinstance(data, Mapping) else len(data)
     ends = (0, rows // 2, rows // 2 + 1, rows - rows // 4, rows)
     return {name: taken(data, slice(*ends[place : place + 2])) for place, name in enumerate(SITES)}

@@ -1,0 +1,137 @@
+"""Ids, cells and free text that differ in one record, as their writers mean them."""
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+import dpmodels as dp
+
+LEVELS = ("F", "M")
+EAST = timezone(timedelta(hours=5))
+
+
+class Ids(NamedTuple):
+    """Spellings of ids by person, and how a container with types declares them."""
+
+    kind: str  # Empty where only a container of mixed cells can hold them
+    persons: tuple[tuple[Any, ...], ...]  # Spellings by person
+    fresh: tuple[Any, ...] = ("Z9",)  # Ids of further persons
+    missing: tuple[Any, ...] = (None, "", " ", "\t")
+
+
+IDS: dict[str, Ids] = {
+    "digits-18": Ids("text", tuple((str(20240101000000001 + k),) for k in range(4)), ("Z9", "5")),
+    "whole-18": Ids(
+        "whole", tuple((20240101000000001 + k,) for k in range(4)), (17, 2**62), missing=()
+    ),
+    "exponents": Ids(
+        "text", tuple((own,) for own in ("12E007", "12E07", "12e7", "1E5", "100000", "12e400"))
+    ),
+    "decimals": Ids("text", tuple((own,) for own in ("1.1", "1.10", "1.100", "1", "1.0", ".1"))),
+    "hex": Ids("text", tuple((own,) for own in ("1e10", "10e9", "0x10", "16", "00e1", "deadbeef"))),
+    "zeros": Ids(
+        "text",
+        tuple((own,) for own in ("007", "07", "7", "+7", "-7", "7_0", "70", "\uff17", "\u0667")),
+    ),
+    "spaces": Ids(
+        "text",
+        (("A1", "A1 ", " A1", "\ufeffA1", "A1\r", "A1\t", "\u00a0A1", "A1\x00"), ("a1",), ("A 1",)),
+    ),
+    "spaced-numbers": Ids("text", (("12", " 12", "12 ", "\ufeff12"), ("13", "13\t"), ("1 2",))),
+    "accents": Ids("text", (("Ren\u00e9", "Rene\u0301"), ("Rene",), ("ren\u00e9",))),
+    "missing-words": Ids(
+        "text",
+        tuple((own,) for own in ("NA", "NaN", "nan", "None", "null", "Inf", "inf", "True", "#N/A")),
+    ),
+    "whole": Ids("whole", ((1,), (0,), (-1,), (10,), (2**53 + 1,), (2**53,)), (5,), missing=()),
+    "real": Ids("real", ((1.5,), (2.5,), (0.1,), (3.0,), (-0.5,)), (7.25,), missing=(None,)),
+    "mixed": Ids(
+        "", ((7, "7", 7.0, Decimal(7)), ("007",), (7.5, "7.5"), ("A",), (10**30,), (10**30 + 1,))
+    ),
+    "logical": Ids("", ((True, "True"), (False,)), ("Z9", 5), missing=(None,)),
+    "days": Ids(
+        "",
+        ((date(2020, 1, 1), datetime(2020, 1, 1)), (date(2020, 1, 2),), (datetime(2020, 1, 1, 5),)),
+        missing=(None, pd.NaT),
+    ),
+    "long": Ids("text", (("x" * 1200 + "a",), ("x" * 1200 + "b",), ("x" * 1200,))),
+    "punctuated": Ids(
+        "text",
+        tuple((own,) for own in ('a"', '"a', "a,b", "a\nb", 'x",\n"y', "1/01/001", "1-01-001")),
+    ),
+}
+
+
+class Cells(NamedTuple):
+    """What a column is declared as, and cells that one record may have."""
+
+    kind: str
+    formula: str
+    verb: str
+    declared: Any
+    cells: tuple[Any, ...]
+    others: tuple[tuple[Any, Any], ...]  # Cells of two other records
+
+
+_ODD = (None, "", True, date(2020, 2, 3), float("nan"), "x")
+_MIXED = (("F", "M"), (1, 2), (1.0, None), (True, False), (date(2020, 2, 3),) * 2, (None, None))
+
+CELLS: dict[str, Cells] = {
+    "number": Cells(
+        "real",
+        "cell",
+        "dp_mean",
+        (0, 10),
+        (*_ODD, 1, 2.5, "3", float("inf"), 10**400, Decimal("4.5"), 2**53 + 1, "1\n2", "1,5"),
+        (*_MIXED, ("1", "2"), (2**60, 3)),
+    ),
+    "levels": Cells(
+        "text",
+        "~ cell",
+        "dp_table",
+        list(LEVELS),
+        (*_ODD, "F", "M", "f", 1, 2.0, pd.NaT, 'F"', '"F', "F\nM", "F\r", 'F",\n"M'),
+        _MIXED,
+    ),
+    "number-levels": Cells(
+        "whole",
+        "~ cell",
+        "dp_table",
+        [1, 2, 3],
+        (*_ODD, 1, 2.0, "3", "1.0", "01", 2.5, pd.NA),
+        (*_MIXED, ("1", "2")),
+    ),
+    "number-texts": Cells(
+        "text",
+        "~ cell",
+        "dp_table",
+        ["1", "2", "03"],
+        (*_ODD, 1, 2.0, "1", "1.0", "1.00", "2", "03", "3"),
+        (*_MIXED, ("1", "2")),
+    ),
+    "date": Cells(
+        "day",
+        "cell",
+        "dp_mean",
+        dp.Date("2020-01-01", "2020-12-31"),
+        (
+            *(None, True, date(2020, 2, 3), "2020-03-04", "2020-03-04T23:30:00", 1, "x", pd.NaT),
+            *(datetime(2020, 5, 1, 23, 30), datetime(2020, 5, 1, 23, 30, tzinfo=EAST)),
+            *(pd.Timestamp("2020-05-01 23:30", tz="UTC"), date(1, 1, 1), date(9999, 12, 31)),
+        ),
+        (
+            *(("x", "y"), (1, 2), (None, None), (date(2020, 2, 3), date(2020, 5, 6))),
+            (pd.Timestamp("2020-05-01 23:30", tz="UTC"), pd.Timestamp("2020-05-02", tz="UTC")),
+            (datetime(2020, 5, 1, 23, 30), datetime(2020, 5, 1)),
+        ),
+    ),
+}
+
+NOTES: tuple[Any, ...] = (
+    *("", None, "a", "a\nb", "\n" * 30, "\r", "a\r", "\r\n", "\n", '"', '""', '"""', 'a"', '"a'),
+    *('"a"', '",', ',"', "a,b", 'x"\n', '"\nF', 'x",\n"9",F,"', '\n9,F,\n9,M,"', "\ufeff", "\0"),
+    *("\u2028", "\x85", "\x0b\x0c\x1c", "\\", '\\"', "'", "=1+1", "x" * 70_000, "a,\r", 1, 2.5),
+    *('"\r\n', '\r"', '\ufeff"a\n', '"' * 7, ("," + '"' * 3 + "\n") * 5),
+)

@@ -1,0 +1,253 @@
+"""The ingestion invariant, brute force on small tables.
+
+For all raw inputs that differ in one record, as its writer means it, the private design differs
+in at most one row, or in one person. A table is refused together with all its neighbours, in the
+same words; otherwise the public number is the number of records or of persons, and the multisets
+of what rows or persons contribute differ by one element.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from ingestion_cases import CELLS, IDS, LEVELS, NOTES
+from ingestion_sources import Record, Records, Schema, Source
+
+import dpmodels as dp
+from dpmodels.errors import DPModelsError
+from dpmodels.sites import PROTOCOLS, Parties, Witness, gathered
+
+Contribution = Any
+
+
+class Observed(NamedTuple):
+    """What is public of a table, and what its rows or persons contribute."""
+
+    n: int | None = None
+    contributions: Mapping[Contribution, int] = MappingProxyType({})
+    refusal: str = ""
+
+
+class Unit(NamedTuple):
+    """Between whom nobody can tell, in the words of a call."""
+
+    adjacency: str
+    rows: Any = None  # Most rows of a person; None where rows are protected
+
+    @property
+    def words(self) -> dict[str, Any]:
+        person = {} if self.rows is None else {"person": "id", "rows": self.rows}
+        return {"adjacency": self.adjacency, **person}
+
+
+ROWS = Unit("replace")
+ROWS_ADDED = Unit("add-remove")
+PERSONS = Unit("replace", 2)
+PERSONS_ADDED = Unit("add-remove", 1)
+
+
+class Reached(Exception):
+    """A verb has bound its rows, and is stopped before it charges."""
+
+
+class Observer(Witness):
+    """Reads the private design of a call; of rows with workers, their exact statistic."""
+
+    def __init__(self) -> None:
+        self.private: Sequence[Any] = ()
+        self.statistics: Sequence[Any] = ()
+
+    def planned(self, strategy: Any, private: Sequence[Any], plan: Any) -> None:
+        if all(one.scattered is None for one in private):
+            self.private = private
+            raise Reached
+
+    def measured(
+        self, strategy: Any, statistics: Sequence[Any], names: Sequence[str], plan: Any
+    ) -> None:
+        self.statistics = statistics
+        raise Reached
+
+
+class Table(NamedTuple):
+    """How records are read: a source in a folder, a column by a verb, a unit of protection."""
+
+    source: Source
+    folder: Path
+    column: str
+    unit: Unit
+    schema: Schema
+
+    def observed(self, records: Records) -> Observed:
+        """Return the private design of records, or how they are refused."""
+        observer, own = Observer(), CELLS[self.column]
+        data = self.source.make(records, self.schema, self.folder)
+        held: Any = Parties(("",), (data,))
+        if self.source.sites:
+            held = gathered(None, data, "pooled", PROTOCOLS)
+        book = dp.codebook(cell=own.declared)
+        try:
+            # The secret by which rows of a person are drawn is the same for neighbours.
+            with dp.simulation(seed=1):
+                verb = getattr(dp, own.verb)
+                held = replace(held, witness=observer)
+                verb(own.formula, held, codebook=book, eps=1e9, **self.unit.words)
+        except DPModelsError as error:
+            return Observed(refusal=f"{type(error).__name__}: {error}")
+        except Reached:
+            pass
+        if observer.statistics:
+            return _of_statistic(observer.statistics[0], self.unit)
+        return _of_design(observer.private, self.unit)
+
+
+def _of_statistic(statistic: Any, unit: Unit) -> Observed:
+    exact, places = statistic.cross()
+    cells = Counter(dict(enumerate(np.asarray(exact).ravel().tolist())))
+    if unit.adjacency != "replace":
+        return Observed(None, cells)
+    cells["incomplete"] = places - cells.total()
+    return Observed(places // (unit.rows or 1), cells)
+
+
+def _of_design(private: Sequence[Any], unit: Unit) -> Observed:
+    public = unit.adjacency == "replace"
+    rows = [
+        (site, own)
+        for site, one in enumerate(private)
+        for part in one.parts(count_public=public)
+        for own in _rows(part)
+    ]
+    if unit.rows is None:
+        n = len(rows)
+        return Observed(n if public else None, Counter(coded for _, (_, coded, _) in rows))
+    persons: dict[Any, Counter[Any]] = {}
+    places = 0
+    for site, (person, coded, taken) in rows:
+        places += taken
+        if person >= 0:
+            own = persons.setdefault((site, person), Counter())
+            own[coded] += 0 if public and coded is None else taken
+    found = Counter(frozenset((+own).items()) for own in persons.values())
+    if public:
+        # Whoever has no complete row has places of incomplete ones.
+        assert places % unit.rows == 0, "places are not a multiple of persons"
+        del found[frozenset()]
+    return Observed(places // unit.rows if public else None, found)
+
+
+def _rows(part: Any) -> Iterator[tuple[int, Contribution, int]]:
+    """Give of each row its person, its coded cells, None where incomplete, and its places."""
+    cells = np.array(list(part.columns.values()), dtype=float)
+    counted = ~np.isnan(cells).any(axis=0)
+    if part.counted is not None:
+        counted &= part.counted
+    for row in range(part.rows):
+        coded = tuple(cells[:, row].tolist()) if counted[row] else None
+        person = 0 if part.persons is None else int(part.persons[row])
+        yield person, coded, 1 if part.places is None else int(part.places[row])
+
+
+def distance(one: Observed, other: Observed) -> int:
+    """Return by how many contributions two designs differ."""
+    apart = Counter(one.contributions)
+    apart.subtract(other.contributions)
+    return sum(map(abs, apart.values()))
+
+
+# --- The invariant
+
+
+def require_neighbours(one: Observed, other: Observed, farthest: int, case: object) -> None:
+    """Refuse two designs of neighbours that differ in what is public, or in too much else."""
+    where = f"for {_shortened(case)}"
+    assert one.refusal == other.refusal, f"refused differently {where}"
+    assert one.n == other.n, f"the public number is {one.n} and {other.n} {where}"
+    apart = distance(one, other)
+    assert apart <= farthest, f"neighbours are {apart} apart, and {farthest} is declared, {where}"
+
+
+def _shortened(case: object) -> str:
+    text = ascii(case)
+    return text if len(text) <= 300 else f"{text[:300]}..."
+
+
+def one_cell_changes_one_row(
+    source: Source, folder: Path, column: str, context: int, *, person: bool = False
+) -> None:
+    """A record takes every cell of an alphabet, at any place among others, or is not there."""
+    own = CELLS[column]
+    first, second = (Record(str(k), k, cell) for k, cell in enumerate(own.others[context], 2))
+    variants = [Record("1", 1, cell) for cell in own.cells]
+    schema = Schema(id="whole", cell=own.kind)
+    units = (PERSONS, PERSONS_ADDED) if person else (ROWS, ROWS_ADDED)
+    replaced, added = (Table(source, folder, column, unit, schema) for unit in units)
+
+    def placed(records: list[Record]) -> Records:
+        others = [first, second]
+        return [*others[: context % 3], *records, *others[context % 3 :]]
+
+    _all_neighbours(replaced, added, placed, [[one] for one in variants], second)
+
+
+def one_text_changes_one_row(source: Source, folder: Path, place: int) -> None:
+    """A record takes every free text of an alphabet, first, amid or last, or is not there."""
+    others = [Record("2", 2, "F", "ok"), Record("3", 3, "M", "")]
+    variants = [[Record("1", 1, "F", note)] for note in NOTES]
+    tables = (Table(source, folder, "levels", unit, Schema("whole")) for unit in (ROWS, ROWS_ADDED))
+
+    def placed(records: list[Record]) -> Records:
+        return [*others[:place], *records, *others[place:]]
+
+    _all_neighbours(*tables, placed, variants, others[0])
+
+
+def _all_neighbours(
+    replaced: Table,
+    added: Table,
+    placed: Callable[[list[Record]], Records],
+    variants: list[list[Record]],
+    other: Record,
+) -> None:
+    """Compare what every two variants give, and each with a table that lacks the record."""
+    seen = [replaced.observed(placed(records)) for records in variants]
+    for one, records in zip(seen, variants, strict=True):
+        if not one.refusal:
+            assert one.n == len(placed(records)), f"{one.n} is printed for {_shortened(records)}"
+    for (one, first), (two, second) in combinations(zip(seen, variants, strict=True), 2):
+        require_neighbours(one, two, 2, (first, second, placed([])))
+    without = added.observed(placed([]))
+    # What rows are is the same for both relations; here some of them come and go.
+    for records in variants[::3]:
+        require_neighbours(added.observed(placed(records)), without, 1, (records, placed([])))
+
+
+def one_id_is_one_person(source: Source, folder: Path, spelling: str) -> None:
+    """Persons are those whom the writer means, and each can be replaced, removed or moved."""
+    own = IDS[spelling]
+    persons = list(own.persons)
+    missing = [id for id in own.missing if not source.typed or own.kind == "text" or id is None]
+
+    def records(spellings: Sequence[Sequence[Any]]) -> Records:
+        written = [
+            Record(str(who), id, LEVELS[who % 2]) for who, ids in enumerate(spellings) for id in ids
+        ]
+        return [*written, *(Record("nobody", id, LEVELS[0]) for id in missing)]
+
+    schema = Schema(own.kind, "text")
+    replaced = Table(source, folder, "levels", PERSONS, schema)
+    added = Table(source, folder, "levels", PERSONS_ADDED, schema)
+    whole, all_added = (table.observed(records(persons)) for table in (replaced, added))
+    assert not whole.refusal, whole.refusal
+    assert whole.n == len(persons), f"{whole.n} persons of {len(persons)} for {spelling}"
+    for who in range(len(persons)):
+        for id in own.fresh:
+            moved = replaced.observed(records([*persons[:who], (id,), *persons[who + 1 :]]))
+            require_neighbours(whole, moved, 2, (persons[who], id, spelling))
+        fewer = added.observed(records([*persons[:who], (), *persons[who + 1 :]]))
+        require_neighbours(all_added, fewer, 1, (persons[who], spelling))
