@@ -8,8 +8,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 
+from dpmodels.noise.coins import exp_coins
 from dpmodels.noise.discrete import discrete_laplace
 from dpmodels.noise.protocol import Entropy
+from dpmodels.noise.uniform import uniform_integer
 from dpmodels.typing import Floats, Integers
 
 # Bits that the mass at the bound is worked out to, and by how much it is taken for more.
@@ -19,18 +21,33 @@ _BITS, _UP = 256, 1 + 2.0**-100
 def truncated_laplace(scale: float, most: int, size: int, entropy: Entropy) -> Integers:
     """Draw from P(x) proportional to exp(-|x|/scale), x an integer within `most`, exactly.
 
-    Draws beyond are drawn again, which gives the law of those within. `scale` as for
+    Where the bound is not below the scale, Laplace draws beyond it are drawn again; below it, a
+    whole number uniform within the bound is accepted with probability ``exp(-|x|/scale)``. Either
+    way a draw is accepted with probability 1/3 or more, whatever the budget. `scale` as for
     :func:`discrete_laplace`; int64 of shape (size,) comes back.
 
     >>> from dpmodels.noise import seeded
     >>> int(abs(truncated_laplace(10.0, 7, 1000, seeded(1))).max())
     7
     """
+    if most < scale:
+        return _of_uniform(Fraction(scale), most, size, entropy)
     drawn = discrete_laplace(scale, size, entropy)
     beyond = np.flatnonzero(np.abs(drawn) > most)
     while beyond.size:
         drawn[beyond] = discrete_laplace(scale, beyond.size, entropy)
         beyond = beyond[np.abs(drawn[beyond]) > most]
+    return drawn
+
+
+def _of_uniform(scale: Fraction, most: int, size: int, entropy: Entropy) -> Integers:
+    drawn = np.empty(size, dtype=np.int64)
+    waiting = np.arange(size)
+    while waiting.size:
+        proposed = [uniform_integer(2 * most + 1, entropy) - most for _ in range(waiting.size)]
+        drawn[waiting] = proposed
+        accepted = exp_coins(np.abs(drawn[waiting]), 1 / scale, entropy)
+        waiting = waiting[~accepted]
     return drawn
 
 

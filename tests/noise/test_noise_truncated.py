@@ -46,3 +46,17 @@ def test_the_bound_is_the_least_that_has_no_more_mass(scale, chance):
     bound = least_bound(scale, chance)
     assert log_mass(bound) <= math.log(chance) + 1e-9
     assert bound == 1 or log_mass(bound - 1) > math.log(chance) - 1e-9
+
+
+def test_a_bound_far_below_the_scale_is_drawn_as_fast():
+    """Drawn again until within the bound, such draws never ended; chi-square at 1e-9."""
+    scale, most, size = 2.0**40, 3, 14_000
+    drawn = truncated_laplace(scale, most, size, seeded(3))
+    counts = np.bincount(drawn + most, minlength=2 * most + 1)
+    assert ((counts - size / 7) ** 2 / (size / 7)).sum() < 53.0
+    scale, most = 4.0, 3
+    drawn = truncated_laplace(scale, most, size, seeded(4))
+    chances = np.exp(-np.abs(np.arange(-most, most + 1)) / scale)
+    expected = size * chances / chances.sum()
+    counts = np.bincount(drawn + most, minlength=2 * most + 1)
+    assert ((counts - expected) ** 2 / expected).sum() < 53.0
