@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
 from dpmodels.digest import digest
+
+# With these a spreadsheet takes a cell for a formula.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_json(fit: Any) -> str:
@@ -29,9 +32,13 @@ def as_json(fit: Any) -> str:
 
 
 def as_csv(fit: Any) -> str:
-    """Return the tidy table as CSV."""
-    text: str = fit.tidy().to_csv(index=False)
+    """Return the tidy table as CSV; an apostrophe keeps text from being run by a spreadsheet."""
+    text: str = fit.tidy().map(_inert).to_csv(index=False)
     return text
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
