@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+from copy import deepcopy
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_part_of_an_overview_is_found_in_its_ledger():
 def test_conditions_and_sites_are_told():
     own = dp.dp_mean("age", ROWS, subset="sex == 'F'", **SIMPLE)
     assert "| Subset | sex == 'F' |" in plain(disclosed(own))
-    sites = {"north": ROWS, "south": ROWS}
+    sites = {"north": ROWS, "south": deepcopy(ROWS)}
     shared = dp.dp_mean("age", sites=sites, protocol="pooled", **SIMPLE)
     text = plain(disclosed(shared))
     assert "| Sites | 2, protocol pooled |" in text
@@ -120,7 +121,7 @@ def test_simulations_are_stamped_never_hidden(study):
 
 def test_two_ledgers_have_a_part_each_and_no_sum(tmp_path, study):
     place = tmp_path / "a.ledger"
-    one = dp.Ledger.open(place, eps=2.0)
+    one = dp.Ledger.open(place, eps=2.0, new=True)
     dp.dp_mean("age", ROWS, ledger=one, **SIMPLE)
     other = dp.Ledger(budget=dp.ZCDP(0.1))
     text = plain(disclosed([one, other, str(place), study[0], study[0].ledger]))

@@ -72,14 +72,14 @@ def test_a_formula_is_parsed_once_however_many_sites(verb, monkeypatch):
 def test_what_sites_cannot_add_is_refused_by_name_before_a_row_is_read(verb, protocol):
     ledger = dp.Ledger(10, 1e-5)
     with pytest.raises(ArgumentError, match=f"'{protocol}'.*{verb}.*'pooled'"):
-        ask(verb, {"n": MINES, "s": MINES, "w": MINES}, protocol, ledger=ledger)
+        ask(verb, {name: dict(MINES) for name in "nsw"}, protocol, ledger=ledger)
     assert ledger.entries == ()
 
 
 @pytest.mark.parametrize("mechanism", ["objective", "output"])
 def test_a_named_mechanism_that_does_not_add_is_refused_too(mechanism):
     with pytest.raises(ArgumentError, match="dp_glm"):
-        ask("dp_glm", {"n": MINES, "s": MINES, "w": MINES}, "full", mechanism=mechanism)
+        ask("dp_glm", {name: dict(MINES) for name in "nsw"}, "full", mechanism=mechanism)
 
 
 @pytest.mark.parametrize("verb", ["dp_glm", "dp_svm"])

@@ -56,7 +56,7 @@ def test_a_verb_prints_the_same_as_in_memory(verb, folder):
         assert simulated(verb, files) == whole
     # In a list the number of rows is not known beforehand, which some summaries tell.
     with dask.config.set(scheduler="synchronous"):
-        assert simulated(verb, scattered(6)) == simulated(verb, [FRAME])
+        assert simulated(verb, scattered(6)) == simulated(verb, iter([FRAME]))
 
 
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])

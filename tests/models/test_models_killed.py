@@ -81,7 +81,7 @@ def survives(folder, kills, most):
     """Kill so many, and look at what they leave; the budget is for some of what they ask."""
     path = folder / "study.ledger"
     budget = EACH.rho * kills * 4
-    shared = Ledger.open(path, budget=dp.ZCDP(budget))
+    shared = Ledger.open(path, budget=dp.ZCDP(budget), new=True)
     # What is imported on the way is imported here, so that the children lose no time on it.
     dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH).save(folder / "first.nc")
     dp.site_key("B", folder / "B.key")

@@ -125,7 +125,7 @@ def test_a_ledger_is_charged_its_delta(table):
 
 def test_columns_that_hold_no_levels_are_refused_for_free():
     ledger = dp.Ledger(1.0, 1e-6)
-    dates = {"born": np.array(["1990-05-01"], "M8[D]")}
+    dates = np.array([("1990-05-01",)], [("born", "M8[D]")])
     with pytest.raises(FrameError, match="neither numbers nor text"):
         dp_levels("~ born", dates, **WORDS, ledger=ledger)
     with pytest.raises(FrameError, match="no column 'towns'"):

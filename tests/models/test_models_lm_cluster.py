@@ -116,7 +116,7 @@ def test_what_it_costs_a_person_is_what_was_asked(rows, delta):
 def test_refusals_come_before_a_row_is_read(kind):
     ledger, mines = dp.Ledger(5.0, 1e-5), {name: Mine() for name in (*BOOK, "id")}
     words = {**APPROX, "vcov": "cluster", "person": "id", "rows": 4, "ledger": ledger}
-    sites = {"sites": {"A": mines, "B": mines}, "protocol": "full"}
+    sites = {"sites": {"A": mines, "B": dict(mines)}, "protocol": "full"}
     error, match, more = {
         "iter": (FrameError, 'vcov="cluster" reads the rows again', {"data": iter([ROWS])}),
         "sites": (ArgumentError, "pooled", sites),

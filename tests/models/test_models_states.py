@@ -220,7 +220,7 @@ def test_sites_are_refused():
 
 
 def test_a_ledger_takes_releases_of_one_series_and_no_other(tmp_path):
-    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN))
+    ledger = dp.Ledger.open(tmp_path / "own.ledger", budget=dp.Pufferfish(2.0, CHAIN), new=True)
     fit(ledger=ledger)
     fit(ledger=ledger, budget=dp.Pufferfish(0.5, CHAIN))
     assert ledger.spent.amount == 1.5

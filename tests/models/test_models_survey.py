@@ -304,3 +304,13 @@ def test_p_values_are_printed_as_in_all_reports():
     printed = str(asked("drug ~ age + sex").summary()).splitlines()
     (line,) = (line for line in printed if line.startswith("Intercept"))
     assert "< 0.0001" in line
+
+
+def test_answers_of_a_file_of_lines(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text('drug,note\nno,"a\nyes,b\nno,c"\n')
+    words = {"device": {"drug": dp.randomized_response(["no", "yes"], eps=1.0)}}
+    assert dp.dp_survey("~ drug", path, **words).release.rows == 1
+    fit = dp.dp_survey("~ drug", path, csv="lines", **words)
+    assert fit.release.rows == 3
+    assert "CSV lines" in str(fit.summary())

@@ -11,7 +11,7 @@ ROWS = {"age": [20, 40, 60] * 900}
 
 
 def test_what_was_charged_and_what_came_of_it(tmp_path):
-    ledger = dp.Ledger.open(tmp_path / "study.ledger", eps=2.0)
+    ledger = dp.Ledger.open(tmp_path / "study.ledger", eps=2.0, new=True)
     fit = dp.dp_mean("~ age", ROWS, codebook=BOOK, eps=0.5, ledger=ledger)
     ledger.charge([PureEvent(0.25)], adjacency="replace", label="by hand\n9 \x1b[31m")
     text = str(dp.ledger_report(ledger))
@@ -39,7 +39,7 @@ def test_an_empty_ledger_and_none():
 def test_a_changed_line_is_told_before_anything_is_printed(tmp_path):
     import sqlite3
 
-    ledger = dp.Ledger.open(tmp_path / "study.ledger", eps=2.0)
+    ledger = dp.Ledger.open(tmp_path / "study.ledger", eps=2.0, new=True)
     ledger.charge([PureEvent(0.25)], adjacency="replace", label="one")
     connection = sqlite3.connect(tmp_path / "study.ledger")
     connection.execute("UPDATE lines SET text = replace(text, 'one', 'two')")

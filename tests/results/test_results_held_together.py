@@ -1,6 +1,7 @@
 """What no annotation says of a result: each contradiction is refused by its name."""
 
 import math
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +30,7 @@ FITS = {
     "quantile": dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
 }
 SHARED = dp.dp_pca(
-    "~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **PURE, delta=1e-6
+    "~ a", sites={"x": ROWS, "y": deepcopy(ROWS)}, protocol="full", **PURE, delta=1e-6
 ).release.shared
 BOUGHT = FITS["glm"].release.curvature
 FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)

@@ -1,5 +1,6 @@
 """What a selection holds, prints and draws."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -158,7 +159,7 @@ def test_a_session_and_persons_select():
 
 
 def test_sites_that_add_noise_are_refused():
-    sites = {"north": ROWS, "south": ROWS}
+    sites = {"north": ROWS, "south": deepcopy(ROWS)}
     with pytest.raises(dp.errors.ArgumentError, match="pooled"):
         dp.dp_select("~ t", sites=sites, protocol="secure_sum", codebook=BOOK, eps=1.0, delta=1e-6)
     fit = dp.dp_select("~ t", sites=sites, protocol="pooled", **WORDS)

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pkgutil
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -92,7 +93,9 @@ ASKED = {
     "survfit": lambda: dp.dp_survfit("Surv(k, h) ~ g", ROWS, **PURE),
     "survfit of a tree": lambda: dp.dp_survfit("Surv(k, h) ~ 1", ROWS, **PURE, mechanism="tree"),
     "summary": lambda: dp.dp_summary("a + g ~ h", ROWS, **APPROX),
-    "sites": lambda: dp.dp_pca("~ a", sites={"x": ROWS, "y": ROWS}, protocol="full", **APPROX),
+    "sites": lambda: dp.dp_pca(
+        "~ a", sites={"x": ROWS, "y": deepcopy(ROWS)}, protocol="full", **APPROX
+    ),
 }
 
 

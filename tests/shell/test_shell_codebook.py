@@ -54,12 +54,12 @@ def test_a_check_reads_no_row_and_names_what_does_not_fit(job, capsys):
         ["age", "integer", "0", "to", "110", "double", "yes"],
         ["town", "categorical", "?", "large_string", "no"],
         ["sex", "categorical", "F", "|", "M", "no"],
-        ["spoilt", "categorical", "F", "|", "M", "timestamp[us]", "no"],
+        ["spoilt", "categorical", "F", "|", "M", "timestamp[us]", "yes"],
     ]
     assert "town: its bounds or levels are not known" in printed[5]
     assert "sex: the data have no column 'sex'" in printed[6]
-    assert "spoilt: column 'spoilt' is of type timestamp" in printed[7]
-    assert printed[8] == "1 of 4 variables fit; no row was read"
+    # The file is one of pandas, which infers types from cells.
+    assert printed[7] == "2 of 4 variables fit; no row was read"
 
 
 def test_what_fits_has_status_zero(job, capsys):

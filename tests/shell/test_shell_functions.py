@@ -15,7 +15,7 @@ def job(tmp_path, monkeypatch):
     cb = dp.codebook(a=(0, 1), b=(0, 1))
     cb.save("cb.json")
     rows = {"a": [0.2, 0.4, 0.9] * 200, "b": [0.1, 0.7, 0.4] * 200}
-    ledger = dp.Ledger.open("s.ledger", eps=4.0, delta=1e-6)
+    ledger = dp.Ledger.open("s.ledger", eps=4.0, delta=1e-6, new=True)
     for name in ("one", "two"):
         fit = dp.dp_lm("a ~ b", rows, codebook=cb, eps=1.0, delta=1e-6, ledger=ledger)
         fit.save(f"{name}.nc")

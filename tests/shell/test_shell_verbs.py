@@ -18,6 +18,7 @@ from dpmodels.shell.commands import commands, parser
 from dpmodels.shell.words import dest, signature
 
 OWN = {name: one.__wrapped__ for name, one in vars(Session).items() if hasattr(one, "__wrapped__")}
+del OWN["__init__"]
 VERBS = {**OWN, "survey": dp.dp_survey}
 # By which option a word is said that no option has the name of.
 ELSEWHERE = {"formula": "formula", "data": "data", "answers": "data", "codebook": "codebook"}

@@ -82,7 +82,7 @@ def test_what_is_not_as_declared_is_incomplete(kind):
 @pytest.mark.parametrize("missing", ["age", "sex"])
 def test_a_missing_column_is_named_with_its_site(protocol, missing):
     ledger = dp.Ledger(eps=1.0, delta=1e-6)
-    sites = {"A": WHOLE, "Bergen": WHOLE.drop(columns=missing)}
+    sites = {"A": WHOLE, "Bergen": WHOLE.drop(columns=missing).copy()}
     with pytest.raises(FrameError, match=f"site 'Bergen'.*{missing}"):
         dp.dp_pca("~ age + sex", sites=sites, protocol=protocol, ledger=ledger, **BUDGET)
     assert ledger.entries == ()
@@ -96,7 +96,7 @@ def test_a_root_of_too_many_or_too_few_columns_is_refused(kept, columns, said, t
     protocol = dp.sites.DPdisPCA(R=kept)
     words = {"protocol": protocol, "ncomp": columns, **BUDGET}
     with pytest.raises(ArgumentError, match=said):
-        dp.dp_pca("~ age + income + sex", sites={"A": WHOLE, "B": WHOLE}, **words)
+        dp.dp_pca("~ age + income + sex", sites={"A": WHOLE, "B": WHOLE.copy()}, **words)
     with pytest.raises(ArgumentError, match=said):
         dp.site_release(
             "~ age + income + sex",

@@ -24,7 +24,7 @@ class Touched(dict):
 def site(tmp_path):
     """One of two sites with keys: writes its letter to a file of a name."""
     cards = [dp.site_key(name, tmp_path / f"{name}.key") for name in "XY"]
-    ledger = dp.Ledger.open(tmp_path / "x.ledger", eps=9.0, delta=1e-6)
+    ledger = dp.Ledger.open(tmp_path / "x.ledger", eps=9.0, delta=1e-6, new=True)
 
     def write(name, key="X.key", rows=ROWS, session="trial 7", **words):
         return dp.site_release(

@@ -186,4 +186,5 @@ def test_an_iterable_is_refused_before_a_row_is_read():
         design.require_passes()
     # The first table is asked for its names when the design is made.
     assert taken == [0]
-    assert not open_rows([table(4)]).rereadable
+    assert open_rows([table(4)]).rereadable
+    assert not open_rows(iter([table(4)])).rereadable
