@@ -78,6 +78,7 @@ class Tables:
 
     def require_new(self, data: Any, label: str) -> None:
         """Refuse a table that was met before, or that shares its rows with one."""
+        data = nw.to_native(data, pass_through=True)
         columns = {name: own for name, own in _columns(data).items() if own.extents != ()}
         if not columns:
             return  # Without rows, or of broadcast values
@@ -142,6 +143,8 @@ def _columns(data: Any) -> dict[str, _Column]:
         cells = dict(zip(data.columns, data.get_columns(), strict=True))
     elif nw.dependencies.is_pyarrow_table(data) or hasattr(data, "__arrow_c_array__"):
         cells = dict(zip(data.schema.names, data.columns, strict=True))
+    elif nw.dependencies.is_dask_dataframe(data):
+        return {_TABLE: _object(data)}  # Its workers have the rows
     else:
         return {}
     named = {name: own for name, own in cells.items() if isinstance(name, str)}

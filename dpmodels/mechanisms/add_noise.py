@@ -21,8 +21,8 @@ from dpmodels.statistics import moment_sensitivity, moment_weights
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
 from dpmodels.typing import Floats, Integers
 
-# From this scale on the discrete law's profile exceeds the continuous one's
-# by less than 1e-11 of itself, which the margin of the calibration covers.
+# From this scale on discrete Gaussian noise is as private as continuous noise of a multiplier
+# smaller by 2**-35 (docs/theory.md, lemma of Theorem 10), which the calibration allows for.
 SMALLEST_SCALE = 2.0**20
 # From this scale on the discrete law's variance is that of the continuous one to 1e-7.
 SMALLEST_LAPLACE = 2.0**10

@@ -31,7 +31,8 @@ is there the site refuses: nothing is charged twice, and the same rows never
 get fresh noise. Should the aggregator lose a letter, the file can be handed
 over, for :func:`~dpmodels.combine`. Flower starts a process for each message:
 a ledger in memory would hold for this one release, one in a file
-(``dp.Ledger.open``) adds up all sessions of a site.
+(``dp.Ledger.open``) adds up all sessions of a site. Keys need one in a file,
+which records that the key was used.
 
 *Code.* Flower sends the code of its apps from whoever may start runs to every
 site, where it runs with the rights of the SuperNode. Terms that are checked by

@@ -92,8 +92,8 @@ def site_release(
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
         for the verb; all but the ledger are the same at all sites. ``"cape"``
-        and ``"secure_sum"`` need a ledger in a file. All rows of
-        a person have to lie at one site.
+        and ``"secure_sum"`` need a ledger in a file. All rows of a person have
+        to lie at one site.
     csv : {"records", "lines"}, optional
         What a row of this site's CSV file is, see :func:`dp_pca`.
     key : path, optional
@@ -127,8 +127,8 @@ def site_release(
 
     A ledger lets the site's name in this session, and its key, be used once:
     they are claimed by the charge itself. Keys need a ledger in a file, as a
-    copy of a key would otherwise write a second letter with the same masks. The letter's digest is recorded in it
-    before the letter gets its name.
+    copy of a key would otherwise write a second letter with the same masks.
+    The letter's digest is recorded in it before the letter gets its name.
 
     Examples
     --------
@@ -224,6 +224,7 @@ def combine(files: Sequence[AnyPath]) -> Combined:
     ...             site=site,
     ...             key=folder / f"{site}.key",
     ...             cards=cards,
+    ...             ledger=dp.Ledger.open(folder / f"{site}.ledger", 1.0, 1e-6, new=True),
     ...             **agreed,
     ...         )
     ...         for site in "XY"

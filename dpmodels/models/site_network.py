@@ -15,7 +15,7 @@ from urllib.parse import quote
 from dpmodels.errors import ArgumentError, DPModelsError, FrameError, shorten
 from dpmodels.labels import plain as printed
 from dpmodels.models.protocol import Post
-from dpmodels.models.site_terms import keys_of, seat_of
+from dpmodels.models.site_terms import keys_of, require_key_record, seat_of
 from dpmodels.outside import conform
 from dpmodels.privacy import Ledger
 from dpmodels.question import difference
@@ -52,7 +52,6 @@ class SiteAnswers:
         keyed, name = self.protocol.keyed, self.protocol.trust.name
         if keyed and self.key is None:
             raise ArgumentError(f"protocol={name!r} needs key=, made by dp.site_key")
-        require_key_record(self.protocol, self.ledger)
         if not keyed and (self.key is not None or self.cards or self.sites):
             raise ArgumentError(f"key=, cards= and sites= are not for protocol={name!r}")
         if keyed and bool(self.cards) == bool(self.sites):
@@ -62,6 +61,7 @@ class SiteAnswers:
             )
         if self.sites and self.site not in self.sites:
             raise ArgumentError(f"sites=: this site, {self.site!r}, is not among them")
+        require_key_record(self.protocol, self.ledger)
 
     def answer(self, question: str, asked: Mapping[str, Any]) -> Answer:
         """Return what goes back to the aggregator; never raise, never quote a row."""

@@ -137,9 +137,9 @@ def require_key_record(protocol: LetterProtocol, ledger: Ledger | None) -> None:
     """Refuse keys where no ledger file records their use: messages of one key share their masks."""
     if protocol.keyed and (ledger is None or not ledger.place):
         raise ArgumentError(
-            f"protocol={protocol.trust.name!r} needs ledger=, a file of this site that records that "
-            "its key was used: write ledger=dp.Ledger.open('site.ledger', eps=..., delta=..., "
-            "new=True). Nothing was charged"
+            f"protocol={protocol.trust.name!r} needs ledger=, a file of this site that records "
+            "that its key was used: write ledger=dp.Ledger.open('site.ledger', eps=..., "
+            "delta=..., new=True). Nothing was charged"
         )
 
 

@@ -9,8 +9,9 @@ delta)-differentially private if and only if, with ``mu = 1/m``,
 ratio, the right side is ``phi(a) * (R(-a) - R(mu - a))``, whose difference is taken as the integral
 of ``-R'(y) = 1 - y R(y)`` for small ``mu``: nothing cancels, nothing overflows. The solution for
 ``m`` is searched in floating point over ``a`` (where ``mu = a + sqrt(a**2 + 2 eps)``), enlarged by
-2.5e-10 of itself (the room a product ``m * sensitivity`` and a lattice of 2**-16 standard
-deviations need), and then certified in 60 or more digits.
+2.5e-10 of itself, and then certified in 60 or more digits at a multiplier that is smaller by
+1.5e-10: the sum of what noise on integers loses (:data:`LATTICE_LOSS`), of what a filter leaves for
+the rounding of ``sum 1/m**2`` (1e-10), and of the rounding of products ``m * sensitivity``.
 
 .. [1] Balle, B. and Wang, Y.-X. (2018). "Improving the Gaussian Mechanism for Differential Privacy:
    Analytical Calibration and Optimal Denoising." ICML 2018. Theorem 8.
@@ -41,8 +42,12 @@ from dpmodels.privacy.budget import (
 )
 from dpmodels.typing import Floats
 
+# Of the multiplier: discrete Gaussian noise of 2**20 lattice steps or more is as private as
+# continuous noise of a multiplier smaller by 2**-35 (docs/theory.md, lemma of Theorem 10).
+LATTICE_LOSS: Final = 3e-11
 # Of the multiplier, see *Numerics*; and the smallest number above zero.
 _MARGIN: Final = 2.5e-10
+_RESERVE: Final = 1.5e-10
 _TINY: Final = 5e-324
 # phi(a) underflows below -39; beyond 40 delta is one to the last digit.
 _EXTREME: Final = 40.0
@@ -162,7 +167,8 @@ def gaussian_multiplier(guarantee: Guarantee) -> float:
     if isinstance(guarantee, ApproxDP):
         least = _solved(guarantee.eps, guarantee.delta)
         margin = _MARGIN
-        while not _is_certified(guarantee.eps, guarantee.delta, least * (1 + margin)):
+        kept = least * (1 - _RESERVE)
+        while not _is_certified(guarantee.eps, guarantee.delta, kept * (1 + margin)):
             margin *= 2
         return least * (1 + margin)
     multiplier = math.sqrt(0.5) / math.sqrt(guarantee.rho)

@@ -10,7 +10,8 @@ from one where either law gives itself away with probability delta and else is t
 eps-private release [5]_. So their deltas add up, and where none of them fails they are pure.
 
 Everything is linear in an event's count, and a price computed with rounding is raised by 1e-10 of
-itself.
+itself. Gaussian noise is priced at a multiplier smaller by `LATTICE_LOSS`, which the lemma of
+Theorem 10 asks for noise on integers.
 
 .. [1] Dong, J., Roth, A. and Su, W. (2022). "Gaussian Differential Privacy." Journal of the Royal
    Statistical Society B 84(1), 3-37.
@@ -43,7 +44,7 @@ from dpmodels.privacy.budget import (
     positive_number,
     unit_number,
 )
-from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.events import (
     ApproxEvent,
     BoundedRangeEvent,
@@ -165,6 +166,7 @@ def total_eps(events: Iterable[Event], delta: float) -> float:
     delta = delta - lost if lost < delta * (1 - _TOLERANCE) else 0.0
     events = unfailing(events)
     multiplier, pure = _gathered(events)
+    multiplier *= 1 - LATTICE_LOSS
     if math.inf in pure:
         return math.inf
     gaussian = 0.0

@@ -79,8 +79,9 @@ deltas is at most delta, and the same holds with 0 for ``delta - D``.
 
 *Numerics.* Prices and sums are rounded up (`totals`). Parts of an exact split
 come back with rounding: so sums of eps may exceed theirs by an ulp for each
-charge, sums of rho by 1e-12 and of ``mu**2`` by 1e-9 of themselves, and a plan's
-delta its own by 1e-6 of itself.
+charge, sums of rho by 1e-12 and of ``mu**2`` by 2e-10 of themselves, and a plan's
+delta its own by 1e-6 of itself. `gaussian_multiplier` is certified with room for the
+2e-10.
 
 References
 ----------
@@ -105,7 +106,7 @@ from scipy.optimize import brentq
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy import pufferfish
 from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
-from dpmodels.privacy.calibrate import gaussian_eps, gaussian_multiplier
+from dpmodels.privacy.calibrate import LATTICE_LOSS, gaussian_eps, gaussian_multiplier
 from dpmodels.privacy.compose import total_eps, zcdp_to_approx
 from dpmodels.privacy.events import Event, GaussianEvent, PufferfishEvent, failing, unfailing
 from dpmodels.privacy.pufferfish import Pufferfish
@@ -116,6 +117,7 @@ RULES: Final = ("gaussian", "zcdp")
 # Room for rounding, each relative: of sums of eps for each charge, of rho, mu**2 and delta.
 _ULP: Final = 2.0**-51
 _RHO: Final = 1e-12
+_SQUARES: Final = 2e-10
 TOLERANCE: Final = 1e-9
 _DELTA: Final = 1e-6
 # Of rule (c): how many steps, and how much of delta; none where too little is left.
@@ -259,7 +261,7 @@ class Filter:
             return -1.0
         rest = ApproxDP(max(own.eps - totals.most, 1e-100), own.delta * (1 - _ASIDE))
         if totals.gaussian:
-            return gaussian_multiplier(rest) ** -2 * (1 + TOLERANCE)
+            return gaussian_multiplier(rest) ** -2 * (1 + _SQUARES)
         return largest_rho(rest) * (1 + _RHO)
 
     def _mixed_eps(self, own: ApproxDP, totals: Totals) -> float:
@@ -332,7 +334,8 @@ def asked_filter(
 
 
 def _gaussian_eps(delta: float, mu2: float) -> float:
-    return gaussian_eps(delta * (1 - 1e-12), mu2**-0.5) * (1 + 1e-10)
+    kept = mu2**-0.5 * (1 - LATTICE_LOSS)
+    return gaussian_eps(delta * (1 - 1e-12), kept) * (1 + 1e-10)
 
 
 def _step_room(own: ApproxDP, step: int) -> float:

@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 
 _EXAMPLE: Final = """\
 example, with three sites that trust nobody else with their rows:
-  dpmodels site-key A --out a.key          # each site its own; a.key.card to all
+  dpmodels ledger a.ledger --eps 2 --delta 1e-6   # each site its own, once
+  dpmodels site-key A --out a.key                 # each site its own; a.key.card to all
   dpmodels site "~ age + log(income + 1) + sex" a.csv --out a.json \\
       --site A --session "trial 7" --protocol secure_sum --codebook codebook.json \\
-      --eps 1 --delta 1e-6 --ncomp 2 --key a.key --cards a.key.card b.key.card c.key.card
+      --eps 1 --delta 1e-6 --ncomp 2 --key a.key --cards a.key.card b.key.card c.key.card \\
+      --ledger a.ledger
   dpmodels combine a.json b.json c.json --html report.html
 
 Sites B and C write the same but for their own names and files. The protocols full
-and dpdispca need no keys: leave --key and --cards out.
+and dpdispca need no keys: leave --key and --cards out. The ledger records that the
+key was used; with full and dpdispca it may be left out.
 """
 _PROTOCOL_WORDS: Final[dict[str, tuple[Callable[[str], object], str]]] = {
     "colluders": (int, "sites that may collude, for cape and secure_sum (default: 1)"),

@@ -69,6 +69,7 @@ def a_letter_tells_no_cell(name: str, folder: Path) -> None:
         files = []
         for site in SITES:
             own = {"site": site, "protocol": name, "key": folder / f"{site}.key", "cards": cards}
+            own["ledger"] = dp.Ledger.open(folder / f"{site}.ledger", 1.0, 1e-6, new=True)
             path = folder / f"{site}.json"
             try:
                 dp.site_release(canary.FORMULA, rows[site], path, **words, **own)

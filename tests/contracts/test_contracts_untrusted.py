@@ -87,6 +87,7 @@ def try_keys(cards, path, luck):
         (folder / name).write_bytes(content)
     words = {"site": "A", "protocol": "secure_sum", "verb": "mean", **untrusted.AGREED}
     words |= {"key": folder / "key", "cards": [cards[0], folder / "card"]}
+    words["ledger"] = untrusted.ledger_of("A", folder)
     target = folder / "letter"
     return outcome(lambda: [str(dp.site_release("~ a", untrusted.ROWS, target, **words))])
 

@@ -74,6 +74,11 @@ def results():
     yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
 
 
+def ledger_of(site, folder):
+    """A new ledger in a file, for one letter."""
+    return dp.Ledger.open(folder / f"{site}.ledger", eps=2.0, delta=1e-6, new=True)
+
+
 def letters(folder):
     """Letters of two sites, by protocol and verb: lists of bytes that combine."""
     ways = [("full", "pca", "~ a + b"), ("dpdispca", "pca", "~ a + b"), ("full", "lm", "a ~ b")]
@@ -87,6 +92,7 @@ def letters(folder):
         files = []
         for site in "AB":
             key = {"key": own / f"{site}.key", "cards": cards} if keyed else {}
+            key |= {"ledger": ledger_of(site, own)} if keyed else {}
             files.append(own / f"{site}.json")
             words = {"site": site, "protocol": protocol, "verb": verb, **AGREED, **key}
             dp.site_release(formula, ROWS, files[-1], **words)

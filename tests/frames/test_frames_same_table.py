@@ -4,6 +4,8 @@ import gc
 from time import process_time
 from weakref import ref
 
+import narwhals
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -58,6 +60,8 @@ TWICE = {
     "a batch": (ARROW, ARROW.to_batches()[0]),
     "Arrow of the same arrays": ({"x": CELLS["x"]}, pa.table({"x": pa.array(CELLS["x"])})),
     "a structured array": (STRUCTURED, STRUCTURED[3:]),
+    "in two wrappings": (nw.from_native(PANDAS), nw.from_native(PANDAS)),
+    "in a wrapping": (POLARS, narwhals.from_native(POLARS)),
 }
 ONES = np.ones(40)
 TWO = np.arange(80.0).reshape(40, 2)
@@ -103,6 +107,13 @@ def test_a_table_that_comes_twice(pair):
         _pass(open_rows(iter(items)))
     with pytest.raises(FrameError, match="a table of site 'A' and a table of site 'B' are one"):
         dp.dp_table("~ x", sites={"A": pair[0], "B": [other, pair[1]]}, protocol="pooled", **ASKED)
+
+
+def test_a_dask_frame_of_two_sites():
+    dask = pytest.importorskip("dask.dataframe")
+    frame = dask.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=1)
+    with pytest.raises(FrameError, match="given twice"):
+        dp.dp_table("~ x", sites={"A": frame, "B": frame}, protocol="pooled", **ASKED)
 
 
 ASKED = {"codebook": dp.codebook(x=[1, 2]), "eps": 1.0}

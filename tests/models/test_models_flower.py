@@ -29,6 +29,10 @@ SEEDS = {"A": 11, "B": 12}
 SECONDS = 240.0
 
 
+def ledger_of(site, folder):
+    return dp.Ledger.open(folder / f"{site}.ledger", budget=dp.ZCDP(0.5), new=True)
+
+
 def rows(site):
     rng = np.random.default_rng(ord(site))
     return {"a": rng.uniform(0, 1, 80), "b": rng.uniform(0, 1, 80)}
@@ -69,6 +73,7 @@ def test_the_handlers_make_one_release(grid, tmp_path):
         key = tmp_path / f"{site}.key"
         dp.site_key(site, key)
         words = {"session": "s", "protocol": "secure_sum", "key": key, "sites": SITES, **BUDGET}
+        words["ledger"] = ledger_of(site, tmp_path)
         path = tmp_path / f"{site}.json"
         grid.apps[node] = dp.flower.client_app("~ a + b", rows(site), path, site=site, **words)
     fits = []
@@ -113,6 +118,11 @@ def test_arguments_that_make_no_sense(tmp_path):
         ({"verb": "svd"}, ArgumentError, "verb='svd'"),
         ({"protocol": "pooled"}, ArgumentError, "protocol='pooled'"),
         ({"sites": "AB"}, ArgumentError, "names of all sites"),
+        (
+            {"protocol": "cape", "key": tmp_path / "k", "sites": SITES},
+            ArgumentError,
+            "needs ledger=",
+        ),
         ({"budget": None}, BudgetError, "eps"),
     ]:
         with pytest.raises(error, match=said):
@@ -147,7 +157,8 @@ SITE, FOLDER, SEED = {site!r}, Path({folder!r}), {seed!r}
 CB = dp.codebook(a=(0, 1), b=(0, 1))
 agreed = dict(site=SITE, codebook=CB, budget=dp.ZCDP(0.5))
 rows = FOLDER / "rows.csv"
-keys = dict(key=FOLDER / "site.key", sites=["A", "B"])
+ledger = dp.Ledger.open(FOLDER / "site.ledger", budget=dp.ZCDP(0.5), new=True)
+keys = dict(key=FOLDER / "site.key", sites=["A", "B"], ledger=ledger)
 other = "~ a" if SITE == "B" else "~ a + b"
 
 def one(session, formula, **words):
@@ -314,6 +325,7 @@ def in_process(folder, protocol, session):
     files = [folder / f"{site}.json" for site in SITES]
     for site, file in zip(SITES, files, strict=True):
         key = {"key": folder / f"{site}.key", "cards": cards} if keyed else {}
+        key |= {"ledger": ledger_of(site, folder)} if keyed else {}
         words = {"site": site, "session": session, "protocol": protocol, **BUDGET, **key}
         with dp.simulation(seed=SEEDS[site]):
             dp.site_release("~ a + b", folder.parents[1] / site / "rows.csv", file, **words)

@@ -3,10 +3,12 @@
 import json
 import os
 import random
+import shutil
 import signal
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from itertools import count
 
 import numpy as np
@@ -77,6 +79,30 @@ def killed(ledger, folder, write, most):
     return statuses
 
 
+def copies_and_hashes(path, copy):
+    """Copy and hash the ledger and its lock file, without end."""
+    while True:
+        for file in (path, path.with_name(f"{path.name}.lock")):
+            sha256(shutil.copyfile(file, copy).read_bytes())
+
+
+@contextmanager
+def copied_meanwhile(path):
+    """Let another process copy and hash the ledger as long as the block lasts."""
+    child = os.fork()
+    if child == 0:
+        try:
+            copies_and_hashes(path, path.with_name("copy"))
+        finally:
+            os._exit(1)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    assert status == signal.SIGKILL  # It copied to the end
+
+
 def survives(folder, kills, most):
     """Kill so many, and look at what they leave; the budget is for some of what they ask."""
     path = folder / "study.ledger"
@@ -85,15 +111,16 @@ def survives(folder, kills, most):
     # What is imported on the way is imported here, so that the children lose no time on it.
     dp.dp_mean("~ y", ROWS, codebook=BOOK, budget=EACH).save(folder / "first.nc")
     dp.site_key("B", folder / "B.key")
-    letter(folder / "first", None)
+    letter(folder / "first", Ledger.open(folder / "first.ledger", budget=EACH, new=True))
     told = b""
-    for _ in range(kills // TOGETHER):
-        read, write = os.pipe()
-        statuses = killed(shared, folder, write, most)
-        os.close(write)
-        with closing(os.fdopen(read, "rb")) as pipe:
-            told += pipe.read()
-        assert statuses == [signal.SIGKILL] * TOGETHER
+    with copied_meanwhile(path):
+        for _ in range(kills // TOGETHER):
+            read, write = os.pipe()
+            statuses = killed(shared, folder, write, most)
+            os.close(write)
+            with closing(os.fdopen(read, "rb")) as pipe:
+                told += pipe.read()
+            assert statuses == [signal.SIGKILL] * TOGETHER
     ledger = Ledger.open(path)
     ledger.verify()
     register = ledger.register()

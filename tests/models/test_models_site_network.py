@@ -38,6 +38,7 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
             keys["sites"] = SITES
         else:
             keys["cards"] = [folder / f"{one}.key.card" for one in SITES]
+        ledger = ledger_of(name, folder)
     _, chosen, terms = state(formula, site=name, **own, words=words)
     path = folder / f"{name}.json"
     release = partial(
@@ -50,7 +51,11 @@ def site(name, folder, data=None, protocol="full", ledger=None, handed=True, **c
         ledger=ledger,
         **words,
     )
-    return SiteAnswers(name, chosen, terms, path, release, **keys)
+    return SiteAnswers(name, chosen, terms, path, release, **keys, ledger=ledger)
+
+
+def ledger_of(name, folder):
+    return dp.Ledger.open(folder / f"{name}.ledger", budget=dp.ZCDP(0.5), new=True)
 
 
 class Street:
@@ -101,6 +106,7 @@ def test_the_same_release_as_of_files(protocol, handed, tmp_path):
         cards = [dp.site_key(name, alone / f"{name}.key") for name in SITES if keyed]
         for name in SITES:
             key = {"key": alone / f"{name}.key", "cards": cards} if keyed else {}
+            key |= {"ledger": ledger_of(name, alone)} if keyed else {}
             path = alone / f"{name}.json"
             dp.site_release("~ a + b", rows(name), path, site=name, **words, **key)
     own = dp.combine([alone / f"{name}.json" for name in SITES])
@@ -200,11 +206,7 @@ def test_a_folder_that_is_missing_stops_all_before_a_row_is_read(tmp_path):
 
 
 def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_path, monkeypatch):
-    ledger = dp.Ledger(budget=dp.ZCDP(0.5))
-    made = {
-        name: site(name, tmp_path, protocol="secure_sum", ledger=ledger if name == "A" else None)
-        for name in SITES
-    }
+    made = {name: site(name, tmp_path, protocol="secure_sum") for name in SITES}
     asked = {"session": "s-1"}
     agreed = agreed_terms({name: own.answer(TERMS, asked)["terms"] for name, own in made.items()})
 
@@ -218,7 +220,7 @@ def test_a_letter_that_a_crash_left_unseen_is_shown_and_not_written_again(tmp_pa
     assert not (tmp_path / "A.json").exists()
     assert "has answered" in made["A"].answer(LETTER, agreed)["refusal"]
     assert read_letter(tmp_path / "A.json").site == "A"
-    assert len(ledger.entries) == 1
+    assert len(made["A"].ledger.entries) == 1
 
 
 def test_keys_that_are_not_those_named_are_refused(tmp_path):
@@ -333,6 +335,11 @@ def test_letters_of_other_terms_are_not_combined(tmp_path):
         ({"protocol": "secure_sum", "key": "k"}, "needs either cards="),
         ({"protocol": "secure_sum", "key": "k", "cards": ["c"], "sites": SITES}, "needs either"),
         ({"protocol": "secure_sum", "key": "k", "sites": ("B", "C")}, "is not among them"),
+        ({"protocol": "secure_sum", "key": "k", "sites": SITES}, "needs ledger=, a file"),
+        (
+            {"protocol": "cape", "key": "k", "cards": ["c"], "ledger": dp.Ledger(eps=1.0)},
+            "needs ledger=, a file",
+        ),
         ({"protocol": "full", "key": "k"}, "are not for protocol='full'"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_void_charge_gives_its_delta_back():
 
 def test_a_file_keeps_it(tmp_path):
     path = tmp_path / "study.ledger"
-    Ledger.open(path, 1.0, 1e-4).charge([ApproxEvent(0.4, 6e-5)], adjacency="replace")
+    Ledger.open(path, 1.0, 1e-4, new=True).charge([ApproxEvent(0.4, 6e-5)], adjacency="replace")
     again = Ledger.open(path)
     again.verify()
     assert again.entries[0].events == (ApproxEvent(0.4, 6e-5),)

@@ -208,6 +208,7 @@ def three(job):
     for place, site in enumerate(SITES):
         table[place::3].to_csv(job / f"{site}.csv", index=False)
         assert main(["site-key", site, "--out", str(job / f"{site}.key")]) == 0
+        dp.Ledger.open(job / f"{site}.ledger", eps=1.0, delta=1e-6, new=True)
     return job
 
 
@@ -218,6 +219,7 @@ def site_words(job, site, protocol, *more, formula="~ a + b + g"):
     if protocol in ("cape", "secure_sum"):
         given += ["--key", str(job / f"{site}.key")]
         given += ["--cards", *(str(job / f"{one}.key.card") for one in SITES)]
+        given += ["--ledger", str(job / f"{site}.ledger")]
     return [*given, *more]
 
 
@@ -300,6 +302,19 @@ def test_mistakes_of_a_site_are_one_line_and_keep_the_key(three, change, said, c
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
+    assert len(err.splitlines()) == 1
+    assert not (three / "A.json").exists()
+    assert "private" in (three / "A.key").read_text(encoding="utf-8")
+
+
+def test_a_key_needs_a_ledger(three, capsys):
+    capsys.readouterr()
+    given = site_words(three, "A", "secure_sum")
+    place = given.index("--ledger")
+    assert main([*given[:place], *given[place + 2 :]]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "needs ledger=, a file" in err
     assert len(err.splitlines()) == 1
     assert not (three / "A.json").exists()
     assert "private" in (three / "A.key").read_text(encoding="utf-8")

@@ -126,6 +126,7 @@ def test_files_of_sites_without_rows_combine(protocol, tmp_path):
             protocol=protocol,
             key=tmp_path / f"{site}.key" if cards else None,
             cards=cards,
+            ledger=dp.Ledger.open(tmp_path / f"{site}.ledger", eps=1.0, delta=1e-6, new=True),
             **BUDGET,
         )
         for site, rows in sites.items()
@@ -178,6 +179,7 @@ def test_a_spoilt_card_is_refused(change, said, tmp_path):
             protocol="secure_sum",
             key=tmp_path / "A.key",
             cards=cards,
+            ledger=dp.Ledger.open(tmp_path / "A.ledger", eps=1.0, delta=1e-6, new=True),
             **BUDGET,
         )
     assert "private" in (tmp_path / "A.key").read_text("utf-8")

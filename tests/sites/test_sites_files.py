@@ -48,7 +48,9 @@ def written(folder, protocol, verb="pca", change=None, **words):
     for site, data in DATA.items():
         own = {"protocol": protocol, "verb": verb, **AGREED, **words}
         if keyed:
-            own |= {"key": folder / f"{site}.key", "cards": cards}
+            unit = {"budget": own["budget"], "adjacency": own.get("adjacency", "replace")}
+            ledger = dp.Ledger.open(folder / f"{site}.ledger", **unit, new=True)
+            own |= {"key": folder / f"{site}.key", "cards": cards, "ledger": ledger}
         if site == "B" and change:
             own |= change
         files.append(folder / f"{site}.json")
@@ -189,6 +191,7 @@ def test_missing_and_replayed_files_of_masked_sums_are_refused(protocol, tmp_pat
 def test_a_key_is_for_one_release(tmp_path):
     written(tmp_path, "secure_sum")
     words = {"site": "A", "protocol": "secure_sum", "key": tmp_path / "A.key", **AGREED}
+    words["ledger"] = dp.Ledger.open(tmp_path / "A.ledger")
     cards = [tmp_path / f"{site}.key.card" for site in DATA]
     with pytest.raises(FrameError, match="was used"):
         dp.site_release("~ age", DATA["A"], tmp_path / "n.json", cards=cards, **words)
@@ -203,12 +206,15 @@ def test_a_key_is_for_one_release(tmp_path):
 
 def test_a_refused_release_writes_nothing_and_keeps_the_key(tmp_path):
     card = [dp.site_key(site, tmp_path / f"{site}.key") for site in "AB"]
-    ledger = dp.Ledger(eps=0.1, delta=1e-6)
+    small, ledger = (
+        dp.Ledger.open(tmp_path / f"{eps}.ledger", eps=eps, delta=1e-6, new=True)
+        for eps in (0.1, 1.0)
+    )
     words = {"site": "A", "session": "x", "codebook": CB, "protocol": "secure_sum"}
     words |= {"key": tmp_path / "A.key", "cards": card}
     path = tmp_path / "a.json"
     with pytest.raises(LedgerError):
-        dp.site_release("~ age", DATA["A"], path, eps=1.0, delta=1e-6, ledger=ledger, **words)
+        dp.site_release("~ age", DATA["A"], path, eps=1.0, delta=1e-6, ledger=small, **words)
     assert not path.exists()
     assert "private" in (tmp_path / "A.key").read_text("utf-8")
     for match, change in [
@@ -221,10 +227,11 @@ def test_a_refused_release_writes_nothing_and_keeps_the_key(tmp_path):
         ("expected one of 'full'", {"protocol": "pooled"}),
         ("session=None", {"session": None}),
     ]:
-        asked = {"eps": 1.0, "delta": 1e-6, **words, **change}
+        asked = {"eps": 1.0, "delta": 1e-6, "ledger": ledger, **words, **change}
         with pytest.raises((ArgumentError, BudgetError), match=match):
             dp.site_release("~ age", DATA["A"], path, **asked)
     assert sorted(p.name for p in tmp_path.iterdir() if p.suffix == ".json") == []
+    assert small.entries == ledger.entries == ()
 
 
 def test_each_site_says_what_a_row_of_its_file_is(tmp_path):

@@ -229,6 +229,7 @@ def test_the_noise_that_arrives_is_that_of_the_table(protocol, way, tmp_path):
                 verb="table",
                 key=keys[site] if keyed else None,
                 cards=cards,
+                ledger=dp.Ledger.open(tmp_path / f"{site}.ledger", eps=1.0, delta=1e-6, new=True),
                 **words,
             )
             for site, rows_of in nothing.items()

@@ -5,12 +5,12 @@ import json
 import pytest
 
 import dpmodels as dp
-from dpmodels.errors import FrameError, LedgerError
+from dpmodels.errors import ArgumentError, FrameError, LedgerError
 from dpmodels.sites import posting
 
 BOOK = dp.codebook(a=(0, 1))
 ROWS = {"a": [0.2, 0.7] * 50}
-AGREED = {"codebook": BOOK, "verb": "mean", "eps": 1.0, "delta": 1e-6}
+AGREED = {"codebook": BOOK, "verb": "mean", "eps": 1.0, "delta": 1e-6, "protocol": "secure_sum"}
 
 
 class Touched(dict):
@@ -34,10 +34,8 @@ def site(tmp_path):
             site="X",
             key=tmp_path / key,
             cards=cards,
-            protocol="secure_sum",
             session=session,
-            ledger=ledger,
-            **{**AGREED, **words},
+            **{**AGREED, "ledger": ledger, **words},
         )
 
     return write, ledger, tmp_path
@@ -54,16 +52,48 @@ def test_the_letters_digest_is_a_line(site):
     assert entry.claims == (("session", "trial 7, site X"), ("key", letter["terms"]["keys"]["X"]))
 
 
-def test_a_copy_of_a_key_is_no_second_key(site):
+def copied(folder, place):
+    """A copy of the key, in its own folder or another one."""
+    copy = folder / place
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes((folder / "X.key").read_bytes())
+    return copy
+
+
+@pytest.mark.parametrize("place", ["copy.key", "other/X.key"])
+def test_a_copy_of_a_key_is_no_second_key(site, place):
     write, ledger, folder = site
-    (folder / "copy.key").write_bytes((folder / "X.key").read_bytes())
+    copy = copied(folder, place)
+    again = copy.with_name("again.json")
     write("x.json")
     with pytest.raises(LedgerError, match=r"the key '.*' was used for an earlier charge"):
-        write("again.json", "copy.key", session="trial 8")
+        write(again, copy, session="trial 8")
     with pytest.raises(LedgerError, match="the session 'trial 7, site X' was used"):
-        write("again.json", "copy.key")
+        write(again, copy)
     assert len(ledger.entries) == 1
-    assert not (folder / "again.json").exists()
+    assert not again.exists()
+
+
+@pytest.mark.parametrize("protocol", ["cape", "secure_sum"])
+@pytest.mark.parametrize("ledger", [None, dp.Ledger(eps=9.0, delta=1e-6)], ids=["none", "memory"])
+def test_a_key_needs_a_ledger_in_a_file(site, ledger, protocol):
+    write, _, folder = site
+    copy = copied(folder, "other/X.key")
+    secret = copy.read_bytes()
+    write("x.json")
+    again = copy.with_name("x.json")
+    with pytest.raises(ArgumentError, match=f"protocol='{protocol}' needs ledger=, a file"):
+        write(again, copy, rows=Touched(ROWS), protocol=protocol, ledger=ledger)
+    assert copy.read_bytes() == secret
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["X.key"]
+    assert ledger is None or ledger.entries == ()
+
+
+def test_a_ledger_file_that_options_set_is_enough(site):
+    write, ledger, _ = site
+    with dp.options(ledger=ledger):
+        write("x.json", ledger=None)
+    assert len(ledger.entries) == 1
 
 
 @pytest.mark.parametrize("place", ["publish", "wipe"])

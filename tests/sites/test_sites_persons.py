@@ -44,6 +44,9 @@ def letters(folder, protocol, **words):
         cards = [dp.site_key(name, folder / f"{name}.key") for name in SITES]
     for name, data in SITES.items():
         own = {"key": folder / f"{name}.key", "cards": cards} if keyed else {}
+        if keyed:
+            unit = {"eps": 2.0, "delta": 1e-6, "person": "id", "rows": 3}
+            own["ledger"] = dp.Ledger.open(folder / f"{name}.ledger", **unit, new=True)
         path = folder / f"{name}.json"
         own |= {**WORDS, **words.get(name, words.get("all", {}))}
         yield dp.site_release(

@@ -167,7 +167,12 @@ def asked(tmp_path):
         "delta": 1e-6,
         "key": tmp_path / "A.key",
         "cards": cards,
+        "ledger": ledger_of("A", tmp_path),
     }
+
+
+def ledger_of(site, folder):
+    return dp.Ledger.open(folder / f"{site}.ledger", eps=1.0, delta=1e-6, new=True)
 
 
 class Unread:
@@ -181,14 +186,14 @@ ROWS = {"a": np.linspace(0, 1, 50)}
 
 
 def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypatch):
-    ledger, place = dp.Ledger(eps=1.0, delta=1e-6), tmp_path / "A.json"
+    place = tmp_path / "A.json"
 
     def dies(*given, **words):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dpmodels.sites.posting.publish", dies)
     with pytest.raises(KeyboardInterrupt):
-        dp.site_release("~ a", ROWS, place, ledger=ledger, **asked)
+        dp.site_release("~ a", ROWS, place, **asked)
     monkeypatch.undo()
     assert not place.exists()
     assert not secret_in(tmp_path / "A.key")
@@ -196,12 +201,11 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
         dp.site_release("~ a", Unread(), place, **{**asked, "session": "t"})
     with pytest.raises(FrameError, match="was used"):
         dp.site_release("~ a", Unread(), tmp_path / "other.json", **asked)
-    assert dp.site_release("~ a", Unread(), place, ledger=ledger, **asked) == place
-    assert len(ledger.entries) == 1
+    assert dp.site_release("~ a", Unread(), place, **asked) == place
+    assert len(asked["ledger"].entries) == 1
     assert partials(tmp_path) == []
-    dp.site_release(
-        "~ a", ROWS, tmp_path / "B.json", **{**asked, "site": "B"} | {"key": tmp_path / "B.key"}
-    )
+    other = {"site": "B", "key": tmp_path / "B.key", "ledger": ledger_of("B", tmp_path)}
+    dp.site_release("~ a", ROWS, tmp_path / "B.json", **{**asked, **other})
     assert dp.combine([place, tmp_path / "B.json"]).release.rows == 100
 
 
@@ -216,15 +220,14 @@ def test_the_same_call_finishes_without_rows_or_charge(asked, tmp_path, monkeypa
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_a_row_or_a_charge(where, says, asked, tmp_path):
-    ledger = dp.Ledger(eps=1.0, delta=1e-6)
     with pytest.raises((FrameError, ArgumentError), match=says):
-        dp.site_release("~ a", ROWS, tmp_path / where, ledger=ledger, **asked)
-    assert ledger.entries == ()
+        dp.site_release("~ a", ROWS, tmp_path / where, **asked)
+    assert asked["ledger"].entries == ()
     assert secret_in(tmp_path / "A.key")
 
 
 def test_a_folder_that_takes_no_files_is_noticed_before_a_charge(asked, tmp_path, monkeypatch):
-    ledger, real = dp.Ledger(eps=1.0, delta=1e-6), os.open
+    real = os.open
 
     def read_only(path, flags, *rest, **words):
         if flags & os.O_CREAT:
@@ -233,8 +236,9 @@ def test_a_folder_that_takes_no_files_is_noticed_before_a_charge(asked, tmp_path
 
     monkeypatch.setattr(os, "open", read_only)
     with pytest.raises(FrameError, match="Read-only"):
-        dp.site_release("~ a", ROWS, tmp_path / "a.json", ledger=ledger, **asked)
-    assert ledger.entries == ()
+        dp.site_release("~ a", ROWS, tmp_path / "a.json", **asked)
+    monkeypatch.undo()
+    assert asked["ledger"].entries == ()
 
 
 def test_a_full_disk_leaves_the_key_unused(asked, tmp_path, monkeypatch):
