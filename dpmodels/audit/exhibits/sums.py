@@ -196,7 +196,7 @@ _SCALED = Exhibit(
 def _porous(rows: Floats, generator: np.random.Generator, runs: int) -> Floats:
     """Release a sum with noise sign(u) ln(1 - 2|u|)/ε for u uniform: shape (runs, 1)."""
     uniform = generator.random((runs, 1)) - 0.5
-    noise = -np.sign(uniform) * np.log1p(-2 * np.abs(uniform)) / EPS
+    noise = -np.sign(uniform) * np.log(1 - 2 * np.abs(uniform)) / EPS
     return np.asarray(rows.sum() + noise)
 
 
