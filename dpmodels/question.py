@@ -101,7 +101,7 @@ def asked(
     codebook: Codebook,
     eps: float | None,
     delta: float,
-    budget: Guarantee | None,
+    budget: Guarantee | Pufferfish | None,
     neighbours: AdjacencyName | Adjacency | None,
     *,
     person: str | Literal[False] | None = None,

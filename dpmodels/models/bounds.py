@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Real
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
 from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.released import CellsRelease
 from dpmodels.results.bounds import BoundsResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_bounds(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mechanism: str | CellMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> BoundsResult:
     """Find bounds that nearly all rows are in, where the declared ones are too wide.
 
@@ -51,18 +35,15 @@ def dp_bounds(
     formula : str
         ``"~ income + age"``: numbers of the codebook, as they stand; ``"~ ."``
         for all of a codebook of numbers.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-        They are read twice.
-    codebook : Codebook
-        Public bounds, which may be far too wide.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`; all variables share it. With a
-        delta the noise of many variables is much less.
+    eps
+        All variables share the guarantee. With a delta the noise of many variables
+        is much smaller.
+    codebook
+        The bounds may be far too wide.
+    data
+        The rows are read twice.
     mechanism : {"auto", "ranges"} or instance
         Two rounds of counts by cell.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -109,11 +90,7 @@ def dp_bounds(
     >>> found.codebook["age"].upper < 200, found.codebook["sex"] == cb["sex"]
     (True, True)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    question = asked("bounds", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(bounds_way(question), held, mechanism, ledger)
+    return run_verb("bounds", bounds_way, formula, data, shared, mechanism)
 
 
 def bounds_way(question: Question) -> Way[BoundsResult]:

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.formula.two_sets import two_sets
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.moments import check_gaussian
 from dpmodels.models.scaled import scaled_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results import CCAResult, MomentsCall
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
 
-@entry_point
+@verb
 def dp_cca(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     row_norm: float | None = None,
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> CCAResult:
     """Release canonical correlations of two sets of columns, as R's ``cancor``.
 
@@ -47,15 +31,11 @@ def dp_cca(
     formula : str
         Both sets, for example ``"height + weight ~ chest + waist"``; ``.`` on the
         right stands for all variables that the left side leaves.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`; the noise is Gaussian, and takes ``delta > 0`` or
-        ``budget=dp.ZCDP(rho)``.
+    eps
+        The noise is Gaussian and needs ``delta > 0`` or ``budget=dp.ZCDP(rho)``.
     row_norm : float, optional
-        As for :func:`dp_pca`.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
+        Clip scaled rows to a smaller ball than the codebook's worst case: less
+        noise, and bias where rows are longer.
 
     Returns
     -------
@@ -95,12 +75,7 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"row_norm": row_norm}
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("cca", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(cca_way(question), held, "gauss", ledger)
+    return run_verb("cca", cca_way, formula, data, shared, "gauss", row_norm=row_norm)
 
 
 def cca_way(question: Question) -> Way[CCAResult]:

@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.scaled import scaled_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results import CovResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_cov(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     center: bool = True,
     scale: str | None = "range",
     row_norm: float | str | None = None,
     mechanism: str | CovarianceMechanism = "auto",
     denoise: str | None = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> CovResult:
     """Release a covariance matrix, and with it the correlations.
 
@@ -47,10 +31,6 @@ def dp_cov(
     ----------
     formula : str
         A right-hand side, for example ``"~ age + log(income + 1) + sex"``.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     center : bool
         Take off the private mean; False releases the second moment about 0.
     scale : {"range", None}
@@ -58,13 +38,13 @@ def dp_cov(
         by its public half-range, or as they are. The result is in the columns'
         own units either way.
     row_norm : float or "unit", optional
-        As for :func:`dp_pca`.
+        Clip scaled rows to a smaller ball than the codebook's worst case: less
+        noise, and bias where rows are longer. ``"unit"`` divides each scaled
+        row by its own norm, so that all lie on the unit sphere.
     mechanism : str or instance
         ``"auto"`` or a name in ``dp.mechanisms.COVARIANCE``.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues, free of charge.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -108,17 +88,18 @@ def dp_cov(
     ('variable', 'variable_')
     """
     _check(scale, mechanism)
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {
-        "center": center,
-        "scale": scale,
-        "row_norm": row_norm,
-        "denoise": denoise,
-    }
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("cov", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(cov_way(question), held, mechanism, ledger)
+    return run_verb(
+        "cov",
+        cov_way,
+        formula,
+        data,
+        shared,
+        mechanism,
+        center=center,
+        scale=scale,
+        row_norm=row_norm,
+        denoise=denoise,
+    )
 
 
 def cov_way(question: Question) -> Way[CovResult]:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal, Unpack
 
 from dpmodels.arguments import share, whole, word
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design import PrivateDesign
 from dpmodels.design.regression import box_design
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, FrameError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import check_size, parse, variables_in
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import marks
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
+from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.postprocess.step_up import METHODS
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.privacy import Guarantee
+from dpmodels.question import Question
 from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.fdr import FDRResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered, together
+from dpmodels.sites import together
 
 ALTERNATIVES: Final = ("two-sided", "larger", "smaller")
 # By default so many columns are looked at, and of each ten above them one more: a choice.
@@ -38,28 +36,17 @@ FEW: Final = 10
 QUIET: Final = 0.25
 
 
-@entry_point
+@verb
 def dp_fdr(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     q: float = 0.1,
     most: int | None = None,
     method: Literal["bh", "by"] = "bh",
     alternative: Literal["two-sided", "larger", "smaller"] = "two-sided",
     mechanism: str | ScreeningMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> FDRResult:
     """Find which of many columns go with a response, at a false discovery rate.
 
@@ -70,12 +57,11 @@ def dp_fdr(
         the codebook. On the right a number, a condition, or a category of two
         levels; on the left what a regression takes as terms: a category gives a
         hypothesis for each level but its first.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
+    codebook
+        Columns are counted in half-ranges of what is declared: bounds that columns
+        fill cost no power.
+    data
         Rows with a missing cell in any column are incomplete.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`. Columns are counted in half-ranges of what is
-        declared: bounds that columns fill cost no power.
     q : float
         The false discovery rate, in (0, 1): the expected share of true null
         hypotheses among those rejected.
@@ -98,8 +84,6 @@ def dp_fdr(
         ``"dp_bh"`` peels logarithms of p-values as was published [1]_, for
         comparison: noise that covers what a row moves them by leaves hardly
         anything to find below millions of rows.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -138,12 +122,18 @@ def dp_fdr(
     >>> dp_fdr("g1 + g2 + g3 ~ case", rows, codebook=cb, eps=1.0, delta=1e-6).rejected
     ['g1']
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    words |= {"q": q, "most": most, "method": method, "alternative": alternative}
-    question = asked("fdr", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(fdr_way(question), held, mechanism, ledger)
+    return run_verb(
+        "fdr",
+        fdr_way,
+        formula,
+        data,
+        shared,
+        mechanism,
+        q=q,
+        most=most,
+        method=method,
+        alternative=alternative,
+    )
 
 
 def fdr_way(question: Question) -> Way[FDRResult]:

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from dpmodels.arguments import real
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.response import TwoSided
 from dpmodels.formula.values import Real as RealValue
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.linear import Linear, Model, coefficients_way, levels, linear
 from dpmodels.models.tune import Tune, asked_ridge
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.statistics.losses import Logistic, Poisson
 from dpmodels.statistics.multinomial import Multinomial
 
@@ -43,30 +38,19 @@ AUTOMATIC = {
 MOST_COEFFICIENTS = 1_000
 
 
-@entry_point
+@verb
 def dp_glm(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
     family: str = "binomial",
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     inference: bool = True,
     clip: float | None = None,
     ridge: float | Tune | None = None,
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> GLMResult | Any:
     """Fit a private logistic, Poisson or multinomial regression.
 
@@ -79,20 +63,15 @@ def dp_glm(
         ``wage > 20``; the probability of the second level is modelled. With
         ``family="multinomial"`` it is a category, the first level declared the
         reference; one of two levels is binomial.
-    data : frame, mapping or path
-        As for :func:`dp_pca`, but not an iterable of frames: the rows are read
-        several times. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
-        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
+    eps
+        ``family="poisson"``, and ``"multinomial"`` with three levels or more, need
+        a delta above 0 or ``dp.ZCDP(rho)``.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
+    data
+        Not an iterable of frames: the rows are read several times.
     family : {"binomial", "poisson", "multinomial"}
         Logit, log or multinomial logit link.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`. ``family="poisson"``, and
-        ``"multinomial"`` of three levels or more, need a delta above 0 or
-        ``dp.ZCDP(rho)``.
     inference : bool
         Whether a part of the budget buys standard errors and intervals: 35 %
         with ``mechanism="objective"``, 63 % with ``"gradients"``, half of
@@ -116,8 +95,6 @@ def dp_glm(
         are longer.
     mechanism : str or instance
         ``"auto"``, or a name in ``dpmodels.mechanisms.regression.COEFFICIENTS``.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -200,13 +177,20 @@ def dp_glm(
     >>> fit.params.columns.tolist(), fit.predict({"smoker": ["no"]}).shape
     (['b', 'c'], (1, 3))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"family": family, "inference": inference, "clip": clip}
-    words |= {"ridge": asked_ridge(ridge), "scale": scale, "row_norm": row_norm}
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("glm", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(glm_way(question), held, mechanism, ledger)
+    return run_verb(
+        "glm",
+        glm_way,
+        formula,
+        data,
+        shared,
+        mechanism,
+        family=family,
+        inference=inference,
+        clip=clip,
+        ridge=asked_ridge(ridge),
+        scale=scale,
+        row_norm=row_norm,
+    )
 
 
 def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:

@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.breaks import binned
 from dpmodels.formula.sides import Sides, one_measured, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Truth
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way
 from dpmodels.models.plane import in_plane, plane_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results.hist import HistResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_hist(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     breaks: int | Iterable[Any] = 10,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> HistResult | Any:
     """Release a histogram of one number, or of two together, by groups or not.
 
@@ -54,10 +39,6 @@ def dp_hist(
     formula : str
         ``"~ age"``, or ``"age ~ sex"`` for a histogram of each group; ``"~ lon + lat"`` for one of
         the plane of two numbers.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     breaks : int or sequence of float
         A number of equal bins over the declared range, 2 or more, or the ends
         of the bins: rising, three or more, within the declared range; of
@@ -79,8 +60,6 @@ def dp_hist(
         weighed twice, and that of a bin. Of two numbers ``"flat"`` or
         ``"grid"``, the tree of a plane: noisy counts of blocks of cells too,
         so that rectangles have little noise.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -114,11 +93,7 @@ def dp_hist(
     >>> fit.counts.sizes
     Frozen({'age': 4})
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
-    question = asked("hist", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(hist_way(question), held, mechanism, ledger)
+    return run_verb("hist", hist_way, formula, data, shared, mechanism, breaks=breaks)
 
 
 def hist_way(question: Question) -> Way[Any]:

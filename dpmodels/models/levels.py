@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared_besides
+from dpmodels.declared import declared_besides
 from dpmodels.design.levels import unbound_levels
-from dpmodels.entry_point import entry_point
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose
 from dpmodels.mechanisms.counts.partition import LevelFacts
 from dpmodels.models.crossing import Way, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, request, sources_of, verb
+from dpmodels.question import Question
 from dpmodels.released import LevelsRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.levels import LevelsResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_levels(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mechanism: str | LevelMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> LevelsResult:
     """Find the levels of variables that nobody declared, where they have enough rows.
 
@@ -48,20 +33,17 @@ def dp_levels(
     ----------
     formula : str
         ``"~ town + job"``: columns of text or whole numbers.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook : Codebook, optional
-        What else is declared; the variables need not be, and may be ``?`` in a draft.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`; all variables share it. A delta is
-        needed, well below 1/n: it bounds the probability that a level is shown
-        which one row alone has.
+    eps
+        All variables share the guarantee. A delta well below 1/n is needed: it
+        bounds the probability of showing a level that only one row has.
+    codebook
+        Only other variables need to be declared; those of the formula may be ``?``
+        in a draft.
     mechanism : {"auto", "partition"} or instance
         Truncated geometric noise, which finds most.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`. A ledger takes such a release before any with
-        Gaussian noise, as deltas of such releases add up: leave it the rest
-        of its delta by a smaller one here.
+    ledger
+        A ledger takes such a release before any with Gaussian noise, as deltas of
+        such releases add up: leave it the rest of its delta by a smaller one here.
 
     Returns
     -------
@@ -103,11 +85,13 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared_besides(codebook, data, sites)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    question = asked("levels", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(levels_way(question), held, mechanism, ledger)
+    sources = sources_of(data, shared)
+    question = request("levels", formula, data, shared, resolve=_besides)
+    return cross(levels_way(question), sources, mechanism, shared.get("ledger"))
+
+
+def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
+    return declared_besides(codebook, data, sites)
 
 
 def levels_way(question: Question) -> Way[LevelsResult]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from dpmodels.arguments import word
-from dpmodels.declared import Declared, declared
 from dpmodels.design import PrivateDesign, row_coder
 from dpmodels.design.regression import joint_design
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.products import cells
 from dpmodels.formula.response import two_sided
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
@@ -24,13 +21,14 @@ from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.foreseen import slopes_of_moments
 from dpmodels.models.scaled import moments_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, request, sources_of, verb
+from dpmodels.privacy import PureDP
+from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.lm_layout import layout
-from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, together
+from dpmodels.sites import Parties, together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
@@ -42,27 +40,16 @@ ROUNDS = (
 )
 
 
-@entry_point
+@verb
 def dp_lm(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     weights: str | None = None,
     row_norm: float | None = None,
     vcov: str | None = None,
     mechanism: str | CovarianceMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> LMResult:
     """Fit a private linear regression by least squares.
 
@@ -72,16 +59,10 @@ def dp_lm(
         Such as ``"income ~ age + C(sex)"``; ``y ~ .`` for all other variables
         of the codebook. ``y ~ x + offset(z)`` is a fit of ``y - z``, so named,
         and predicts that.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables, response and weights among
-        them. Values outside their bounds are clipped to them.
-    eps, delta : float
-        The guarantee; with ``delta`` in (0, 1) the noise is Gaussian, with
-        ``delta=0`` it is Laplace.
-    budget : Guarantee, optional
-        Instead of ``eps``: ``dp.ZCDP(rho)``, ``dp.ApproxDP(eps, delta)``.
+    eps
+        The noise is Gaussian with ``delta`` in (0, 1) and Laplace with ``delta=0``.
+    codebook
+        The response and the weights are declared too.
     weights : str, optional
         A variable with public bounds from 0 up, to which the precision of a
         row's response is proportional.
@@ -100,8 +81,6 @@ def dp_lm(
         ``"adassp"`` (the same, and a ridge by a private eigenvalue) or
         ``"ellipsoid"`` (moments of the rows in an ellipsoid found first, for
         bounds that are too wide and terms that are alike).
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -170,14 +149,11 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    if vcov is None and isinstance(held, Parties) and held.sends:
+    sources = sources_of(data, shared)
+    if vcov is None and isinstance(sources, Parties) and sources.sends:
         vcov = "iid"
-    words: dict[str, Any] = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("lm", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(lm_way(question), held, mechanism, ledger)
+    question = request("lm", formula, data, shared, weights=weights, row_norm=row_norm, vcov=vcov)
+    return cross(lm_way(question), sources, mechanism, shared.get("ledger"))
 
 
 def lm_way(question: Question) -> Way[LMResult]:

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design.margins import unbound_margins
-from dpmodels.entry_point import entry_point
 from dpmodels.formula.margins import Margins, margins
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.margin_plan import MarginFacts
-from dpmodels.models.crossing import Way, cross
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.crossing import Way
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.released import MarginsRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_margins(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mechanism: str | MarginMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> MarginsResult:
     """Release margins of one table, which agree, from one budget.
 
@@ -53,17 +37,12 @@ def dp_margins(
         ``"~ (a + b + c)**2"`` all of two variables, ``"~ .**2"`` those of the
         codebook. Numbers are cut at public breaks, ``cut(age, [0, 30, 100])``.
         A margin of a million cells at most, and all of them together.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-        Of the protocols ``"pooled"`` and ``"local"`` are known here.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
     mechanism : {"auto", "residual", "marginals"} or instance
         Discrete Gaussian noise on the components that margins are made of, or
         discrete Laplace noise on those that are in no other and least squares;
         the quieter by default.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -101,11 +80,7 @@ def dp_margins(
     >>> fit.table("drug").counts.sizes
     Frozen({'drug': 2})
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    question = asked("margins", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(margins_way(question), held, mechanism, ledger)
+    return run_verb("margins", margins_way, formula, data, shared, mechanism)
 
 
 def margins_way(question: Question) -> Way[MarginsResult]:

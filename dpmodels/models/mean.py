@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.formula.sides import one_measured, sides
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results.groups import MeanResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_mean(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> MeanResult:
     """Release the mean of a variable, by groups or not.
 
@@ -45,19 +29,13 @@ def dp_mean(
         ``"income ~ sex"``, ``"income ~ sex + region"`` for each combination of
         levels, or ``"~ income"`` for all rows. A comparison or a variable of
         two levels on the left gives proportions.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     mechanism : {"auto", "rounds", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
-        ``"replace"``, √2 times less of it. ``"rounds"`` finds the range that
-        the rows are in first, for 15 % of the budget, and reads them twice:
-        for bounds that are too wide, and the default where a public number of
-        rows tells of a range.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
+        ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
+        of the rows with 15 % of the budget and reads them twice: for bounds that
+        are too wide, and the default where a public number of rows identifies a
+        range.
 
     Returns
     -------
@@ -109,11 +87,7 @@ def dp_mean(
     >>> list(fit.params.index), fit.conf_int().shape
     (['F', 'M'], (2, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    question = asked("mean", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(mean_way(question), held, mechanism, ledger)
+    return run_verb("mean", mean_way, formula, data, shared, mechanism)
 
 
 def mean_way(question: Question) -> Way[MeanResult]:

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
-from dpmodels.declared import Declared, declared
 from dpmodels.design import row_coder
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COVARIANCE
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.scaled import scaled_way
-from dpmodels.privacy import WRITE_DELTA, Adjacency, AdjacencyName, Guarantee, Ledger, PureDP
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.privacy import WRITE_DELTA, PureDP
+from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results import MomentsCall, MomentsResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Coder
 
 
-@entry_point
+@verb
 def dp_moments(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     row_norm: float | None = None,
     denoise: str | None = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
 
@@ -51,20 +36,13 @@ def dp_moments(
     formula : str
         A right-hand side that names all columns wanted later, for example
         ``"~ age * sex + log(income + 1)"`` or ``"~ ."``.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`; Gaussian noise, so ``delta`` is
-        above 0 or the budget is ``dp.ZCDP(rho)``.
+    eps
+        The noise is Gaussian and needs ``delta > 0`` or ``budget=dp.ZCDP(rho)``.
     row_norm : float, optional
         Hold scaled rows, of all columns together, in a smaller ball than the
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of matrices, free of charge.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -97,12 +75,9 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"row_norm": row_norm, "denoise": denoise}
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("moments", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(moments_way(question), held, "gauss", ledger)
+    return run_verb(
+        "moments", moments_way, formula, data, shared, "gauss", row_norm=row_norm, denoise=denoise
+    )
 
 
 def moments_way(question: Question) -> Way[MomentsResult]:

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.arguments import truth
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Real, Truth, Varying
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.privacy import Adjacency
+from dpmodels.question import Question
 from dpmodels.results.overview import OverviewResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_summary(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     tests: bool = False,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> OverviewResult:
     """Release means, standard deviations and counts of several variables at once.
 
@@ -50,18 +35,12 @@ def dp_summary(
     formula : str
         ``"~ age + income + sex"`` or ``"~ ."``; by groups ``"age + income ~ sex"``,
         or the same as ``"~ age + income | sex"``, and ``"~ . | sex"`` for all others.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, for all variables together.
+    eps
+        All variables share the guarantee.
     tests : bool, default False
         Whether p-values of differences between the groups are printed.
     mechanism : {"auto", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -100,12 +79,7 @@ def dp_summary(
     >>> fit.variables, len(fit["sex"].counts)
     (('age', 'income', 'sex'), 2)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    words["tests"] = tests
-    question = asked("summary", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(summary_way(question), held, mechanism, ledger)
+    return run_verb("summary", summary_way, formula, data, shared, mechanism, tests=tests)
 
 
 def summary_way(question: Question) -> Way[OverviewResult]:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from numbers import Real as Number
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.arguments import finite, several
-from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula.sides import one_measured, positions, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
 from dpmodels.formula.values import Category, Columns, Real
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import QUANTILES, QuantileMechanism, choose
 from dpmodels.mechanisms.quantile_grid import Grid
 from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import checked_level
 from dpmodels.results.quantile import QuantileResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Floats
 
 # Cells of the grid, a choice: fewer where there are many groups.
@@ -41,26 +37,15 @@ FEW_PROBS = 3
 MANY_PROBS = 5
 
 
-@entry_point
+@verb
 def dp_quantile(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     probs: float | Iterable[float] = (0.25, 0.5, 0.75),
     level: float | None = 0.95,
     mechanism: str | QuantileMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> QuantileResult:
     """Release quantiles of a variable, by groups or not.
 
@@ -68,15 +53,10 @@ def dp_quantile(
     ----------
     formula : str
         ``"~ income"``, or ``"income ~ sex"`` for those of each group.
-    data : frame, mapping, path or iterable of frames
-        As for :func:`dp_pca`. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
-        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
-    codebook : Codebook
-        Public bounds and levels of the variables.
-    eps, delta, budget
-        The guarantee, as for :func:`dp_pca`; a delta is of use with many probs.
+    eps
+        A delta is of use with many probs.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
     probs : float or sequence of float
         From 0 to 1, increasing.
     level : float or None
@@ -87,8 +67,6 @@ def dp_quantile(
         which gives no intervals. By default the last for up to three quantiles
         with ``level=None``, the tree from five on, unless the variable has few
         steps.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -134,12 +112,9 @@ def dp_quantile(
     >>> fit.params.shape, fit.conf_int().shape
     ((2, 2), (4, 2))
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"probs": probs, "level": level}
-    words |= {"person": person, "rows": rows, "subset": subset}
-    question = asked("quantile", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(quantile_way(question), held, mechanism, ledger)
+    return run_verb(
+        "quantile", quantile_way, formula, data, shared, mechanism, probs=probs, level=level
+    )
 
 
 def quantile_way(question: Question) -> Way[QuantileResult]:

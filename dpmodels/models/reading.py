@@ -21,10 +21,11 @@ from dpmodels.privacy import (
     protecting,
     resolve_budget,
 )
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.trade_off import Curve, curve_of
 from dpmodels.results.base import Result
 from dpmodels.results.reading import ReadingResult
-from dpmodels.results.reading_line import ALPHA, PRIOR, is_local
+from dpmodels.results.reading_line import ALPHA, PRIOR, convergence_words, is_local
 
 
 def reading(
@@ -148,7 +149,7 @@ def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
         labels.append(f"{spent.describe()}, so far")
         curves.append(_spent(spent))
     return ReadingResult(
-        f"ledger {ledger.place}".strip(),
+        "; ".join((f"ledger {ledger.place}".strip(), *_ledger_notes(ledger))),
         tuple(labels),
         tuple(curves),
         ledger.adjacency,
@@ -156,6 +157,10 @@ def _of_ledger(ledger: Any, alpha: float, prior: float) -> ReadingResult:
         prior,
         spent=spent.amount > 0,
     )
+
+
+def _ledger_notes(ledger: Any) -> tuple[str, ...]:
+    return convergence_notes(ledger.register()["mechanism"])
 
 
 def _spent(spent: Spent) -> Guarantee:
@@ -167,14 +172,14 @@ def _spent(spent: Spent) -> Guarantee:
 def _of_result(fit: Any, alpha: float, prior: float) -> ReadingResult:
     """Return the guarantee of a release, and the curve of its noise where that says more."""
     release = fit.release
-    whole = _differential(release.guarantee)
+    whole, caveat = _differential(release.guarantee), convergence_words(release)
     labels, curves = [whole.describe()], [whole]
     own = curve_of(release.events)
     if own is not None and not isinstance(whole, PureDP):
         curves.append(own)
         labels.append(_in_words(own))
     return ReadingResult(
-        f"{type(fit).__name__} {fit.call.formula}",
+        ", ".join(filter(None, (f"{type(fit).__name__} {fit.call.formula}", caveat))),
         tuple(labels),
         tuple(curves),
         release.adjacency,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from dpmodels.arguments import between, whole, word
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.regression import box_design
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, said, shorten
 from dpmodels.formula.parse import check_size
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import SELECTION, SelectionMechanism, choose
 from dpmodels.mechanisms.association_score import AssociationScore
 from dpmodels.mechanisms.choose import Choice
@@ -27,14 +24,14 @@ from dpmodels.mechanisms.gain_score import GainScore
 from dpmodels.mechanisms.level_score import LevelScore
 from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import SelectionFacts
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.privacy import Guarantee
+from dpmodels.question import Question
 from dpmodels.released import SelectionRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.select import COUNT, GAIN, SelectResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 # Of the budget, for values, by score: choices. A row is in one level, so that counts of all that
 # are named cost no more than that of two; of columns each value costs as much as the first, and
@@ -54,29 +51,18 @@ MOST = 10
 LARGEST = {COUNT: 1e12, "correlation": 1.0, "z": 1e12, GAIN: 1.0}
 
 
-@entry_point
+@verb
 def dp_select(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     k: int | None = None,
     score: str | None = None,
     threshold: float | None = None,
     most: int | None = None,
     values: bool | float = True,
     mechanism: str | SelectionMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> SelectResult:
     """Name the largest of many things: the commonest levels, or the best predictors.
 
@@ -87,11 +73,8 @@ def dp_select(
         combinations; ``"~ cut(age, [0, 30, 60, 100])"``: the fullest classes.
         ``"wage ~ ."``: the columns that go best with a number, or with a variable
         of two levels; each column of a category is a candidate of its own.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`;
-        of several sites with ``protocol="pooled"`` or ``"local"``.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
     k : int, optional
         How many to name, from 1 to the number of candidates; 1 by default.
     score : {"count", "correlation", "z", "gain"}, optional
@@ -117,8 +100,6 @@ def dp_select(
         columns peeling where a delta is allowed; above a threshold noise on all
         counts, or the sparse vector technique, which goes by the order of the
         formula and names the first `most` it finds.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -166,12 +147,19 @@ def dp_select(
     >>> fit.selected
     ('Ulm', 'Bonn')
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    words |= {"k": k, "score": score, "threshold": threshold, "most": most, "values": values}
-    question = asked("select", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(select_way(question), held, mechanism, ledger)
+    return run_verb(
+        "select",
+        select_way,
+        formula,
+        data,
+        shared,
+        mechanism,
+        k=k,
+        score=score,
+        threshold=threshold,
+        most=most,
+        values=values,
+    )
 
 
 def select_way(question: Question) -> Way[SelectResult]:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Unpack
 
 import numpy as np
 
 from dpmodels.codebook import Codebook
-from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import unbound_cells
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, FormulaError, shorten
 from dpmodels.formula.periods import Periods, periods
 from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
 from dpmodels.formula.values import Category, Columns, Truth, Varying
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import ORDERED, SumsMechanism, choose
 from dpmodels.mechanisms.choose import Choice
 from dpmodels.mechanisms.choose_running import auto_running
 from dpmodels.mechanisms.count_plan import CountFacts
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.released import SumsRelease
 from dpmodels.results.series import SeriesResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.typing import Floats
 
 # All rows, by groups or not.
@@ -38,26 +34,15 @@ _ALL_ROWS: Final = re.compile(r"~ ?1 ?(\|.+)?|1 ?~.+")
 RUNNING: Final = {name: ORDERED[name] for name in ("tree", "factorisation")}
 
 
-@entry_point
+@verb
 def dp_series(
     formula: str,
     data: object = None,
     *,
     time: str,
     by: str | int | None = None,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mechanism: str | SumsMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> SeriesResult:
     """Release counts over time: by period, running totals, and sums over any interval.
 
@@ -67,8 +52,8 @@ def dp_series(
         ``"~ 1"`` counts rows, ``"~ emergency"`` and ``"~ (stay > 30)"`` those of which
         it is true, ``"~ cause"`` those of each level of a category; with groups
         ``"~ 1 | region"`` or ``"cause ~ region"``.
-    data : frame, mapping, path or list of frames
-        The rows, an event each, as for :func:`dp_pca`.
+    data
+        A row is an event.
     time : str
         The variable that tells when: a :class:`Date`, a whole number or an
         ordered category of the codebook, whose public ends are those of the
@@ -77,17 +62,13 @@ def dp_series(
         Periods of days, the first and last of which may be cut by the declared
         ends, or of so many days or whole numbers from the first on; by default
         each by itself. Weeks begin on Mondays.
-    sites, protocol
-        As for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     mechanism : {"auto", "tree", "factorisation"} or instance
         Noisy counts of periods and of runs of them, made to agree, or noisy
         sums by the square root of running totals, which needs a delta or rho and
         takes 32,768 periods; by default what has the quieter running totals.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`. Without a person one event is protected, with
-        ``person="id", rows=5`` all events of a person, at most 5 of which count.
+    person
+        Without a person one event is protected; with ``person="id", rows=5`` all
+        events of a person, of which at most 5 count.
 
     Returns
     -------
@@ -128,12 +109,7 @@ def dp_series(
     >>> fit.totals.sizes, len(fit.window(7)), len(fit.between("2024-01-01", "2024-01-07"))
     (Frozen({'ward': 2, 'day': 31}), 50, 2)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
-    words |= {"time": time, "by": by}
-    question = asked("series", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(series_way(question), held, mechanism, ledger)
+    return run_verb("series", series_way, formula, data, shared, mechanism, time=time, by=by)
 
 
 def series_way(question: Question) -> Way[SeriesResult]:

@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Unpack
 
-from dpmodels.declared import Declared, declared
 from dpmodels.design.cells import PrivateCells, unbound_cells
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError
 from dpmodels.formula.survival import survival
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import COUNTS, ORDERED, choose
 from dpmodels.mechanisms.choose import Choice, auto_counts
 from dpmodels.mechanisms.choose_ordered import auto_ordered
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.privacy import Guarantee
+from dpmodels.question import Question
 from dpmodels.results.survfit import SurvfitResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 # Those whose noise has a known law in all sums of cells.
 CURVES: Final = {name: own for name, own in ORDERED.items() if name != "partition"}
 
 
-@entry_point
+@verb
 def dp_survfit(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     breaks: int | Iterable[float] = 20,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> SurvfitResult:
     """Release survival curves, by groups or not: Kaplan and Meier's on a public grid of time.
 
@@ -58,10 +44,6 @@ def dp_survfit(
         was last seen. The event is a variable of two levels, of which the second is
         it, a number from 0 to 1, or a comparison, ``status == "dead"``. Several groups
         make a curve of each combination of their levels.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     breaks : int or sequence of float
         A number of equal intervals over the declared range of the time, 2 to 1,000, or
         the ends of the intervals, rising, to which the declared ends are added
@@ -72,8 +54,6 @@ def dp_survfit(
         ``"wavelet"`` and ``"factorisation"``: noisy sums over runs of intervals, so that
         rows at risk have little noise. By default flat for up to 40 intervals; for
         more the quietest, as in :func:`dp_hist`.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -118,11 +98,7 @@ def dp_survfit(
     >>> fit.times[:4].tolist()
     [9.0, 19.0, 29.0, 39.0]
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "breaks": breaks}
-    question = asked("survfit", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(survfit_way(question), held, mechanism, ledger)
+    return run_verb("survfit", survfit_way, formula, data, shared, mechanism, breaks=breaks)
 
 
 def survfit_way(question: Question) -> Way[SurvfitResult]:

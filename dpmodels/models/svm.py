@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Unpack
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
 from dpmodels.models.tune import Tune, asked_ridge
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results.svm import SVMResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 from dpmodels.statistics.losses import Huber
 
 TABLE: dict[str, type[RegressionMechanism]] = {"objective": Objective, "output": Output}
 AUTOMATIC = ("objective", "its noise is divided by the curvature of the rows, not by the ridge's.")
 
 
-@entry_point
+@verb
 def dp_svm(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     width: float = 0.5,
     ridge: float | Tune | None = None,
     scale: str | None = "range",
     row_norm: float | None = None,
     mechanism: str | RegressionMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> SVMResult:
     """Fit a private linear support vector machine with Huber's rounded hinge loss.
 
@@ -52,14 +36,10 @@ def dp_svm(
     formula : str
         For example ``"label ~ x1 + x2"``; the response is a category of two
         levels, or a comparison.
-    data : frame, mapping or path
-        As for :func:`dp_pca`, but not an iterable of frames: the rows are read
-        several times. Never kept.
-    sites, protocol : mapping and str, optional
-        Instead of ``data``: rows of each site by its name, and ``"pooled"`` (a
-        trusted aggregator) or ``"local"`` (one site alone), see :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
+    protocol
+        Here ``"pooled"`` or ``"local"``.
+    data
+        Not an iterable of frames: the rows are read several times.
     width : float
         Half the length of the round part of the loss, from 0.1 to 4.
     ridge : float or dp.tune(...), optional
@@ -72,8 +52,6 @@ def dp_svm(
         The longest scaled row to keep whole.
     mechanism : {"auto", "objective", "output"} or instance
         Where the noise enters.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
 
     Returns
     -------
@@ -116,12 +94,18 @@ def dp_svm(
     >>> fit.predict({"x": [-0.9, 0.9]})
     array(['a', 'b'], dtype=object)
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"width": width, "ridge": asked_ridge(ridge), "scale": scale}
-    words |= {"row_norm": row_norm, "person": person, "rows": rows, "subset": subset}
-    question = asked("svm", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(svm_way(question), held, mechanism, ledger)
+    return run_verb(
+        "svm",
+        svm_way,
+        formula,
+        data,
+        shared,
+        mechanism,
+        width=width,
+        ridge=asked_ridge(ridge),
+        scale=scale,
+        row_norm=row_norm,
+    )
 
 
 def svm_way(question: Question) -> Way[SVMResult]:

@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Unpack
 
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
+from dpmodels.declared import declared
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import Tally
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
 from dpmodels.models.states import asked_states, refuse_alone, states_way
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, sources_of, verb
+from dpmodels.privacy import Pufferfish
+from dpmodels.question import Question
 from dpmodels.released import AnswersRelease
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.states import StatesResult
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.table import TableResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_table(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | Pufferfish | None = None,
     mechanism: str | CountMechanism | ResponseMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
     time: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> TableResult | Any:
     """Release a table of counts, with margins and a test of independence.
 
@@ -54,16 +41,10 @@ def dp_table(
         ``"region ~ sex"`` and ``"~ region | sex"`` are the table ``"~ sex + region"``,
         and so are ``"~ sex:region"`` and ``"~ sex*region"``. For margins, ``"~ a:b + b:c"``,
         write :func:`dp_margins`.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     mechanism : {"auto", "geometric", "gaussian", "randomized_response"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         Randomized response has every row answer for itself, with noise as if
         nobody could be trusted with the table; under ``"replace"`` alone.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
     time : str, optional
         With ``budget=dp.Pufferfish(eps=, model=)`` and ``person=``: the variable that
         tells when each person was in which state, whose public ends are those of the
@@ -124,16 +105,22 @@ def dp_table(
     >>> fit.scales["scale"].round(1).tolist()
     [2.0, 67.3, 1000.0]
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset}
+    budget = shared.get("budget")
     if isinstance(budget, Pufferfish):
-        more = {"eps": eps, "delta": delta or None, "adjacency": adjacency, "sites": sites}
-        own = asked_states(formula, book, budget, time, **words, **more)
-        return cross(states_way(own), held, mechanism, ledger)
+        return _table_of_states(formula, data, budget, time, mechanism, shared)
     refuse_alone(time)
-    question = asked("table", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(table_way(question), held, mechanism, ledger)
+    return run_verb("table", table_way, formula, data, shared, mechanism)
+
+
+def _table_of_states(
+    formula: str, data: object, budget: Pufferfish, time: object, mechanism: object, shared: Shared
+) -> StatesResult:
+    sources, sites = sources_of(data, shared), shared.get("sites")
+    book = declared(shared.get("codebook"), data, sites, formula)
+    options = {name: shared.get(name) for name in ("person", "rows", "subset", "eps", "adjacency")}
+    options |= {"delta": shared.get("delta") or None, "sites": sites}
+    question = asked_states(formula, book, budget, time, **options)
+    return cross(states_way(question), sources, mechanism, shared.get("ledger"))
 
 
 def table_way(question: Question) -> Way[TableResult | SurveyResult]:

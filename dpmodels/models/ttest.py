@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Unpack
 
 from dpmodels.arguments import finite
-from dpmodels.declared import Declared, declared
-from dpmodels.entry_point import entry_point
 from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.sides import one_measured, sides
-from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts import CountMechanism
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
-from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger
-from dpmodels.question import Question, asked
+from dpmodels.models.verb import Shared, run_verb, verb
+from dpmodels.question import Question
 from dpmodels.results.ttest import TTestResult
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
 
 
-@entry_point
+@verb
 def dp_ttest(
     formula: str,
     data: object = None,
     *,
-    sites: Mapping[str, object] | None = None,
-    protocol: str | SiteProtocol | None = None,
-    codebook: Declared = None,
-    eps: float | None = None,
-    delta: float = 0.0,
-    budget: Guarantee | None = None,
     mu: float = 0.0,
     mechanism: str | CountMechanism = "auto",
-    adjacency: AdjacencyName | Adjacency | None = None,
-    person: str | Literal[False] | None = None,
-    rows: int | Literal["mean"] | None = None,
-    subset: str | None = None,
-    csv: CsvMode | None = None,
-    ledger: Ledger | None = None,
+    **shared: Unpack[Shared],
 ) -> TTestResult:
     """Test the difference of two means, or one mean, with the noise counted in.
 
@@ -48,18 +32,15 @@ def dp_ttest(
     formula : str
         ``"income ~ sex"``, a group of two declared levels, or ``"~ income"``
         for one sample.
-    data, sites, protocol
-        The rows, or those of each site and who sees what, as for :func:`dp_pca`.
-    codebook, eps, delta, budget
-        As for :func:`dp_pca`.
     mu : float
         The difference, or the mean, that is tested.
     mechanism : {"auto", "rounds", "paired", "geometric", "gaussian"} or instance
         Discrete Laplace or discrete Gaussian noise; the quieter by default.
         ``"paired"`` is Laplace noise for the mean of all rows under
-        ``"replace"``, √2 times less of it; ``"rounds"`` as for :func:`dp_mean`.
-    adjacency, person, rows, subset, csv, ledger
-        As for :func:`dp_pca`.
+        ``"replace"``, √2 times less of it. ``"rounds"`` first finds the range
+        of the rows with 15 % of the budget and reads them twice: for bounds that
+        are too wide, and the default where a public number of rows identifies a
+        range.
 
     Returns
     -------
@@ -102,11 +83,7 @@ def dp_ttest(
     >>> dp_ttest("income ~ sex", rows, codebook=cb, eps=1.0).pvalue < 0.001
     True
     """
-    held = gathered(data, sites, protocol, PROTOCOLS, csv)
-    book = declared(codebook, data, sites, formula)
-    words: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, "mu": mu}
-    question = asked("ttest", formula, book, eps, delta, budget, adjacency, **words)
-    return cross(ttest_way(question), held, mechanism, ledger)
+    return run_verb("ttest", ttest_way, formula, data, shared, mechanism, mu=mu)
 
 
 def ttest_way(question: Question) -> Way[TTestResult]:

@@ -158,7 +158,7 @@ Guarantee = PureDP | ApproxDP | ZCDP
 
 
 def resolve_budget(
-    eps: float | None = None, delta: float = 0.0, budget: Guarantee | None = None
+    eps: float | None = None, delta: float = 0.0, budget: object = None
 ) -> Guarantee:
     """Return the guarantee the words `eps`, `delta` and `budget` of a verb ask for.
 

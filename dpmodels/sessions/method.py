@@ -12,9 +12,9 @@ from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.sessions.call import Call, call_of, signature_of
 
 Made = TypeVar("Made")
-_TOLD = """
-    In a session: data, codebook, neighbours, persons and ledger are said by it, and what a budget
-    is not said to be is a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
+_SESSION = """
+The session sets the data, codebook, neighbours, persons and ledger. A budget that is not written is
+a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
 """
 
 
@@ -27,7 +27,7 @@ def method(verb: Callable[..., Made]) -> Callable[..., Made]:
         return self.make(call_of(verb, given, words))
 
     head, _, rest = (verb.__doc__ or "").partition("\n")
-    ask.__doc__ = f"{head}\n{_TOLD}{rest}"
+    ask.__doc__ = f"{head}\n{_SESSION}{rest}"
     own = signature_of(verb)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     asked = own.replace(parameters=[first, *own.parameters.values()])

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from dpmodels.digest import digest
+from dpmodels.results.base import guarantee_words
 
 # With these a spreadsheet takes a cell for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -21,7 +22,7 @@ def as_json(fit: Any) -> str:
     held = {
         "result": type(fit).__name__,
         "formula": fit.call.formula,
-        "guarantee": release.guarantee.describe(),
+        "guarantee": guarantee_words(release),
         "neighbours": release.adjacency.describe(),
         "simulated": fit.simulated,
         "digest": digest(release),

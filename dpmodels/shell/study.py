@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import tomllib
@@ -20,7 +19,7 @@ from dpmodels.outside import conform, read_bytes
 from dpmodels.results.etable_columns import ACCEPTED
 from dpmodels.results.etable_components import columns_of
 from dpmodels.sessions.call import AMOUNTS, Call, signature_of
-from dpmodels.shell.words import members, signature
+from dpmodels.shell.words import evaluated_signature, members, signature
 
 _MOST_BYTES: Final = 2**20
 _STUDY: Final[Mapping[str, Any]] = {
@@ -213,7 +212,7 @@ def _table(plain: Mapping[str, Any], verbs: Mapping[str, Any]) -> Table:
 
 def _require_column(name: str, verb: Callable[..., Any]) -> None:
     """Refuse a release whose result, whatever it will be, does not stand beside others."""
-    kinds = members(inspect.signature(verb, eval_str=True).return_annotation)
+    kinds = members(evaluated_signature(verb).return_annotation)
     if all(columns_of.dispatch(kind) is columns_of.dispatch(object) for kind in kinds):
         raise ArgumentError(
             f"of: release {name!r} has no column to stand beside others; results that have are "

@@ -16,7 +16,7 @@ from dpmodels.shell.devices import DEVICE, EXAMPLE, add_devices
 from dpmodels.shell.docstrings import described, example, first_sentence
 from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
 from dpmodels.shell.rows import SAID, add_rows, asked, files_read
-from dpmodels.shell.words import add_words, given, signature
+from dpmodels.shell.words import add_words, evaluated_signature, given, signature
 
 _PREFIX: Final = "dp_"
 _ROWS: Final = ("formula", "data", "answers", "codebook")
@@ -64,7 +64,7 @@ def _add(name: str, parser: Parser) -> None:
     left = add_words(model, [word for word in more if word.name != DEVICE], told)
     if devices:
         add_devices(model)
-    finds = hasattr(inspect.signature(verb, eval_str=True).return_annotation, "codebook")
+    finds = hasattr(evaluated_signature(verb).return_annotation, "codebook")
     add_outputs(parser, "report", (*TABLES, *DATA, *(FOUND if finds else ())))
     shown = example(doc, name, own) + f" --{DEVICE} {EXAMPLE}" * bool(devices)
     lines = ["example:", f"  {parser.prog} {shown}"] if shown else []

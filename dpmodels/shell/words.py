@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from dpmodels.errors import ArgumentError
 from dpmodels.shell.docstrings import Said
@@ -133,7 +133,24 @@ def given(words: argparse.Namespace) -> dict[str, Any]:
 
 def signature(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return a function's words with what they may be."""
-    return dict(inspect.signature(function, eval_str=True).parameters)
+    return dict(evaluated_signature(function).parameters)
+
+
+def evaluated_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a signature with types for texts, read where the function or one it wraps stands."""
+    names: dict[str, Any] = {}
+    part: Any = function
+    while part is not None:
+        names = {**names, **getattr(part, "__globals__", {})}
+        part = getattr(part, "__wrapped__", None)
+    found = inspect.signature(function)
+    kinds = {name: parameter.annotation for name, parameter in found.parameters.items()}
+    texts = SimpleNamespace(__annotations__={**kinds, "return": found.return_annotation})
+    types = get_type_hints(texts, names)
+    parameters = [
+        parameter.replace(annotation=types[name]) for name, parameter in found.parameters.items()
+    ]
+    return found.replace(parameters=parameters, return_annotation=types["return"])
 
 
 def _reader(allowed: Sequence[Any], *, none: bool) -> Callable[[str], Any]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import dpmodels as dp
 from dpmodels.disclosures.pictures import pictures
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Summary
 from dpmodels.shell.outputs import content
 from dpmodels.shell.page import Part, page
@@ -79,9 +80,10 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
 
 def _facts(study: Study, session: dp.session) -> dict[str, str]:
     said = {name.capitalize(): study.said.get(name) for name in ("author", "subset", "person")}
+    notes = convergence_notes(session.ledger.register()["mechanism"])
     return {
         **{name: str(own) for name, own in said.items() if own},
-        "Guarantee": session.ledger.guarantee.describe(),
+        "Guarantee": ". ".join((session.ledger.guarantee.describe(), *notes)),
         "Neighbours": session.ledger.adjacency.describe(),
         "Spent": session.ledger.describe(),
     }

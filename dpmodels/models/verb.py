@@ -1,0 +1,222 @@
+"""What all verbs share: their parameters, the text of these, and the way from a call to a release.
+
+A verb declares its own parameters and takes the others as ``**shared``. The decorator puts both
+into one signature and one docstring, so that ``help`` is complete and each text stands once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, TypeVar
+
+from dpmodels.declared import Declared, declared
+from dpmodels.entry_point import entry_point
+from dpmodels.errors import ArgumentError
+from dpmodels.frames.delimited import CsvMode
+from dpmodels.models.crossing import Way, cross
+from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
+from dpmodels.question import Question, asked
+from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Shared(TypedDict, total=False):
+    """The parameters that every verb has, in the order of its signature."""
+
+    sites: Mapping[str, object] | None
+    protocol: str | SiteProtocol | None
+    codebook: Declared
+    eps: float | None
+    delta: float
+    budget: Guarantee | Pufferfish | None
+    adjacency: AdjacencyName | Adjacency | None
+    person: str | Literal[False] | None
+    rows: int | Literal["mean"] | None
+    subset: str | None
+    csv: CsvMode | None
+    ledger: Ledger | None
+
+
+# Parameters of the verb itself come after the budget.
+_BEFORE: Final = ("sites", "protocol", "codebook", "eps", "delta", "budget")
+_DEFAULTS: Final = {"delta": 0.0}
+_TEXTS: Final = """\
+data : frame, mapping, path or iterable of frames
+    pandas, polars, Arrow or another frame, a mapping of names to arrays, a
+    structured array, the path of a ``.parquet`` or ``.csv`` file, or an
+    iterable of frames. Never kept.
+sites : mapping of str to data, optional
+    Instead of ``data``: the rows of each site, disjoint, by its public name.
+protocol : str or instance, optional
+    Who sees what of the sites, see :mod:`dpmodels.sites`: ``"pooled"`` (a
+    trusted aggregator), ``"local"`` (one site alone), ``"full"`` (noisy
+    moments of each), ``"dpdispca"`` (the leading part of these, of R columns:
+    ``dp.sites.DPdisPCA(R=10)``), ``"cape"`` or ``"secure_sum"`` (noise of about
+    one release, without a trusted aggregator). Has to be stated.
+codebook : Codebook, Draft, dict of declarations or path, optional
+    Public bounds and levels of the variables, see :class:`dp.codebook`; values
+    outside their bounds are clipped to them. By default the codebook attached
+    to the table, see :meth:`dp.Codebook.attach`, or that of
+    :class:`dp.options`.
+eps, delta : float
+    The guarantee; ``delta`` in (0, 1) for Gaussian mechanisms.
+budget : Guarantee, optional
+    Instead of ``eps``: ``dp.ZCDP(rho)``, ``dp.ApproxDP(eps, delta)``.
+adjacency : {"replace", "add-remove"}
+    Neighbours differ by one changed row (the number of rows is public), the
+    default, or by one row more or fewer (it is private).
+person : str or False, optional
+    The column of ids that identifies persons, by default that of the codebook:
+    neighbours differ in one person with all rows, and the number of persons is
+    public or private instead of the number of rows. Two rows belong to one
+    person if and only if their canonical ids are equal, see
+    :class:`dp.Identifier`; a row whose id is missing does not count. All rows
+    of a person must lie at one site. False protects rows.
+rows : int or "mean", optional
+    How many rows of a person count, drawn by a key of this release, or
+    ``"mean"``, the default, for all of them with the total weight of one row.
+    Without ``person`` any group of so many rows is protected.
+subset : str, optional
+    A condition on a row, such as ``"age >= 25"``: only rows for which it is
+    true count. Their number is private, unlike that of rows filtered before
+    the call.
+csv : {"records", "lines"}, optional
+    What a row of a CSV file is. ``"records"``, the default, for files whose
+    writer quotes cells (pandas, R, spreadsheets, databases): quoted cells may
+    contain line breaks, and the unit of protection is a record. ``"lines"`` for
+    files whose writer does not quote: each line is a row, and quotes end with
+    their line. The choice is public; the report repeats it.
+ledger : Ledger, optional
+    Charged before a row is read; refuses what it cannot afford."""
+
+
+class _Entry(NamedTuple):
+    """An entry of a numpydoc section: the names it describes, its head and its text."""
+
+    names: tuple[str, ...]
+    head: str
+    text: str
+
+
+def verb(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return a verb with the shared parameters in its signature and docstring.
+
+    In the docstring of the function an entry of a shared parameter adds to the shared text.
+    """
+    signature = _signature(function)
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        unknown = next((name for name in kwargs if name not in signature.parameters), None)
+        if unknown is not None:
+            near = get_close_matches(unknown, signature.parameters, 1)
+            hint = f"did you mean {near[0]}=?" if near else f"see help(dp.{function.__name__})"
+            raise ArgumentError(f"{function.__name__} has no parameter {unknown}=: {hint}")
+        return function(*args, **kwargs)
+
+    protected = entry_point(call)
+    protected.__doc__ = _docstring(function)
+    vars(protected)["__signature__"] = signature
+    return protected
+
+
+def run_verb(
+    name: str,
+    spec: Callable[[Question], Way[Result]],
+    formula: str,
+    data: object,
+    shared: Shared,
+    mechanism: object = "auto",
+    **options: Any,
+) -> Result:
+    """Check a call, charge for it, read the rows and return the result.
+
+    `spec` makes the specification of a request; `options` are the verb's own, as plain values.
+    """
+    sources = sources_of(data, shared)
+    question = request(name, formula, data, shared, **options)
+    return cross(spec(question), sources, mechanism, shared.get("ledger"))
+
+
+def sources_of(data: object, shared: Shared) -> object:
+    """Return what a call reads: its table, or the tables of its sites."""
+    return gathered(data, shared.get("sites"), shared.get("protocol"), PROTOCOLS, shared.get("csv"))
+
+
+def request(
+    name: str,
+    formula: str,
+    data: object,
+    shared: Shared,
+    *,
+    resolve: Callable[[object, object, object, str], Any] = declared,
+    **options: Any,
+) -> Question:
+    """Return a verb with its options, before any rows; `resolve` finds the codebook of a call."""
+    return asked(
+        name,
+        formula,
+        resolve(shared.get("codebook"), data, shared.get("sites"), formula),
+        shared.get("eps"),
+        shared.get("delta", 0.0),
+        shared.get("budget"),
+        shared.get("adjacency"),
+        person=shared.get("person"),
+        rows=shared.get("rows"),
+        subset=shared.get("subset"),
+        **options,
+    )
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    own = inspect.signature(function)
+    shared = {
+        name: inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_DEFAULTS.get(name),
+            annotation=kind.__forward_arg__,
+        )
+        for name, kind in Shared.__annotations__.items()
+    }
+    formula, data, *options = list(own.parameters.values())[:-1]
+    after = [parameter for name, parameter in shared.items() if name not in _BEFORE]
+    before = [shared[name] for name in _BEFORE]
+    return own.replace(parameters=[formula, data, *before, *options, *after])
+
+
+def _docstring(function: Callable[..., Any]) -> str:
+    """Return the docstring of a verb with the entries of the shared parameters."""
+    head, mark, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
+    section, *others = re.split(r"(\n\n\w[\w ]*\n-{3,}\n)", rest, maxsplit=1)
+    formula, *entries = _entries(section)
+    added = {entry.names[0]: entry.text for entry in entries if _is_shared(entry)}
+    shared = [
+        entry._replace(text="\n".join(filter(None, (entry.text, added.get(entry.names[0])))))
+        for entry in _entries(_TEXTS)
+    ]
+    options = [entry for entry in entries if not _is_shared(entry)]
+    before = [entry for entry in shared if entry.names[0] in ("data", *_BEFORE)]
+    after = [entry for entry in shared if entry not in before]
+    listed = "\n".join(
+        "\n".join(filter(None, (entry.head, entry.text)))
+        for entry in (formula, *before, *options, *after)
+    )
+    return "".join((head, mark, listed, *others))
+
+
+def _entries(section: str) -> Iterator[_Entry]:
+    for entry in re.split(r"\n(?=\S)", section.strip("\n")):
+        head, _, text = entry.partition("\n")
+        names = tuple(name.strip() for name in head.partition(" :")[0].split(","))
+        yield _Entry(names, head, text)
+
+
+def _is_shared(entry: _Entry) -> bool:
+    return entry.names[0] == "data" or entry.names[0] in Shared.__annotations__

@@ -1,0 +1,58 @@
+"""Verbs share their parameters: one text for each, in every signature and in every help."""
+
+import inspect
+import re
+
+import pytest
+
+import dpmodels as dp
+from dpmodels.errors import ArgumentError
+from dpmodels.models.verb import Shared
+from dpmodels.sessions.session import Session
+
+VERBS = sorted(
+    f"dp_{name}"
+    for name, function in vars(Session).items()
+    if hasattr(function, "__wrapped__") and name != "__init__"
+)
+FIRST = ["formula", "data", "sites", "protocol", "codebook", "eps", "delta", "budget"]
+LAST = ["adjacency", "person", "rows", "subset", "csv", "ledger"]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_signature_has_the_shared_parameters_in_order(name):
+    parameters = inspect.signature(getattr(dp, name)).parameters
+    assert list(parameters)[: len(FIRST)] == FIRST
+    assert list(parameters)[-len(LAST) :] == LAST
+    assert set(Shared.__annotations__) == set(FIRST[2:] + LAST)
+    assert all(own.kind is own.KEYWORD_ONLY for own in list(parameters.values())[2:])
+    assert {parameters[word].default for word in (*FIRST[2:], *LAST)} == {None, 0.0}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_is_complete(name):
+    text = inspect.getdoc(getattr(dp, name))
+    section = re.split(r"\n\n\w+\n-+\n", text.partition("\nParameters\n----------\n")[2])[0]
+    entries = re.split(r"\n(?=\S)", section)
+    described = [word.strip(" *") for one in entries for word in one.split(" :")[0].split(",")]
+    assert described[: len(FIRST)] == FIRST
+    assert described[-len(LAST) :] == LAST
+    assert len(set(described)) == len(described)
+    assert set(described) == set(inspect.signature(getattr(dp, name)).parameters)
+    assert all("\n    " in one for one in entries)
+    assert "s for :func:`dp_" not in section
+
+
+def test_an_entry_of_a_verb_adds_to_the_shared_text():
+    text = " ".join(inspect.getdoc(dp.dp_bounds).split())
+    assert "an iterable of frames. Never kept. The rows are read twice. sites" in text
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_misspelled_parameter_is_answered_before_the_charge(name):
+    ledger = dp.Ledger(eps=1.0)
+    with pytest.raises(ArgumentError, match=rf"{name} has no parameter legder=: did you mean led"):
+        getattr(dp, name)("~ a", {"a": [1]}, legder=ledger)
+    with pytest.raises(ArgumentError, match=rf"has no parameter zzz=: see help\(dp\.{name}\)"):
+        getattr(dp, name)("~ a", {"a": [1]}, zzz=1, ledger=ledger)
+    assert ledger.entries == ()
