@@ -8,10 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-
-from dpmodels import mechanisms
-from dpmodels.audit.exhibits import (
+from exhibits import (
     CORRECT,
     EXHIBITS,
     exponential,
@@ -20,7 +17,10 @@ from dpmodels.audit.exhibits import (
     steps_from_spectrum,
     sums,
 )
-from dpmodels.audit.exhibits.exhibit import STEP
+from exhibits.exhibit import STEP
+from scipy import stats
+
+from dpmodels import mechanisms
 from dpmodels.noise import simulation
 from dpmodels.privacy import (
     ApproxDP,

@@ -6,13 +6,16 @@ audits of the recipes without a fault raise a false alarm at the rate written wh
 
 import functools
 import math
+import sys
 import time
 
 import pytest
+from exhibits import CORRECT, EXHIBITS
 from scipy import stats
 
 import dpmodels as dp
-from dpmodels.audit.exhibits import CORRECT, EXHIBITS
+from dpmodels.audit import run_all
+from dpmodels.errors import NotAvailable
 
 # Enough for a small audit where fewer or more are needed than these.
 FEW = 4_000
@@ -97,3 +100,10 @@ def test_twins_are_flagged_no_more_often_than_stated():
         if audited(twin, seed=seed, runs=min(twin.runs, 20_000)).verdict != "consistent"
     ]
     assert len(flagged) <= stats.binom.isf(1e-6, 10 * len(CORRECT), 0.05)
+
+
+def test_an_installed_package_says_where_the_exhibits_are(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "exhibits")
+    monkeypatch.setattr(run_all, "__file__", str(tmp_path / "dpmodels" / "audit" / "run_all.py"))
+    with pytest.raises(NotAvailable, match="part of the source tree, tests/audit/exhibits"):
+        run_all.exhibits()

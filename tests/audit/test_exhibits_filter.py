@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from exhibits import EXHIBITS, tight_filter
 
-from dpmodels.audit.exhibits import EXHIBITS, tight_filter
 from dpmodels.errors import LedgerError
 from dpmodels.noise import simulation
 from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, total_eps

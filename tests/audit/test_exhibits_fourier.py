@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from exhibits import CORRECT, EXHIBITS
+from exhibits.fourier import CELLS, MOVED, SCALE
 from scipy.fft import dct
 
-from dpmodels.audit.exhibits import CORRECT, EXHIBITS
-from dpmodels.audit.exhibits.fourier import CELLS, MOVED, SCALE
 from dpmodels.noise import simulation
 
 

@@ -1,8 +1,8 @@
 """The exhibit of ranks: what is read off a place that goes by the rows themselves."""
 
 import numpy as np
+from exhibits import CORRECT, EXHIBITS
 
-from dpmodels.audit.exhibits import CORRECT, EXHIBITS
 from dpmodels.noise import simulation
 
 

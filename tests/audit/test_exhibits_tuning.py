@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
+from exhibits import CORRECT, EXHIBITS
 
-from dpmodels.audit.exhibits import CORRECT, EXHIBITS
 from dpmodels.noise import simulation
 
 

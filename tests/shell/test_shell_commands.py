@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from exhibits import CORRECT, EXHIBITS
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.audit.exhibits import CORRECT, EXHIBITS
 from dpmodels.audit.registry import REGISTRY
 
 README = Path(__file__).parents[2] / "README.md"
@@ -189,7 +189,7 @@ def test_audit_refuses_before_it_runs(capsys):
 
 def test_audit_of_exhibits_ends_in_status_1_if_one_is_not_flagged(monkeypatch, capsys):
     few = {"exact_count": EXHIBITS["exact_count"]}
-    monkeypatch.setattr("dpmodels.audit.run_all.EXHIBITS", few)
+    monkeypatch.setattr("exhibits.EXHIBITS", few)
     # At 95 %: the seed is fixed, so that each outcome repeats.
     with dp.simulation(seed=3):
         assert main(["audit", "--exhibits"]) == 0

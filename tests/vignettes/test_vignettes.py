@@ -45,7 +45,8 @@ def test_there_are_vignettes():
         for path in VIGNETTES
     ],
 )
-def test_vignette_runs(path, tmp_path):
+def test_vignette_runs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
     notebook = jupytext.read(path)
     assert notebook.metadata["jupytext"]["formats"] == "ipynb,md:myst"
     client = NotebookClient(

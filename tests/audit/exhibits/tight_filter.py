@@ -30,10 +30,10 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import gaussian_delta
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 EPS: Final = 0.5
 DELTA: Final = 0.05

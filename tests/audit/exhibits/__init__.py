@@ -6,7 +6,7 @@ same pair, without the fault. They are for the audit and for teaching, and never
 stand among the mechanisms.
 """
 
-from dpmodels.audit.exhibits import (
+from exhibits import (
     chains,
     exponential,
     fourier,
@@ -28,7 +28,7 @@ from dpmodels.audit.exhibits import (
     tuning,
     winners,
 )
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
+from exhibits.exhibit import Batched, Exhibit
 
 __all__ = ["CORRECT", "EXHIBITS", "Batched", "Exhibit"]
 

@@ -26,10 +26,10 @@ import math
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, upper
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_multiplier
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit, upper
 
 EPS, DELTA = 1.0, 1e-2
 STEPS = 7

@@ -64,9 +64,9 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import LAPLACE, Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import LAPLACE, Batched, Exhibit
 
 EPS = 1.0
 _LATTICE = 2.0**10  # a choice: multiples of 1/1024

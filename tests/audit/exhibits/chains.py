@@ -27,11 +27,11 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy.chain import lazy, markov_chain
 from dpmodels.privacy.quilts import quilt_scale
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 EPS = 1.0
 STAY = 0.95

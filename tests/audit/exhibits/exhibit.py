@@ -56,7 +56,7 @@ class Exhibit:
 
     Examples
     --------
-    >>> from dpmodels.audit.exhibits import EXHIBITS
+    >>> from exhibits import EXHIBITS
     >>> EXHIBITS["budget_slip"].eps, EXHIBITS["budget_slip"].loss
     (1.0, 2.0)
     """

@@ -57,9 +57,9 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit, upper
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit, upper
 
 EPS = 1.0
 

@@ -16,9 +16,9 @@ from functools import partial
 import numpy as np
 from scipy.special import expit
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 EPS, SLOPE = 1.0, 3.0
 

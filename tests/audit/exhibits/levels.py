@@ -30,10 +30,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.noise.truncated import least_bound
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 EPS, DELTA = 1.0, 0.01
 ROWS = 4  # of a person

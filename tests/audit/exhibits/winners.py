@@ -19,9 +19,9 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 EPS, LEVELS = 1.0, 3
 

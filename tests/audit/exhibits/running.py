@@ -25,10 +25,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import LAPLACE, Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
 from dpmodels.typing import Floats
+from exhibits.exhibit import LAPLACE, Batched, Exhibit
 
 EPS, TOTALS = 1.0, 4
 _CLAIM = ApproxDP(1.0, 1e-5)

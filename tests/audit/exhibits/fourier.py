@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 from scipy.fft import dct, idct
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 CELLS: Final = 8
 _EPS: Final = 1.0

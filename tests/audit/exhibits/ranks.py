@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import LAPLACE, Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import LAPLACE, Batched, Exhibit
 
 EPS = 1.0
 

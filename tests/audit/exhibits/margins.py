@@ -21,10 +21,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 _CLAIM = ApproxDP(1.0, 1e-5)
 MULTIPLIER = gaussian_multiplier(_CLAIM)

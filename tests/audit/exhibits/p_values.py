@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from dpmodels.audit.exhibits.exhibit import LAPLACE, Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.typing import Floats
+from exhibits.exhibit import LAPLACE, Batched, Exhibit
 
 EPS, ROWS, LEAST = 1.0, 10_000, 5e-5
 Z: Final = -float(ndtri(LEAST / 2))

@@ -77,10 +77,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import LAPLACE, Batched, Exhibit, upper
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
 from dpmodels.typing import Floats
+from exhibits.exhibit import LAPLACE, Batched, Exhibit, upper
 
 EPS, DELTA = 1.0, 1e-5
 MULTIPLIER = gaussian_multiplier(ApproxDP(EPS, DELTA))

@@ -34,10 +34,10 @@ from functools import partial
 
 import numpy as np
 
-from dpmodels.audit.exhibits.exhibit import Batched, Exhibit
 from dpmodels.audit.pair import Pair
 from dpmodels.privacy import ApproxDP, gaussian_eps, gaussian_multiplier
 from dpmodels.typing import Floats
+from exhibits.exhibit import Batched, Exhibit
 
 _POSTER = ApproxDP(10.0, 0.1)  # of dp-stats
 TEXTBOOK = math.sqrt(2 * math.log(1.25 / _POSTER.delta)) / _POSTER.eps
