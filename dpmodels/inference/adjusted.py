@@ -6,7 +6,6 @@ import math
 from typing import Final
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erf, ndtri
 
 from dpmodels.typing import Floats
@@ -57,6 +56,8 @@ def largest(sds: Floats, level: float) -> float:
     .. [1] Sidak, Z. (1967). "Rectangular confidence regions for the means of multivariate normal
        distributions." Journal of the American Statistical Association 62, 626-633.
     """
+    from scipy.optimize import brentq
+
     kept = sds[sds > 0]
     if not len(kept):
         return 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpmodels.inference.means import GroupMoments, student_factor
 from dpmodels.noise.sums import half_width, upper_tail
@@ -48,6 +47,8 @@ class Difference:
     @property
     def pvalue(self) -> float:
         """Probability of an estimate at least as large if the population's difference is 0."""
+        from scipy.optimize import brentq
+
         if not self.known:
             return float("nan")
         if self._excess(SMALLEST) <= 0:

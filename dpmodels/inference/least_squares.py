@@ -34,7 +34,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from dpmodels.inference.combinations import Combinations
@@ -360,6 +359,8 @@ class LeastSquares:
 
         The direction has length 1.
         """
+        from scipy.optimize import brentq
+
         free = null_space(direction[None, :])
         found: dict[float, tuple[Floats, float]] = {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpmodels.inference.ratios import Noise
@@ -40,6 +39,8 @@ def _count_width(noise: Noise, level: float) -> float:
 
 def stepped_width(noise: Noise, weight: float, others: float, level: float) -> float:
     """Return that number for one noise variable of few steps, weighed, and a normal one."""
+    from scipy.optimize import brentq
+
     law, spread = _small_noise(noise), max(others, LEAST)
 
     def missed(width: float) -> float:

@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from dpmodels.errors import BudgetError
@@ -73,6 +72,7 @@ def pure_scale(loss: Loss, eps: float, ridge: float, *, replaced: bool) -> float
 
     BudgetError if no noise is enough: the ridge is too small.
     """
+    from scipy.optimize import brentq
 
     def excess(log_scale: float) -> float:
         scale = math.exp(log_scale)

@@ -3,7 +3,6 @@
 from math import isqrt
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpmodels.errors import ArgumentError
 from dpmodels.noise.normals import normals, uniforms
@@ -100,6 +99,8 @@ def envelope_spread(deficits: Floats) -> float:
     The lambda_i, shape (d,), are eigenvalues below the largest, the smallest of them 0; b is from
     1 to d.
     """
+    from scipy.optimize import brentq
+
     root: float = brentq(lambda b: float(np.sum(1 / (b + 2 * deficits))) - 1, 1, deficits.size + 1)
     return root
 

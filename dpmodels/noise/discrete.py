@@ -10,8 +10,6 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import mpmath
-
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, said
 from dpmodels.noise.blocks import Law, Table, draw, fit_envelope, tabulate
@@ -54,6 +52,8 @@ def discrete_gaussian_variance(sigma: float) -> float:
 
     It is at most sigma², and equal to it as a float from sigma = 2 on.
     """
+    import mpmath
+
     sigma = _checked("sigma", sigma, _WIDEST_GAUSSIAN)
     if sigma >= _CONTINUOUS_FROM:
         return sigma * sigma

@@ -6,7 +6,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from dpmodels.typing import Floats
@@ -111,6 +110,8 @@ def _tail(parts: Parts, x: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _quantile(parts: Parts, level: float) -> float:
+    from scipy.optimize import brentq
+
     if not parts:
         return float(ndtri((1 + level) / 2))
     wanted = (1 - level) / 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
-import mpmath
 import numpy as np
 
 from dpmodels.noise.coins import exp_coins
@@ -58,6 +58,8 @@ def least_bound(scale: float, chance: float) -> int:
     q**(k + 1))``, which falls with k: it is at most `chance` from ``log((1 - q + 2 q chance) /
     (chance (1 + q))) * scale`` on. `chance` is in (0, 1); it is met to the last bit.
     """
+    import mpmath
+
     with mpmath.workprec(_BITS):
         q, share = mpmath.exp(-1 / _exactly(scale)), _exactly(chance)
         least = mpmath.log((1 - q + 2 * q * share) / (share * (1 + q))) * _exactly(scale)
@@ -67,7 +69,9 @@ def least_bound(scale: float, chance: float) -> int:
         return bound
 
 
-def _exactly(number: float) -> mpmath.mpf:
+def _exactly(number: float) -> Any:
+    import mpmath
+
     own = Fraction(number)
     return mpmath.mpf(own.numerator) / own.denominator
 

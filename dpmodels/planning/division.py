@@ -21,7 +21,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 
 from dpmodels.planning.course import Course
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, gaussian_multiplier
@@ -91,6 +90,8 @@ class Whole:
 
     def filled(self, amounts: Floats) -> Floats:
         """Scale what is not fixed until the whole is spent."""
+        from scipy.optimize import brentq
+
         free = np.array([own is None for own in self.fixed])
         if not free.any():
             return amounts
@@ -156,6 +157,7 @@ class Losses:
 
     def least_worst(self) -> Floats:
         """Keep the largest weighted loss as small as can be."""
+        from scipy.optimize import brentq
 
         def excess(level: float) -> float:
             return self.whole.cost(self._needs(math.exp(level))) - self.whole.amount
@@ -176,6 +178,8 @@ class Losses:
         return min(map(self.whole.filled, found), key=self._sum)
 
     def _descended(self, start: Floats) -> Floats:
+        from scipy.optimize import minimize
+
         free = ~self.said
         least = np.maximum(self.floors, [own.amounts[0] for own in self.courses])[free]
 

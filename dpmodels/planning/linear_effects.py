@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import poisson
 
@@ -152,6 +151,8 @@ def _centred(
     stated: Floats, rows: Floats, own: Population, mean: float, both: TwoSided, link: np.ufunc
 ) -> Floats:
     """Return linear predictors with the stated slopes and the mean that was guessed."""
+    from scipy.optimize import brentq
+
     linear = np.asarray(stated @ rows[int(both.intercept) :])
     if not both.intercept:
         return linear

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from dpmodels.errors import ArgumentError
@@ -145,6 +144,8 @@ def _dependence_for(asking: Asking, rows: int, eps: float | None, target: float)
 
 def _effect_of(spread: Floats, target: float, alpha: float) -> float:
     """Return the effect that releases with such standard errors find with the power."""
+    from scipy.optimize import brentq
+
     quantile, told = -float(ndtri(alpha / 2)), spread[np.isfinite(spread)]
     if not len(told) or target >= len(told) / len(spread):
         return math.nan

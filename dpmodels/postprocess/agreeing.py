@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack
 
 from dpmodels.typing import Floats, Integers
@@ -29,6 +28,8 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
     The nearest counts in fractions come first; of these the whole ones whose squared distance,
     made linear between whole numbers, is least.
     """
+    from scipy.optimize import linprog
+
     near = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
     floor = np.floor(near)
     left = (near - floor).ravel()

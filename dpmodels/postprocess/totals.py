@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from dpmodels.typing import Floats, Integers
 
@@ -62,6 +61,8 @@ def rising(values: Floats) -> Floats:
     >>> rising(np.array([-1.0, 4.0, 2.0, 9.0]))
     array([0., 3., 3., 9.])
     """
+    from scipy.optimize import isotonic_regression
+
     fitted = np.apply_along_axis(lambda row: isotonic_regression(row).x, -1, values)
     return np.maximum(fitted, 0.0)
 

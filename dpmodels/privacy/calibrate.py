@@ -23,11 +23,9 @@ import math
 import threading
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-import mpmath
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
 from dpmodels.errors import BudgetError
@@ -109,6 +107,8 @@ def gaussian_eps(delta: float, multiplier: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _eps_of(delta: float, mu: float) -> float:
+    from scipy.optimize import brentq
+
     def excess(a: float) -> float:
         return math.log(max(float(_delta_at(np.asarray(a), mu)), _TINY)) - math.log(delta)
 
@@ -119,6 +119,8 @@ def _eps_of(delta: float, mu: float) -> float:
 
 
 def _solved(eps: float, delta: float) -> float:
+    from scipy.optimize import brentq
+
     def mu_at(a: float) -> float:
         root = math.sqrt(a * a + 2 * eps)
         return a + root if a > 0 else 2 * eps / (root - a)
@@ -129,18 +131,20 @@ def _solved(eps: float, delta: float) -> float:
     return 1 / mu_at(float(brentq(excess, -_EXTREME, _EXTREME, xtol=1e-300, rtol=1e-15)))
 
 
-class _Precise(threading.local):
-    """A context for each thread: the precision of mpmath's global one is shared by all."""
-
-    def __init__(self) -> None:
-        self.context = mpmath.MPContext()
+_PRECISE: Final = threading.local()
 
 
-_PRECISE: Final = _Precise()
+def _context() -> Any:
+    """Return a context of this thread: the precision of mpmath's global one is shared by all."""
+    if not hasattr(_PRECISE, "context"):
+        import mpmath
+
+        _PRECISE.context = mpmath.MPContext()
+    return _PRECISE.context
 
 
 def _is_certified(eps: float, delta: float, multiplier: float) -> bool:
-    context = _PRECISE.context
+    context = _context()
     magnitudes = abs(math.log10(eps)) + 2 * abs(math.log10(multiplier))
     context.dps = 60 + math.ceil(magnitudes)
     mu = 1 / context.mpf(multiplier)

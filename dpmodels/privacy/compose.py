@@ -31,7 +31,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from dpmodels.errors import BudgetError
@@ -237,6 +236,8 @@ def zcdp_to_approx(rho: float, delta: float) -> float:
     >>> round(zcdp_to_approx(0.1, delta=1e-6), 3)
     2.142
     """
+    from scipy.optimize import minimize_scalar
+
     rho = finite_number("rho", rho, "write rho=0.1")
     delta = unit_number("delta", delta, "write delta=1e-6")
     if rho <= 0 or delta == 0:

@@ -101,8 +101,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from scipy.optimize import brentq
-
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy import pufferfish
 from dpmodels.privacy.budget import ZCDP, Adjacency, ApproxDP, Guarantee, PureDP, finite_number
@@ -349,6 +347,8 @@ def _step_room(own: ApproxDP, step: int) -> float:
 @lru_cache(maxsize=256)
 def largest_rho(guarantee: ApproxDP) -> float:
     """Return the largest rho that is converted into no more than the guarantee."""
+    from scipy.optimize import brentq
+
     eps, delta = guarantee.eps, guarantee.delta
     # Gaussian noise of the same rho is (eps, delta)-private only where this one may be.
     most = gaussian_multiplier(guarantee) ** -2 / 2

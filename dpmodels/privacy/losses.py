@@ -26,7 +26,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from dpmodels.privacy.calibrate import gaussian_eps, hockey_stick
@@ -79,6 +78,8 @@ def composed_eps(delta: float, multiplier: float, pure: Mapping[float, int]) -> 
     none. Never below the smallest eps, above it by the coarsening of the losses; infinite if one
     eps is repeated more than 100,000 times.
     """
+    from scipy.optimize import brentq
+
     if max(pure.values(), default=0) > _MOST_REPEATS:
         return math.inf
     losses, mass = _composed_losses(pure)

@@ -38,7 +38,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from dpmodels.privacy.budget import ZCDP, ApproxDP, Guarantee, PureDP
@@ -107,6 +106,7 @@ def advantage(curve: Curve, units: int = 1) -> float:
     >>> round(advantage(PureDP(1.0)), 3)
     0.462
     """
+    from scipy.optimize import brentq
 
     def above(alpha: float) -> float:
         return float(misses(curve, np.array([alpha]), units)[0]) - alpha

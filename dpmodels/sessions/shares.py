@@ -17,8 +17,6 @@ from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any, Final
 
-from scipy.optimize import brentq
-
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.privacy import (
@@ -123,6 +121,8 @@ def shared(
 
     What rounding leaves of a ledger that was spent is no budget.
     """
+    from scipy.optimize import brentq
+
     share = float(part) * _ULPS
 
     def fits(amount: float) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,8 @@ def log_levels(sums: NDArray[Any], scale: float, least: float, sides: int) -> In
 
     `sums`, shape (tests,), are whole numbers, not below 0 for two `sides`; `least` is ν.
     """
+    import mpmath
+
     found = []
     with mpmath.workprec(_BITS):
         root, floor = mpmath.sqrt(2) * scale, mpmath.mpf(least)
@@ -40,6 +41,8 @@ def log_change(change: int, scale: float, least: float, sides: int) -> int:
     one step more, so by no more than the whole number above but where floats err: one more step
     covers that.
     """
+    import mpmath
+
     with mpmath.workprec(_BITS):
         root, floor = mpmath.sqrt(2), mpmath.mpf(least)
         start = root * mpmath.erfinv(1 - 2 * floor / sides) - mpmath.mpf(change) / scale
