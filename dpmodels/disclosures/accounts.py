@@ -9,6 +9,7 @@ from dpmodels.codebook import fingerprint
 from dpmodels.disclosures.blocks import Block, Heading, Points, Tables, Words
 from dpmodels.disclosures.gather import Account, Charged, Gathered, Released
 from dpmodels.privacy import hidden_by
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.privacy.spent import price
 from dpmodels.report import Report, Row, Section, count, signif
 from dpmodels.results.base import guarantee_words
@@ -60,6 +61,7 @@ def covered(own: Account) -> str:
 
 def warnings(own: Account) -> Iterator[str]:
     """Say what a ledger's guarantee is not of."""
+    yield from convergence_notes(one.line["mechanism"] for one in own.charges)
     if own.simulated:
         which = ", ".join(map(str, own.simulated))
         yield (
@@ -183,7 +185,7 @@ def loose_words(found: Gathered) -> Iterator[Block]:
     if len(private) == 1 and not found.accounts:
         yield Words(
             "One release, in no ledger. By itself it has the guarantee "
-            f"{private[0].release.guarantee.describe()}. Whether anything else was released of the "
+            f"{guarantee_words(private[0].release)}. Whether anything else was released of the "
             "same rows is not known here, so that no total can be stated."
         )
     elif private:

@@ -20,9 +20,11 @@ from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
 from dpmodels.disclosures.pictures import pictures
 from dpmodels.models.reading import reading
 from dpmodels.privacy import Guarantee, Pufferfish, hidden_by
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.released import Card
 from dpmodels.report import Report, count
 from dpmodels.results.base import report_of
+from dpmodels.results.reading_line import convergence_words
 from dpmodels.version import __version__
 
 _SIMULATED: Final = (
@@ -140,11 +142,24 @@ def _guarantees(found: Gathered) -> Iterator[Block]:
     if holders:
         yield Heading("What is guaranteed")
     for (guarantee, unit), holder in holders.items():
-        yield Points((*guaranteed(guarantee), *((unit,) if unit else ())))
+        notes = convergence_notes(_names_under(found, guarantee))
+        yield Points((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
         if not isinstance(guarantee, Pufferfish):
             yield Tables(report_of(reading(holder)))
     yield Heading("What is not guaranteed")
     yield Points(NOT)
+
+
+def _names_under(found: Gathered, guarantee: Guarantee | Pufferfish) -> Iterator[str]:
+    """Return the names of the mechanisms whose releases have a guarantee, or a ledger's."""
+    for own in found.accounts:
+        if own.ledger.guarantee == guarantee:
+            yield from (one.line["mechanism"] for one in own.charges)
+    yield from (
+        one.release.card.name
+        for one in found.private
+        if one.release.guarantee == guarantee and convergence_words(one.release)
+    )
 
 
 def _cards(found: Gathered) -> tuple[Card, ...]:
@@ -197,8 +212,10 @@ def _methods(found: Gathered) -> str:
         )
         used = [_charged(one) for one in own.charges if one.line["state"] != "void"]
         sentences.append(f"Charged were: {'; '.join(used)}." if used else "Nothing was charged.")
+        sentences += convergence_notes(one.line["mechanism"] for one in own.charges)
     for one in found.loose:
-        card, guarantee = one.release.card, _kind(one.release.guarantee)
+        card = one.release.card
+        guarantee = f"{_kind(one.release.guarantee)} {convergence_words(one.release)}".strip()
         told = "no guarantee, a simulation" if one.simulated else guarantee
         by = f"{card.name} ({card.source})"
         sentences.append(f"{'; '.join(made_of(one))}: released by {by}, {told}.")

@@ -33,7 +33,7 @@ from dpmodels.privacy.memory import Memory
 from dpmodels.privacy.protocol import Claim, Store
 from dpmodels.privacy.pufferfish import Pufferfish, resolve_any
 from dpmodels.privacy.refusal import refusal, refuse_other_neighbours
-from dpmodels.privacy.register import printed, register_rows
+from dpmodels.privacy.register import convergence_notes, printed, register_rows
 from dpmodels.privacy.spent import Spent, capacity
 from dpmodels.typing import AnyPath
 from dpmodels.writing import write_whole
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# A choice: characters of a label in the table of a ledger.
+# Choices: characters of a label in the table of a ledger, and of all other texts of a line.
 _LONGEST_LABEL = 10_000
+_LONGEST_TEXTS = 1_000_000
 
 
 class Ledger:
@@ -317,11 +318,9 @@ class Ledger:
         PrivacyError
             In a forked process, of a ledger in memory.
         """
-        if len(str(label)) > _LONGEST_LABEL:
-            raise LedgerError(
-                f"a label of {len(str(label)):,} characters: expected at most {_LONGEST_LABEL:,}. "
-                "Nothing was charged"
-            )
+        _require_short("a label", [label], _LONGEST_LABEL)
+        texts = [*asdict(about or About()).values(), *(text for claim in claims for text in claim)]
+        _require_short("a formula and other texts", texts)
         refuse_other_neighbours(self.adjacency, protecting(adjacency, None, None))
         added = checked_events(events)
         with self._store.writing() as chain:
@@ -434,10 +433,18 @@ class Ledger:
         return pd.DataFrame(register_rows(lines, self._filter, self._adjacency)).set_index("charge")
 
     def __repr__(self) -> str:
-        return printed(self.describe(), self.entries, self.guarantee, self.adjacency)
+        text = printed(self.describe(), self.entries, self.guarantee, self.adjacency)
+        return "\n".join((text, *convergence_notes(self._mechanisms())))
+
+    def _mechanisms(self) -> list[str]:
+        """Return the name of the mechanism of each charge."""
+        with self._store.reading() as chain:
+            bodies = [line.body for line in chain.lines()]
+        return [body["about"]["mechanism"] for body in bodies if body["kind"] == CHARGED]
 
     def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
         """Add what became of a charge."""
+        _require_short("what became of a charge", what.values())
         with self._store.writing() as chain:
             own = [line.body["kind"] for line in chain.of(entry.number)]
             if own != [CHARGED] or chain.of(entry.number)[0].hash != entry.hash:
@@ -453,3 +460,11 @@ class Ledger:
                 # A charge that others came after stays spent, as they were chosen knowing of it.
                 after = totals_of(chain.before(entry.number)) if entry.number == charges else after
             chain.append(chained(last.hash, {**body, **signed(charges, after)}), entry.number)
+
+
+def _require_short(what: str, texts: Iterable[object], most: int = _LONGEST_TEXTS) -> None:
+    length = sum(len(str(text)) for text in texts)
+    if length > most:
+        raise LedgerError(
+            f"{what} of {length:,} characters: expected at most {most:,}. Nothing was charged"
+        )

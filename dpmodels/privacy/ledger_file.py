@@ -112,7 +112,10 @@ class LedgerFile:
             chain = self._opened(connection, head)
             last = Head(*chain.place_and_hash())
             if head.read() != last:
-                head.write(last)
+                try:
+                    head.write(last)
+                except LedgerError as error:
+                    raise LedgerError(f"{error}. Nothing was charged") from None
             yield chain
 
     @contextmanager
@@ -128,7 +131,13 @@ class LedgerFile:
                 yield chain
                 last = Head(*chain.place_and_hash())
                 self._commit(connection, chain, head)
-            head.write(last)
+            try:
+                head.write(last)
+            except LedgerError as error:
+                raise LedgerError(
+                    f"{error}, after a line was added to {self.place}: a charge counts as spent, "
+                    "see ledger.register()"
+                ) from None
 
     def accept(self) -> Head | None:
         """Return the head that the lock file has, and forget it: the file that is there counts."""
@@ -206,8 +215,8 @@ class LedgerFile:
             )
         if _schema(connection) != _own_schema():
             raise LedgerError(
-                f"{self.place} has tables, triggers or views that a ledger has not: it was "
-                "edited. Nothing was charged; go back to a copy that verifies"
+                f"the tables, triggers or views of {self.place} are not those of a ledger: the "
+                "file was edited. Nothing was charged; go back to a copy that verifies"
             )
         chain = _Open(connection, self.place)
         if connection.execute("SELECT line, hash FROM head").fetchall() != [chain.place_and_hash()]:
@@ -215,10 +224,10 @@ class LedgerFile:
         known = head.read()
         if known is not None and chain.at(known.line) != known.hash:
             raise LedgerError(
-                f"{self.place} is an older copy of the ledger, or another one: its lock file has "
-                f"seen line {known.line}, {known.hash[:SHOWN]}. Nothing was charged; find the file "
-                "that holds every charge, or write dp.Ledger.open(path, restored=True) to go on "
-                "without the charges that are missing"
+                f"{self.place} is an older copy of the ledger, or another one: it lacks line "
+                f"{known.line}, {known.hash[:SHOWN]}, which its lock file records. Nothing was "
+                "charged; find the file that holds every charge, or write "
+                "dp.Ledger.open(path, restored=True) to go on without the missing charges"
             )
         return chain
 

@@ -33,6 +33,7 @@ SUFFIX: Final = ".lock"
 _FORMAT: Final = "dpmodels.head/1"
 # Bytes from one slot to the next: each lies in a sector of its own.
 _SLOT: Final = 4096
+_DIGITS: Final = 18  # Of numbers that SQLite can hold
 _FIRST_WAIT, _LONGEST_WAIT = 0.0005, 0.01
 
 
@@ -46,8 +47,9 @@ class Head(NamedTuple):
 class HeadFile:
     """The lock file while its lock is held."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
+        self._path = path
 
     def read(self) -> Head | None:
         """Return the head; None where none was written yet."""
@@ -60,24 +62,38 @@ class HeadFile:
         lines = [-1 if slot is None else slot.line for slot in slots]
         body = f"{_FORMAT} {head.line} {head.hash}"
         record = f"{body} {_checksum(body)}\n".encode()
-        os.pwrite(self._descriptor, record, _SLOT * lines.index(min(lines)))
-        os.fsync(self._descriptor)
+        try:
+            os.pwrite(self._descriptor, record, _SLOT * lines.index(min(lines)))
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise LedgerError(_failed(self._path, "written", error)) from None
 
     def forget(self) -> None:
         """Leave no head, as another one was accepted."""
         os.ftruncate(self._descriptor, 0)
 
     def _slot(self, number: int) -> Head | None:
-        record = os.pread(self._descriptor, 256, number * _SLOT).split(b"\n")[0]
+        try:
+            record = os.pread(self._descriptor, 256, number * _SLOT).split(b"\n")[0]
+        except OSError as error:
+            raise LedgerError(
+                f"{_failed(self._path, 'read', error)}. Nothing was charged"
+            ) from None
         body, _, checksum = record.decode("ascii", "replace").rpartition(" ")
         words = body.split(" ")
         if checksum != _checksum(body) or len(words) != 3 or words[0] != _FORMAT:
             return None
-        return Head(int(words[1]), words[2])
+        whole = words[1].isdecimal() and len(words[1]) <= _DIGITS
+        return Head(int(words[1]), words[2]) if whole else None
 
 
 def _checksum(body: str) -> str:
     return sha256(body.encode("ascii", "replace")).hexdigest()[:16]
+
+
+def _failed(path: Path, what: str, error: OSError) -> str:
+    reason = os.strerror(error.errno or 0)
+    return f"the lock file {lock_path(path).name} of the ledger cannot be {what} ({reason})"
 
 
 def lock_path(path: Path) -> Path:
@@ -93,14 +109,13 @@ def locked(path: Path, timeout: float) -> Iterator[HeadFile]:
         descriptor = os.open(lock_path(path), flags, 0o600)
     except OSError as error:
         raise LedgerError(
-            f"the lock file {lock_path(path).name} of the ledger cannot be opened "
-            f"({os.strerror(error.errno or 0)}): give its folder write permission. Nothing was "
-            "charged"
+            f"{_failed(path, 'opened', error)}: it must be a file of its own in a folder with "
+            "write permission. Nothing was charged"
         ) from None
     try:
         _acquire(descriptor, path, timeout)
         try:
-            yield HeadFile(descriptor)
+            yield HeadFile(descriptor, path)
         finally:
             if _UNIX is not None:
                 with suppress(OSError):

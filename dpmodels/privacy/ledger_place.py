@@ -69,8 +69,8 @@ def require_own_journal(path: Path, check: Callable[[Path], None]) -> None:
             check(copy)
         except LedgerError:
             raise LedgerError(
-                f"{journal.name} is no journal of this ledger as it is, and charges would be "
-                "forgotten if it were played back: move it away. Nothing was charged"
+                f"{journal.name} does not belong to this ledger in its present state, and playing "
+                "it back would lose charges: move it away. Nothing was charged"
             ) from None
 
 

@@ -1,7 +1,7 @@
 """The charges of a ledger as a table, with what became of each."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from dpmodels.labels import plain
 from dpmodels.privacy.budget import Adjacency, Guarantee
@@ -23,6 +23,23 @@ COLUMNS = (
     *("charge", "time", "label", "verb", "formula", "mechanism", "events", "adjacency", "person"),
     *("codebook", "version", "user", "host", "total", "state", "digest", "reason", "hash"),
 )
+
+# Mechanisms some of whose draws are ends of Markov chains, and what their guarantee rests on.
+CHAINS: Final = frozenset({"ppca"})
+UNPROVED: Final = "its Markov chain has converged, which is not proved"
+
+
+def convergence_notes(mechanisms: Iterable[object]) -> tuple[str, ...]:
+    """Return the caveat of charges whose guarantee may hold in the limit of a chain alone.
+
+    A ledger records the names of mechanisms, and not how many columns were drawn.
+    """
+    if not CHAINS.intersection(map(str, mechanisms)):
+        return ()
+    return (
+        "A joint draw of mechanism ppca with 1 < ncomp < columns - 1 has its guarantee only if "
+        f"{UNPROVED}; a total that counts such a draw rests on that too.",
+    )
 
 
 def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:

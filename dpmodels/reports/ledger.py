@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dpmodels.privacy import Ledger, hidden_by, verified
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import Report, Row, Section, Summary, count, signif
 
 _SHOWN: Final = 12
@@ -66,6 +67,7 @@ def ledger_report(ledger: Ledger) -> Summary:
     void = [line for line in lines if line["reason"]]
     reasons = tuple(f"Charge {line['charge']} is void: {line['reason']}." for line in void)
     notes = (_STATES, _CHAIN) if ledger.place else (_STATES,)
+    notes = (*convergence_notes(line["mechanism"] for line in lines), *notes)
     return Summary(Report(title, facts, sections, (*reasons, *notes)))
 
 

@@ -16,7 +16,7 @@ from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, hidden_by
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
-from dpmodels.results.reading_line import NO_ROW, reading_line
+from dpmodels.results.reading_line import NO_ROW, convergence_words, reading_line
 from dpmodels.writing import write_whole
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
@@ -40,13 +40,8 @@ def report_of(result: object) -> Report:
 
 
 def guarantee_words(release: AnyRelease) -> str:
-    """Return what a release satisfies, and the caveat where that holds in a limit alone.
-
-    A Markov chain of a public number of sweeps has no proved distance from its limit.
-    """
-    text = release.guarantee.describe()
-    limit = getattr(release, "limit", "")
-    return f"{text} if its Markov chain has converged, which is not proved" if limit else text
+    """Return what a release satisfies, with :func:`convergence_words`."""
+    return f"{release.guarantee.describe()} {convergence_words(release)}".strip()
 
 
 def release_facts(release: AnyRelease) -> Mapping[str, str]:
@@ -222,7 +217,7 @@ class Result(Printed):
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
-        words = ", ".join(filter(None, (self._size, self.release.guarantee.describe())))
+        words = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
 
     def __reduce__(self) -> NoReturn:

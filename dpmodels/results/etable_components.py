@@ -15,6 +15,7 @@ from dpmodels.results.cov import CovResult
 from dpmodels.results.etable_columns import LOST, Column, cells_of, whole_of
 from dpmodels.results.etable_columns import columns_of as columns_of
 from dpmodels.results.pca import PCAResult
+from dpmodels.results.reading_line import convergence_words
 from dpmodels.results.subspace import SubspaceResult
 from dpmodels.typing import Floats
 
@@ -81,6 +82,8 @@ def _directions(fit: SubspaceResult, level: float) -> tuple[Column, ...]:
     )
     if fit.ncomp > len(names):
         notes.append(f"{fit.ncomp - len(names)} more directions are not shown")
+    if caveat := convergence_words(fit.release):
+        notes.append(f"the guarantee holds {caveat}")
     if fit.lost:
         notes.append("theory expects this budget to lose the directions")
     return tuple(

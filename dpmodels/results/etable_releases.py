@@ -9,6 +9,7 @@ from dpmodels.digest import origin
 from dpmodels.errors import shorten
 from dpmodels.privacy import Ledger
 from dpmodels.privacy.lines import RELEASED, SHOWN
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.report import count
 from dpmodels.results.base import Result
 from dpmodels.results.etable_columns import Column
@@ -54,6 +55,7 @@ def _of_ledger(releases: dict[str, list[str]], ledger: Ledger) -> list[str]:
     others = [name for own, names in releases.items() if own not in known for name in names]
     many = f"{len(register)} charge{'s' * (len(register) != 1)}"
     notes = [f"Ledger, all {many} together: {ledger.describe()}."]
+    notes += convergence_notes(register["mechanism"])
     if charges:
         listing = ", ".join(map(str, charges))
         notes[0] += (

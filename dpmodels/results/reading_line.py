@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dpmodels.privacy import Adjacency, PureDP
+from dpmodels.privacy.register import UNPROVED
 from dpmodels.privacy.trade_off import Curve, curve_of, odds_factor, power, shifted
 from dpmodels.released import AnswersFitRelease, AnswersRelease
 
@@ -43,6 +44,15 @@ def closest(release: Any) -> Curve:
     return min(guaranteed, own, key=lambda curve: power(curve, ALPHA))
 
 
+def convergence_words(release: Any) -> str:
+    """Return the caveat of a release whose guarantee holds in the limit of a Markov chain.
+
+    A Markov chain of a public number of sweeps has no proved distance from its limit. Empty for
+    all other releases.
+    """
+    return f"if {UNPROVED}" if getattr(release, "limit", "") else ""
+
+
 def reading_line(release: Any) -> str:
     """Say what a test, and a prior, may gain by a release alone.
 
@@ -60,12 +70,13 @@ def reading_line(release: Any) -> str:
     curve = closest(release)
     posterior = shifted(PRIOR, odds_factor(curve, ALPHA))
     mostly = "" if isinstance(curve, PureDP) else f" with probability {1 - ALPHA:g} or more"
-    who = protected(release.adjacency, local, 1)
+    who, caveat = protected(release.adjacency, local, 1), convergence_words(release)
+    caveat = f", {caveat}" if caveat else ""
     source = "these answers" if local else "this release"
     what = f"the truth of {who} was one or another" if local else f"{who} had a part in it"
     return (
         f"Reading: by {source} alone, a test at level {ALPHA} of whether {what} has power "
         f"{power(curve, ALPHA):.3g} at most, and a prior of {PRIOR} becomes {posterior:.3g} at "
-        f"most{mostly}. What holds of the population may be learnt of anybody, in these rows or "
-        "not."
+        f"most{mostly}{caveat}. What holds of the population may be learnt of anybody, in these "
+        "rows or not."
     )

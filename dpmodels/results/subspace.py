@@ -19,6 +19,7 @@ from dpmodels.results.base import Refused, Result, per_row, public_rows, release
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.loadings import UNKNOWN_MATRIX, blank_words, long_loadings, told
+from dpmodels.results.reading_line import convergence_words
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ class SubspaceResult(Result):
             "ncomp": self.ncomp,
             "ordered": self.release.ordered,
             "expected_loss": self.expected_loss,
+            "guarantee_holds": convergence_words(self.release) or "always",
         }
 
     def to_xarray(self) -> xr.Dataset:

@@ -40,6 +40,7 @@ from dpmodels.models.ttest import dp_ttest
 from dpmodels.models.var import dp_var
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
 from dpmodels.privacy.refusal import refuse_other_neighbours
+from dpmodels.privacy.register import convergence_notes
 from dpmodels.question import related
 from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.results.bounds import BoundsResult
@@ -357,6 +358,7 @@ class Session:
         sections = (Section("Calls", (f"total {ledger.spent.unit}",), rows),) if rows else ()
         earlier = len(entries) - len(rows)
         notes = (f"{count(earlier)} earlier calls: see register().",) if earlier else ()
+        notes = (*notes, *convergence_notes(ledger.register()["mechanism"]))
         return Report("Session", facts, sections, notes)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:

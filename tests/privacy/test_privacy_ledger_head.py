@@ -1,5 +1,6 @@
 """The lock file of a ledger: locks that are not lost, and a head that shows older copies."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -15,8 +16,9 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import LedgerError
-from dpmodels.privacy import GaussianEvent, Ledger, PureEvent
+from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_head
 from dpmodels.privacy.ledger_head import Head, lock_path, locked
+from dpmodels.privacy.lines import About
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_an_older_copy_is_refused_and_accepted_knowingly(path, tmp_path):
     spend(ledger, 0.5)
     assert Ledger.open(tmp_path / "backup.ledger").spent.amount == 0.25
     shutil.copyfile(tmp_path / "backup.ledger", path)
-    with pytest.raises(LedgerError, match=r"older copy .* seen line 2, \w+\. .*restored=True"):
+    with pytest.raises(LedgerError, match=r"older copy .* lacks line 2, \w+, .*restored=True"):
         Ledger.open(path)
     with pytest.raises(LedgerError, match="older copy"):
         spend(ledger)
@@ -169,6 +171,34 @@ def test_a_head_that_was_half_written_is_the_one_before(path):
         assert head.read() == Head(1, f"{1:064x}")
 
 
+@pytest.mark.parametrize("number", ["x1", "9" * 30, "²"])
+def test_a_lock_file_with_an_odd_number_has_no_head(path, number):
+    ledger = Ledger.open(path, eps=1.0, new=True)
+    body = f"dpmodels.head/1 {number} {0:064x}"
+    lock_path(path).write_text(f"{body} {ledger_head._checksum(body)}\n")
+    assert spend(ledger).number == 1
+
+
+def test_a_lock_file_that_cannot_be_read_or_written(path, monkeypatch):
+    ledger = Ledger.open(path, eps=1.0, new=True)
+    lock_path(path).unlink()
+    os.mkfifo(lock_path(path))
+    with pytest.raises(LedgerError, match=r"study\.ledger\.lock .* cannot be read .*Nothing was"):
+        spend(ledger)
+    lock_path(path).unlink()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_head.os, "pwrite", full)
+        with pytest.raises(LedgerError, match=r"written .* a charge counts as spent"):
+            spend(ledger)
+        with pytest.raises(LedgerError, match=r"cannot be written .*Nothing was charged"):
+            ledger.verify()
+    assert ledger.charges == 1
+
+
 def test_a_lock_that_is_held_is_waited_for_and_then_refused(path):
     ledger = Ledger.open(path, eps=1.0, timeout=0.05, new=True)
     with locked(path, 1.0), pytest.raises(LedgerError, match=r"locked it for 0\.05 seconds"):
@@ -180,7 +210,14 @@ def test_labels_and_plans_have_a_limited_size(path):
     ledger = Ledger.open(path, eps=1e6, delta=1e-6, new=True)
     with pytest.raises(LedgerError, match="a label of 100,000 characters"):
         spend(ledger, label="x" * 100_000)
+    with pytest.raises(LedgerError, match="a formula and other texts of 2,000,003 characters"):
+        spend(ledger, about=About(formula="x" * 2_000_000))
+    with pytest.raises(LedgerError, match="a formula and other texts of 2,000,006 characters"):
+        spend(ledger, claims=(("key", "x" * 2_000_000),))
+    assert ledger.charges == 0
     ledger.charge([GaussianEvent(1000.0)] * 5000, adjacency="replace")
+    with pytest.raises(LedgerError, match="what became of a charge of 2,000,004 characters"):
+        ledger.void(ledger.entries[0], "x" * 2_000_000)
     assert path.stat().st_size < 100_000
     assert len(ledger.entries[0].events) == 5000
     ledger.verify()
