@@ -33,7 +33,7 @@ from dpmodels.models.held_columns import (
 from dpmodels.models.hist import bins
 from dpmodels.models.margins import margins_call
 from dpmodels.models.overview import tables
-from dpmodels.models.plane import plane_bins
+from dpmodels.models.plane import in_plane, plane_bins
 from dpmodels.models.quantile import checked_probs, grid_of
 from dpmodels.models.select import columns, columns_call
 from dpmodels.models.select import levels as selectable
@@ -89,6 +89,8 @@ def require_tables(result: Any) -> None:
         expected = [_binned(result, table_call(tally), [(result.breaks, ends)])]
         _require_variables(same=result.variable == variable)
     elif isinstance(result, PlaneResult):
+        if not in_plane(both):
+            raise FrameError("call.formula: expected two numbers")
         tally, both_ends, variables = plane_bins(both, 2)
         own = list(zip((result.along, result.across), both_ends, strict=True))
         expected = [_binned(result, table_call(tally), own)]

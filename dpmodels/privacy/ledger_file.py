@@ -48,6 +48,7 @@ from dpmodels.privacy.lines import (
     following,
     opened,
     opening,
+    require_form,
     signed,
     totals_of,
 )
@@ -265,7 +266,7 @@ class _Open:
         """Add a line about a charge, and what it claims for itself alone."""
         number = self.place_and_hash()[0] + 1
         if claims:
-            self.check()
+            self._require_sound("claims")
         for kind, value in claims:
             try:
                 self._connection.execute(_CLAIM, (kind, value, charge))
@@ -281,7 +282,11 @@ class _Open:
 
     def check(self) -> None:
         """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
-        if self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+        self._require_sound("1")
+
+    def _require_sound(self, part: str) -> None:
+        """Refuse pages that are not consistent, of all tables for ``"1"`` or of one by its name."""
+        if self._connection.execute(f"PRAGMA integrity_check({part})").fetchall() != [("ok",)]:
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
 
     def claims(self) -> set[tuple[str, str, int]]:
@@ -309,7 +314,11 @@ class _Open:
 
     def _some(self, which: str, *words: int) -> list[Line]:
         return [
-            following(str(before), Line(str(text), str(digest)), number, self._place)
+            require_form(
+                following(str(before), Line(str(text), str(digest)), number, self._place),
+                number,
+                self._place,
+            )
             for before, text, digest, number in self._connection.execute(_READ + which, words)
         ]
 

@@ -11,7 +11,7 @@ import json
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from typing import Any, Final, get_args
 
-from dpmodels.errors import LedgerError
+from dpmodels.errors import DPModelsError, LedgerError
 from dpmodels.outside import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
@@ -33,6 +33,15 @@ RESTORED: Final = "restored"
 FORMAT: Final = "dpmodels.ledger/1"
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
+# Texts that a line of each kind has besides those of all.
+_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    OPENED: (),
+    CHARGED: ("label",),
+    RELEASED: ("digest",),
+    VOID: ("reason",),
+    RESTORED: (),
+}
+_MOST_EVENTS: Final = 100_000_000  # Equal ones of one charge
 _GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
 _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 
@@ -258,7 +267,8 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
 
 def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
     """Return the totals once a charge is void: those before it, if no other came after it."""
-    last = max(place for place, body in enumerate(bodies) if body["kind"] == CHARGED)
+    places = reversed(range(len(bodies)))
+    last = next(place for place in places if bodies[place]["kind"] == CHARGED)
     then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
     return totals_from_plain(bodies[then]["totals"])
 
@@ -276,6 +286,36 @@ def following(before: str, line: Line, number: int, place: str) -> Line:
     return line
 
 
+def require_form(line: Line, number: int, place: str) -> Line:
+    """Refuse a line that lacks a part, or has one of another type, though its hash is right."""
+    try:
+        body = line.body
+        kind, totals = body["kind"], totals_from_plain(body["totals"])
+        texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[kind])]
+        datetime.fromisoformat(body["time"])
+        numbers = [body["charge"], body["charges"]]
+        if kind == CHARGED:
+            texts += asdict(About(**body["about"])).values()
+            texts += [text for name, value in body["claims"] for text in (name, value)]
+            for name, words, *count in body["events"]:
+                conform(_EVENTS[name], words, name)
+                numbers += count or [1]
+        right = all(isinstance(text, str) for text in texts) and all(
+            type(value) is int and 0 <= value <= _MOST_EVENTS for value in numbers
+        )
+        for value, empty in zip(astuple(totals), astuple(Totals()), strict=True):
+            whole = isinstance(empty, float) and type(value) is int
+            right = right and (whole or type(value) is type(empty))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, DPModelsError):
+        right = False
+    if not right:
+        raise LedgerError(
+            f"{place}: line {number} is not one that a ledger writes: the file was edited. Nothing "
+            "was charged; go back to a copy that verifies"
+        )
+    return line
+
+
 def require_chain(
     own: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
 ) -> None:
@@ -284,17 +324,21 @@ def require_chain(
     The `LedgerError` names the first line that does not follow.
     """
     before, totals, seen = "", Totals(), list[dict[str, Any]]()
+    pending = set[int]()  # Charges of which nothing has come
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
         try:
             body = line.body
             if body["kind"] == CHARGED:
                 totals = own.plus(totals, events_from_plain(body["events"]))
-            elif body["kind"] == VOID:
+                pending.add(body["charge"])
+            elif body["kind"] in (RELEASED, VOID):
+                pending.remove(body["charge"])
+            if body["kind"] == VOID:
                 totals = without_last(seen, body["charge"])
             seen.append(body)
             right = totals_from_plain(body["totals"]) == totals
-        except (KeyError, TypeError, ValueError, RecursionError):
+        except (KeyError, TypeError, ValueError, RecursionError, StopIteration):
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")

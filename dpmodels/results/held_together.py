@@ -109,6 +109,8 @@ def _residuals(result: Any) -> int:
         raise FrameError(
             f"call.tables: expected {MAX_TERMS:,} margins of {MAX_ORDER} variables at most"
         )
+    if any(len(own.factors) != len(own.levels) for own in tables):
+        raise FrameError("call.tables: expected the levels of each variable")
     return sum(cells(part, result.held.sizes) for part in components(result.held.asked))
 
 
@@ -131,6 +133,10 @@ def _require_terms(release: AnyRelease) -> None:
         raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
     if joint is not None and min(joint.numbers, joint.size) < 0:
         raise FrameError("release.shared: expected numbers that are not negative")
+    # Selections without values of their own have no noise.
+    noised = not isinstance(release, SelectionRelease)
+    if noised and getattr(release, "noise_sd", None) == 0:
+        raise FrameError("release.noise_sd: expected a positive number")
 
 
 def _require_scaling(call: MomentsCall) -> None:
@@ -138,6 +144,8 @@ def _require_scaling(call: MomentsCall) -> None:
         raise FrameError(f"call.ncomp: expected a number from 1 to {len(call.names)}")
     if not (call.divisor >= 1 / LONGEST).all() or not (call.lower <= call.upper).all():
         raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
+    if not call.row_norm >= 1 / LONGEST:
+        raise FrameError("call.row_norm: expected a positive number")
     if not (np.abs(call.box) <= LONGEST).all():
         raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
 

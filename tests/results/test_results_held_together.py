@@ -26,8 +26,10 @@ FITS = {
     "ppca": dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
     "glm": dp.dp_glm("g2 ~ a", ROWS, **PURE),
     "mean": dp.dp_mean("a ~ g", ROWS, **PURE),
+    "summary": dp.dp_summary("a + g ~ g2", ROWS, **PURE),
     "partition": dp.dp_hist("a ~ g", ROWS, **PURE, breaks=16, mechanism="partition"),
     "quantile": dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
+    "margins": dp.dp_margins("~ g*g2", ROWS, **PURE, delta=1e-6, mechanism="residual"),
 }
 SHARED = dp.dp_pca(
     "~ a", sites={"x": ROWS, "y": deepcopy(ROWS)}, protocol="full", **PURE, delta=1e-6
@@ -36,6 +38,7 @@ BOUGHT = FITS["glm"].release.curvature
 FLAT = Ball(np.zeros(len(FITS["glm"].call.names) - 1), 0.0, 0.0, 0.0)
 LAWLESS = replace(BOUGHT, bread_noise=replace(BOUGHT.bread_noise, off=math.nan))
 FACTS = FITS["mean"].call.tables[0]
+UNLEVELLED = replace(FITS["margins"].call.tables[0], levels=())
 RUNS = FITS["partition"].release
 BELOW = (*RUNS.levels[:-2], 5, 0)
 MOVED, FIRST = RUNS.starts + 1, np.append(RUNS.starts[:-1], 0.0)
@@ -68,7 +71,11 @@ CASES = [
     ("partition", "release", {"noise_sds": RUNS.noise_sds[1:]}, "release.sizes, levels, noise_sds"),
     ("partition", "release", {"starts": MOVED}, "array 'starts': not the first cells of runs"),
     ("partition", "release", {"starts": FIRST}, "array 'starts': expected the incomplete rows"),
+    ("mean", "release", {"noise_sd": 0.0}, "release.noise_sd: expected a positive number"),
+    ("summary", "release", {"noise_sd": 0.0}, "release.noise_sd: expected a positive number"),
+    ("pca", "call", {"row_norm": 0.0}, "call.row_norm: expected a positive number"),
     ("mean", "release", {"noise_sd": math.inf}, "release.noise_sd: expected 0 or a number"),
+    ("margins", "call", {"tables": (UNLEVELLED,)}, "expected the levels of each variable"),
     ("quantile", "call", {"tables": (FACTS, FACTS)}, "call.tables: expected one$"),
     ("quantile", "release", {"rank_sd": np.zeros((3, 2))}, "expected positive numbers"),
 ]
@@ -80,6 +87,14 @@ def test_a_contradiction_is_refused_by_its_name(name, part, change, says):
     assert result_bytes(fit)
     with pytest.raises(FrameError, match=says):
         result_bytes(replace(fit, **{part: replace(getattr(fit, part), **change)}))
+
+
+def test_a_plane_has_two_numbers(tmp_path):
+    fit = dp.dp_hist("a + b ~ g", ROWS, **PURE, breaks=4, mechanism="grid")
+    other = replace(fit, call=replace(fit.call, formula="a ~ g"))
+    (tmp_path / "fit.nc").write_bytes(result_bytes(other))
+    with pytest.raises(FrameError, match=r"call\.formula: expected two numbers"):
+        dp.load(tmp_path / "fit.nc")
 
 
 def test_quantiles_have_a_value_for_each_of_their_probs():
