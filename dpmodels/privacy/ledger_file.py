@@ -252,7 +252,7 @@ class _Open:
     def lines(self) -> Iterator[Line]:
         """Return all lines, first to last."""
         self.place_and_hash()
-        return iter(self._some("ORDER BY line"))
+        return self._each("ORDER BY line")
 
     def of(self, charge: int) -> list[Line]:
         """Return the lines about a charge, first to last."""
@@ -313,14 +313,13 @@ class _Open:
         return "" if found is None else str(found[0])
 
     def _some(self, which: str, *words: int) -> list[Line]:
-        return [
-            require_form(
-                following(str(before), Line(str(text), str(digest)), number, self._place),
-                number,
-                self._place,
-            )
-            for before, text, digest, number in self._connection.execute(_READ + which, words)
-        ]
+        return list(self._each(which, *words))
+
+    def _each(self, which: str, *words: int) -> Iterator[Line]:
+        """Give lines one after another, so that whoever needs the first reads no other."""
+        for before, text, digest, number in self._connection.execute(_READ + which, words):
+            line = following(str(before), Line(str(text), str(digest)), number, self._place)
+            yield require_form(line, number, self._place)
 
 
 def _schema(connection: sqlite3.Connection) -> list[Any]:

@@ -11,7 +11,7 @@ import json
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -40,6 +40,10 @@ _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     RELEASED: ("digest",),
     VOID: ("reason",),
     RESTORED: (),
+}
+_TOTALS: Final = {
+    own.name: (float, int) if isinstance(own.default, float) else (type(own.default),)
+    for own in fields(Totals)
 }
 _MOST_EVENTS: Final = 100_000_000  # Equal ones of one charge
 _GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
@@ -295,17 +299,18 @@ def require_form(line: Line, number: int, place: str) -> Line:
         datetime.fromisoformat(body["time"])
         numbers = [body["charge"], body["charges"]]
         if kind == CHARGED:
-            texts += asdict(About(**body["about"])).values()
+            About(**body["about"])
+            texts += body["about"].values()
             texts += [text for name, value in body["claims"] for text in (name, value)]
             for name, words, *count in body["events"]:
-                conform(_EVENTS[name], words, name)
+                _EVENTS[name](**words)
                 numbers += count or [1]
+                texts += [own for own in words.values() if not isinstance(own, int | float)]
         right = all(isinstance(text, str) for text in texts) and all(
             type(value) is int and 0 <= value <= _MOST_EVENTS for value in numbers
         )
-        for value, empty in zip(astuple(totals), astuple(Totals()), strict=True):
-            whole = isinstance(empty, float) and type(value) is int
-            right = right and (whole or type(value) is type(empty))
+        for name, kinds in _TOTALS.items():
+            right = right and type(getattr(totals, name)) in kinds
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, DPModelsError):
         right = False
     if not right:
