@@ -156,10 +156,12 @@ def groups_are_no_reason_to_pay_more(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_histogram_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
-    own = hist.cross
-    patch.setattr(
-        hist, "cross", lambda way, rows, mechanism, ledger: own(way, rows, mechanism, None)
-    )
+    own = hist.dp_hist
+
+    def free(formula, data, *, ledger=None, **words):
+        return own(formula, data, **words)
+
+    patch.setattr(dp, "dp_hist", free)
 
 
 def a_quantile_forgets_the_ledger(patch: pytest.MonkeyPatch) -> None:
