@@ -4,6 +4,23 @@ The law of either is that of the rational number its float scale is. It is exact
 accepted or refused by comparing uniform bits with a threshold whose error is bounded, and where
 the bound leaves it open, by integer arithmetic and further bits (see `dpmodels.noise.blocks`). An
 observer who can time a call is outside the statements made here.
+
+Proof of the lemma of Theorem 10 (docs/theory.md; sums over k run from 1):
+Round a real number t to the integer y at random with probability ``K(t, y) = exp(-(y -
+t)²/(2r²))/R(t)``, ``R(t) = Σ_y exp(-(y - t)²/(2r²))``. Poisson's summation gives ``R(t) = r√(2π) (1
++ 2 Σ exp(-2π²r²k²) cos 2πkt)``, which is within a factor ``1 ± β`` of ``r√(2π)``, ``β = 2 Σ
+exp(-2π²r²k²) ≤ 2.01 exp(-2π²r²) < 10⁻⁸``. Let X be normal of variance ``τ² = σ² - r²``, φ_τ its
+density and q the law of its rounding. A product of two normal densities integrates to one of the
+sum of their variances, ``∫ φ_τ(t) exp(-(y - t)²/(2r²)) dt = r√(2π) φ_σ(y)``, so that ``φ_σ(y)/(1 +
+β) ≤ q(y) ≤ φ_σ(y)/(1 - β)`` for every integer y. The discrete Gaussian is ``p(y) = φ_σ(y)/(1 +
+β')`` with ``0 ≤ β' ≤ β``, by the same summation at t = 0 and scale σ > r. So ``exp(-θ) ≤ p(y)/q(y)
+≤ exp(θ)``, as ``log((1 + β)/(1 - β)) ≤ θ``, for every y: in the tails too. K commutes with integer
+shifts, so integers plus noise of law q are K of the integers plus normal noise: post-processing. Of
+all N coordinates together, moved on as the answers before decide, it is post-processing of Gaussian
+releases of ``Σ s_i²/τ_i² ≤ 1/m'²``, which compose to one of multiplier m' (Theorems 15 and 27). So
+with Q, Q' the laws of a pair of transcripts under q, and P, P' under p, ``P(S) ≤ e^(Nθ) Q(S) ≤
+e^(Nθ) (e^ε' Q'(S) + δ_m'(ε')) ≤ e^(ε' + 2Nθ) P'(S) + e^(Nθ) δ_m'(ε')`` for every set S, and ``ε' =
+ε - 2Nθ``. The second bound: ``-dδ_m'/dε ≤ 1``, and ``e^(Nθ) ≤ 1 + 2Nθ``, ``δ ≤ 1``.
 """
 
 import math
