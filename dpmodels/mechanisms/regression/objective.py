@@ -195,9 +195,9 @@ class Objective:
         else:
             tilt = spherical(facts.columns, scales["tilt"], entropy)
         ridge = scales["ridge"]
-        shortest = tolerance(scales["tilt"], ridge * steepest(facts))
-        loss = bounded_loss(facts, self.card.name)
         known = ridge * steepest(facts)
+        shortest = tolerance(scales["tilt"], known)
+        loss = bounded_loss(facts, self.card.name)
         provable = provable_rows(facts.columns, loss.smoothness, scales["tilt"], ridge, known)
         minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
         own = Mask(scales["step"], scales["mask"])
