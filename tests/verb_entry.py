@@ -20,6 +20,27 @@ DRAWN = "plot column"
 # Protocols whose sites send sums.
 SUMMING = ("full", "cape", "secure_sum")
 
+# The lists of forms, and what is tried on each.
+LISTS = {
+    "stored": "saved and read, printed with its reading, drawn, set in a column: every verb",
+    "forged": "files of it that an enemy changed: every verb",
+    "planned": "in a plan of several calls, its figures: every verb of a session, once",
+    "sites": "by each protocol, in one process and by files: every verb with protocols, once",
+    "sent": "messages between sites that an enemy changed",
+    "labelled": "labels and units of the codebook in its report and its table",
+    "printed": "the same print in every format after it was saved",
+    "drawn": "the intervals of its plot, whose axis has the name of the form",
+    "column": "one column of a table of several results",
+    "hostile": "released numbers that no table is made for",
+    "alike": "intervals where any four rows may be one",
+    "persons": "releases in units of persons",
+    "standing": "rows that stand several times, as plans have them",
+    "dask": "rows in partitions",
+    "rounds": "rounds along one transcript",
+    "counted": "never more complete rows than the public number",
+    "shared": "five calls that share a budget",
+}
+
 BOOK = dp.codebook(
     age=dp.Numeric(0, 100, unit="years", label="age at the interview", missing=[-9]),
     wage=(0, 80),
@@ -71,8 +92,8 @@ class Form:
     formula
         Of the variables of `BOOK`; `height` is a number that some tests declare.
     tests
-        Names of the lists of tests in which the form stands, separated by
-        spaces; `CONTRIBUTING.md` names those in which every verb has to stand.
+        Names of the lists, in `LISTS`, in which the form stands, separated by
+        spaces.
     options
         Further arguments, the budget among them where it is special.
     name
@@ -106,7 +127,8 @@ class Form:
     def ask(self, data: Any = ROWS, **more: Any) -> Any:
         """Ask the verb on some rows, at eps = 2."""
         if self.verb.name == "dp_survey":
-            return self.function(self.formula, data, codebook=BOOK, **self.options)
+            book = more.get("codebook", BOOK)
+            return self.function(self.formula, data, codebook=book, **self.options)
         arguments = {"codebook": BOOK, "eps": 2.0, **self.arguments, **more}
         if "protocol" in arguments:
             sites = {"x": data, "y": deepcopy(data)}

@@ -15,7 +15,11 @@ VERBS = (*verbs_models.VERBS, *verbs_descriptions.VERBS, *verbs_discoveries.VERB
 
 
 def _forms(entry: Verb) -> tuple[Form, ...]:
-    plain = Form(entry.formulas[0], options=entry.options[0])
+    """List the forms of an entry: its first formula, in every list of all verbs, if it has none."""
+    tests = "stored" if entry.suffix else "stored forged labelled planned"
+    if entry.protocols and not entry.suffix:
+        tests += " sites"
+    plain = Form(entry.formulas[0], tests, entry.options[0])
     return tuple(replace(form, verb=entry) for form in entry.forms or (plain,))
 
 

@@ -9,6 +9,7 @@ from verb_entry import APPROX, DRAWN, SUMMING, Form, Verb
 
 import dpmodels as dp
 
+CONCENTRATED = {"eps": None, "budget": dp.ZCDP(0.1)}
 SUMS = {"time": "week", "mechanism": "factorisation"}
 STAYING = dp.Pufferfish(1.0, dp.markov_chain([False, True], stay=(0.6, 0.7)))
 STATES = {"time": "week", "person": "id", "eps": None, "budget": STAYING}
@@ -20,12 +21,13 @@ MEAN = Verb(
     answers={"": exact.by_group(np.mean)},
     families="counts measured",
     forms=(
+        Form("age ~ region", "sent", {"protocol": "secure_sum"}),
         Form("age ~ sex", "stored labelled"),
         Form("age ~ sex", "drawn", name="Mean of age"),
         Form("age ~ region", "stored forged", APPROX, "approximate"),
         Form("year(day) ~ week", "stored forged", name="of dates"),
-        Form("wage ~ region + grade", "stored", APPROX, "of coded levels"),
-        Form("~ wage", name="of all"),
+        Form("wage ~ region + grade", "stored printed", APPROX, "of coded levels"),
+        Form("~ wage", "stored printed", name="of all"),
         Form("wage ~ sex", "sites planned dask standing alike persons"),
         Form("wage ~ region", "hostile", APPROX),
         Form("~ wage", "hostile", name="of all"),
@@ -58,7 +60,7 @@ VAR = Verb(
         Form("age ~ sex", "stored forged"),
         Form("age ~ sex", "drawn", name="Variance of age"),
         Form("~ age", "labelled"),
-        Form("wage ~ seen", "stored", {"adjacency": "add-remove"}, "of coded levels"),
+        Form("wage ~ seen", "stored printed", {"adjacency": "add-remove"}, "of coded levels"),
         Form("wage ~ sex", "sites alike"),
         Form("~ wage", "planned"),
         Form("wage ~ 1", "dask counted"),
@@ -76,6 +78,7 @@ HIST = Verb(
     answers={"": exact.bins},
     families="counts",
     forms=(
+        Form("~ day", "sent", {"protocol": "full"}),
         Form("age ~ sex", "stored forged", {"breaks": 4}),
         Form("~ age", "stored labelled", {"breaks": 3}, "of all"),
         Form("~ day", "stored forged", {"breaks": 4}, "of dates"),
@@ -94,6 +97,7 @@ FINE_HIST = replace(
     options=({"breaks": 40}, {"breaks": 25}),
     forms=(),
     families="ordered",
+    protocols=(),
     suffix="-fine",
 )
 PLANE = replace(
@@ -118,6 +122,7 @@ TABLE = Verb(
     answers={"": exact.cells},
     families="counts",
     forms=(
+        Form("~ week + sex", "sent", {"protocol": "cape"}),
         Form("~ region + sex", "stored forged"),
         Form("~ sex", "stored sites shared standing persons"),
         Form("~ seen", "stored", STATES, "states"),
@@ -146,7 +151,7 @@ MARGINS = Verb(
     answers={"": exact.margins},
     families="margins",
     forms=(
-        Form("~ region*sex", "stored", {"adjacency": "add-remove"}),
+        Form("~ region*sex", "stored forged", {"adjacency": "add-remove"}),
         Form("~ region*sex", "stored", APPROX | {"mechanism": "residual"}, "residual"),
         Form("~ sex*region", "planned"),
         Form("~ sex*region + region:(age > 0)", "hostile"),
@@ -165,6 +170,7 @@ SUMMARY = Verb(
     answers={"": exact.overview},
     families="counts",
     forms=(
+        Form("~ age + region", "sent", {"protocol": "full"}),
         Form("age + region ~ sex", "stored forged hostile", APPROX),
         Form("~ age + sex", "stored sites", name="of all"),
         Form("age + region ~ sex", "planned"),
@@ -183,9 +189,9 @@ TTEST = Verb(
     forms=(
         Form("age ~ sex", "stored forged labelled"),
         Form("age ~ sex", "drawn", name="Difference in means of age"),
-        Form("wage ~ seen", "stored", {"mu": 0.1}, "of coded levels"),
-        Form("~ I(wage ** 2)", "stored", {"eps": None, "budget": dp.ZCDP(0.1)}, "one sample"),
-        Form("wage ~ sex", "planned hostile alike column"),
+        Form("wage ~ seen", "stored printed", {"mu": 0.1}, "of coded levels"),
+        Form("~ I(wage ** 2)", "stored printed", CONCENTRATED, "one sample"),
+        Form("wage ~ sex", "sites planned hostile alike column"),
     ),
     results={"TTestResult": DRAWN},
     protocols=SUMMING,
@@ -201,10 +207,10 @@ QUANTILE = Verb(
     forms=(
         Form("age ~ region", "stored", {"probs": [0.25, 0.5]}),
         Form("day ~ region", "stored forged", {"probs": [0.25, 0.5]}, "of dates"),
-        Form("wage ~ region", "stored", {"probs": [0, 0.5]}, "with the least"),
+        Form("wage ~ region", "stored printed", {"probs": [0, 0.5]}, "with the least"),
         Form("~ age", "stored shared", name="of all"),
-        Form("~ wage", "stored", {"level": None}, "no interval"),
-        Form("wage ~ grade", "stored", {"eps": 1e-6}, "lost"),
+        Form("~ wage", "stored printed", {"level": None}, "no interval"),
+        Form("wage ~ grade", "stored printed", {"eps": 1e-6}, "lost"),
         Form("age ~ sex", "labelled", {"probs": 0.5}),
         Form("wage ~ sex", "planned persons"),
         Form("wage ~ sex", "hostile", {"level": 0.95}),

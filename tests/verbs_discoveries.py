@@ -17,7 +17,7 @@ BOUNDS = Verb(
     "~ a + b",
     answers={"": exact.bounds},
     families="bounds",
-    forms=(Form("~ wage", "stored planned"), Form("~ age", "standing")),
+    forms=(Form("~ wage", "stored forged planned"), Form("~ age", "standing")),
     results={"BoundsResult": "plot"},
     refused=refusals.BOUNDS,
 )
@@ -29,7 +29,7 @@ LEVELS = Verb(
     families="levels",
     delta=1e-6,
     forms=(
-        Form("~ region"),
+        Form("~ region", "stored forged"),
         Form("~ region", "planned", {"delta": 1e-8}),
         Form("~ sex", "standing"),
     ),
@@ -118,9 +118,9 @@ SURVEY = Verb(
     "~ g",
     forms=(
         Form("~ region + sex", "stored", DEVICE | {"weights": "weight"} | STRATA),
-        Form("sex ~ age", "stored", DEVICE | {"strata": "region"}, "fit"),
-        Form("~ sex", "column", DEVICE),
-        Form("sex ~ age", "column", DEVICE, "fit"),
+        Form("sex ~ age", "stored forged", DEVICE | {"strata": "region"}, "fit"),
+        Form("~ sex", "column", DEVICE, "answers"),
+        Form("sex ~ age", "column", DEVICE),
     ),
     results={"SurveyResult": DRAWN, "SurveyFitResult": DRAWN},
 )

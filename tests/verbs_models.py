@@ -34,6 +34,8 @@ PCA = Verb(
     families="covariance subspace",
     delta=1e-6,
     forms=(
+        Form("~ age + wage", "sent", {"protocol": "full"}, "full"),
+        Form("~ age + wage", "sent", {"protocol": "dpdispca"}, "dpdispca"),
         Form("~ age + wage", "stored planned shared"),
         Form("~ age + wage + region", "stored forged", name="of levels"),
         Form("~ age + wage + region", "stored", {"adjacency": "add-remove"}, "add-remove"),
@@ -72,6 +74,7 @@ COV = Verb(
     mechanisms=("gauss",),
     delta=1e-6,
     forms=(
+        Form("~ age + wage", "sent", {"protocol": "secure_sum"}),
         Form("~ age + wage", "stored labelled sites planned"),
         Form("~ age + region", "stored forged", {"center": False, "scale": None}, "origin"),
         Form("~ age + wage", "stored forged", PURE | {"mechanism": "zero"}, "zero"),
@@ -122,6 +125,7 @@ LM = Verb(
     families="regression",
     delta=1e-6,
     forms=(
+        Form("age ~ wage", "sent", {"protocol": "full"}),
         Form("age ~ wage"),
         Form("age ~ wage + region", "stored forged", name="of levels"),
         Form("age ~ wage + region", "stored", {"weights": "weight"}, "weighted"),

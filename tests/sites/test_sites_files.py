@@ -6,12 +6,15 @@ from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
+from dpmodels.models import site_terms
 from dpmodels.sites import letter as letters
 from dpmodels.writing import write_whole
 
 CB = dp.codebook(age=(0, 100), wage=(0, 250_000), sex=["F", "M"])
 AGREED = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(1e12)}
-FORMS = {form.verb.short: form for form in forms("sites").values()}
+FORMS = {
+    form.verb.short: form for form in forms("sites").values() if form.verb.short in site_terms.VERBS
+}
 PROTOCOLS = ("full", "dpdispca", "cape", "secure_sum")
 
 
@@ -51,6 +54,10 @@ def written(folder, protocol, verb="pca", change=None, **words):
 def released(fit):
     own = fit.release
     return own.values if hasattr(own, "values") else own.second
+
+
+def test_every_verb_whose_sites_write_files_is_tried():
+    assert set(FORMS) == set(site_terms.VERBS)
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
