@@ -14,6 +14,9 @@ collect_ignore_glob = ["*conftest.py"]
 ASIDE = ("slow", "audit_full", "product", "site")
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
 
+# The table of verbs is imported before the laws that call it.
+pytest.register_assert_rewrite("exact")
+
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("searching", deadline=None)
 settings.load_profile("repeatable")

@@ -3,7 +3,6 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    "exact",
     "law_answer",
     "law_arguments",
     "law_canary",

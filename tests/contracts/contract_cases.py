@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
-import verbs
+import verbs_models
 from families import Family
 from mechanisms import MECHANISMS, Mechanism
-from verbs import Verb
+from verb_entry import Verb
 
 import dpmodels as dp
 from dpmodels.mechanisms import Facts, Plan
@@ -67,7 +67,7 @@ class Case:
         return (
             name
             if self.verb is self.family.verbs[0]
-            else f"{self.verb.name}{self.verb.more}-{name}"
+            else f"{self.verb.name}{self.verb.suffix}-{name}"
         )
 
     @property
@@ -91,7 +91,7 @@ class Case:
     @property
     def centred(self) -> bool:
         """Whether sums of rows are released where moments are."""
-        center: bool = self.verb.words[self.family.ways.index(self.way)].get("center", True)
+        center: bool = self.verb.options[self.family.ways.index(self.way)].get("center", True)
         return center
 
     @property
@@ -104,7 +104,7 @@ class Case:
         words = {"budget": self.guarantee, "adjacency": self.adjacency}
         if "mechanism" in inspect.signature(getattr(dp, self.verb.name)).parameters:
             words["mechanism"] = self.mechanism.name
-        return words | dict(self.verb.words[self.family.ways.index(self.way)])
+        return words | dict(self.verb.options[self.family.ways.index(self.way)])
 
     @property
     def inside(self) -> AbstractContextManager[None]:
@@ -213,7 +213,7 @@ OTHER_VERBS = tuple(
     for one in (FEWER, OTHERS)[number % 2]
     if one.mechanism is mechanism
     for verb in mechanism.kin.verbs[1:]
-    if mechanism.name in (verb.by or mechanism.kin.table)
+    if mechanism.name in (verb.mechanisms or mechanism.kin.table)
 )
 # One for each verb.
 EACH_VERB = tuple({one.verb: one for one in reversed((*FEWER, *OTHER_VERBS))}.values())
@@ -266,7 +266,7 @@ BOOK = dp.codebook(
     sex=["F", "M"],
     region=dp.Categorical(["n", "e", "s"], ordered=True),
 )
-FORMULA = verbs.FORMULA
+FORMULA = verbs_models.FORMULA
 
 
 def table(rows: int, seed: int = 0) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import noises_ordered
 import noises_screened
 import noises_selected
 import numpy as np
-import verbs
 from noises_running import of_running_sums
-from verbs import Verb
+from verb_entry import Verb
+from verbs import VERBS
 
 from dpmodels.mechanisms import (
     BOUNDS,
@@ -194,13 +194,17 @@ def _undeclared(name: str, relation: Adjacency, way: str) -> tuple[LevelFacts, .
     return tuple(LevelFacts(size, relation) for size in ((1,) if way == "one" else (2, 10)))
 
 
+def _verbs(family: str) -> tuple[Verb, ...]:
+    return tuple(entry for entry in VERBS if family in entry.families.split())
+
+
 def _screening(
-    names: tuple[str, ...], ways: tuple[str, str], verb: Verb, noise: noises.Noises
+    names: tuple[str, ...], ways: tuple[str, str], family: str, noise: noises.Noises
 ) -> Family:
     values = ("logs",) if names == ("dp_bh",) else ("scatters", "products")
     table = {name: SCREENING[name] for name in names}
     released = ("count", "total", "squares", "chosen", *values)
-    return Family(table, screening, ways, (verb,), facts_selected.screened, noise, released)
+    return Family(table, screening, ways, _verbs(family), facts_selected.screened, noise, released)
 
 
 MOMENT_VALUES = ("count", "total", "second")
@@ -209,7 +213,7 @@ FAMILIES = {
         COVARIANCE,
         covariance,
         (CENTRED, "origin"),
-        (verbs.PCA, verbs.COV, verbs.MOMENTS, verbs.CCA),
+        _verbs("covariance"),
         _moments,
         noises.of_moments,
         MOMENT_VALUES,
@@ -218,7 +222,7 @@ FAMILIES = {
         SUBSPACE,
         subspace,
         (CENTRED, "origin"),
-        (verbs.PCA,),
+        _verbs("subspace"),
         _moments,
         noises.of_moments,
         ("frame",),
@@ -227,7 +231,7 @@ FAMILIES = {
         REGRESSION,
         regression,
         ("plain", "weighted"),
-        (verbs.LM, verbs.LM_HC),
+        _verbs("regression"),
         _moments,
         noises.of_moments,
         MOMENT_VALUES,
@@ -236,7 +240,7 @@ FAMILIES = {
         COEFFICIENTS,
         regression,
         ("intercept", "no intercept"),
-        (verbs.LOGISTIC, verbs.TUNED, verbs.COUNTING, verbs.CHOOSING, verbs.SVM),
+        _verbs("coefficients"),
         _predictors,
         noises.of_coefficients,
         ("curvature", "coefficients"),
@@ -245,7 +249,7 @@ FAMILIES = {
         COUNTS,
         counts,
         ("groups", "all rows"),
-        (verbs.MEAN, verbs.VAR, verbs.HIST, verbs.TABLE, verbs.SUMMARY, verbs.TTEST, verbs.SURVFIT),
+        _verbs("counts"),
         _tables,
         noises.of_counts,
         ("values",),
@@ -254,7 +258,7 @@ FAMILIES = {
         RESPONSES,
         counts,
         ("groups", "all rows"),
-        (verbs.ANSWERS,),
+        _verbs("responses"),
         _answering,
         noises.of_answers,
         ("values",),
@@ -264,7 +268,7 @@ FAMILIES = {
         ORDERED,
         counts,
         ("groups", "all rows"),
-        (verbs.FINE_HIST,),
+        _verbs("ordered"),
         _in_order,
         noises_ordered.of_sums,
         ("values",),
@@ -273,7 +277,7 @@ FAMILIES = {
         PLANE,
         counts,
         ("groups", "all rows"),
-        (verbs.PLANE,),
+        _verbs("plane"),
         _planes,
         noises_ordered.of_sums,
         ("values",),
@@ -282,7 +286,7 @@ FAMILIES = {
         MEASURED,
         counts,
         ("groups", "all rows"),
-        (verbs.MEAN, verbs.VAR, verbs.TTEST),
+        _verbs("measured"),
         _measured,
         noises.of_held_counts,
         ("values",),
@@ -291,7 +295,7 @@ FAMILIES = {
         {"factorisation": ORDERED["factorisation"]},
         counts,
         ("groups", "all rows"),
-        (verbs.SERIES,),
+        _verbs("running"),
         _running,
         of_running_sums,
         ("values",),
@@ -300,7 +304,7 @@ FAMILIES = {
         BOUNDS,
         counts,
         ("several", "one"),
-        (verbs.BOUNDS,),
+        _verbs("bounds"),
         _numbers,
         noises.of_cells,
         ("values",),
@@ -309,24 +313,24 @@ FAMILIES = {
         LEVELS,
         counts,
         ("several", "one"),
-        (verbs.LEVELS,),
+        _verbs("levels"),
         _undeclared,
         noises.of_levels,
         ("values",),
         20_000,
     ),
     "screening": _screening(
-        ("peeling", "moments"), ("two-sided", "larger"), verbs.FDR, noises_screened.of_screened
+        ("peeling", "moments"), ("two-sided", "larger"), "screening", noises_screened.of_screened
     ),
     "mirrored": _screening(
-        ("adapt",), ("larger", "smaller"), verbs.ADAPT, noises_screened.of_screened
+        ("adapt",), ("larger", "smaller"), "mirrored", noises_screened.of_screened
     ),
-    "logs": _screening(("dp_bh",), ("two-sided", "larger"), verbs.LOGS, noises_screened.of_logs),
+    "logs": _screening(("dp_bh",), ("two-sided", "larger"), "logs", noises_screened.of_logs),
     "margins": Family(
         MARGINS,
         margins,
         ("several", "one"),
-        (verbs.MARGINS,),
+        _verbs("margins"),
         _margins,
         noises.of_margins,
         ("values",),
@@ -335,7 +339,7 @@ FAMILIES = {
         {name: own for name, own in SELECTION.items() if name != "sparse_vector"},
         selection,
         ("one", "crossed"),
-        (verbs.SELECT,),
+        _verbs("selection"),
         facts_selected.ranked,
         noises_selected.of_selected,
         ("places", "values"),
@@ -344,7 +348,7 @@ FAMILIES = {
         {name: SELECTION[name] for name in ("permute_and_flip", "peeling")},
         selection,
         ("correlation", "z"),
-        (verbs.COLUMNS,),
+        _verbs("columns"),
         facts_selected.columns,
         noises_selected.of_columns,
         ("places", "count", "centre", "values"),
@@ -353,7 +357,7 @@ FAMILIES = {
         {"peeling": SELECTION["peeling"]},
         selection,
         ("gain",),
-        (verbs.GAINS,),
+        _verbs("gains"),
         facts_selected.columns,
         noises_selected.of_gains,
         ("places", "count", "centre", "slopes", "values"),
@@ -362,7 +366,7 @@ FAMILIES = {
         {"sparse_vector": SELECTION["sparse_vector"]},
         selection,
         ("correlation", "z"),
-        (verbs.ABOVE,),
+        _verbs("above"),
         facts_selected.columns,
         noises_selected.of_columns,
         ("places", "count", "centre", "values"),
@@ -371,7 +375,7 @@ FAMILIES = {
         MEANS,
         scalar,
         ("all rows",),
-        (verbs.MEAN_OF_ALL,),
+        _verbs("means"),
         _one_mean,
         noises.of_paired_counts,
         ("values",),
@@ -380,7 +384,7 @@ FAMILIES = {
         QUANTILES,
         scalar,
         ("groups", "all rows"),
-        (verbs.QUANTILE,),
+        _verbs("quantiles"),
         _quantiles,
         noises.of_quantiles,
         ("counts", "values"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-import verbs
+import verbs_models
 from contract_cases import BOOK, FORMULA, HUGE, Case, table
 
 import dpmodels as dp
@@ -109,7 +109,7 @@ def the_unbiased_release_is_exact_too(case: Case) -> None:
 def a_huge_budget_gives_the_exact_covariance(case: Case) -> None:
     data = table(ROWS)
     rows = coded(data)
-    fit = case.through(verbs.COV).fit(FORMULA, data, BOOK, budget=HUGE[case.kind])
+    fit = case.through(verbs_models.COV).fit(FORMULA, data, BOOK, budget=HUGE[case.kind])
     own = np.outer(divisor("range"), divisor("range"))
     away = np.abs(fit.cov.to_numpy() - second_moment(rows, case.centred))
     assert (away <= slack(case, fit, rows) * own).all()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shown
-import verbs
+import verbs_models
 from contract_cases import BOOK, FORMULA, Case, table
 
 import dpmodels as dp
@@ -129,7 +129,7 @@ def a_refusal_tells_no_cell(case: Case) -> None:
 
 
 def a_covariance_tells_no_cell(case: Case, folder: Path) -> None:
-    text = heard(lambda: everything(case.through(verbs.COV).ask(rare()), folder))
+    text = heard(lambda: everything(case.through(verbs_models.COV).ask(rare()), folder))
     assert "Mechanism" in text, text
     tells_nothing(text)
 

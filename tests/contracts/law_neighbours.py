@@ -112,7 +112,7 @@ def _coefficients(case: Case) -> Tried:
     response, words = {
         "-poisson": ("k", {"clip": None}),
         "-multinomial": ("g", {}),
-    }.get(case.verb.more, ("(y > 0)", {}))
+    }.get(case.verb.suffix, ("(y > 0)", {}))
     constant = "" if case.way == "intercept" else " - 1"
     words = {"row_norm": 1.0} | words
     return Tried(f"{response} ~ x + z{constant}", SQUARE, rows, _of_gradients, words)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import shown
-import verbs
+import verbs_descriptions
+import verbs_models
 from contract_cases import Case, table
-from verbs import ODD_FORMULA
+from verbs_models import ODD_FORMULA
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError, BudgetWarning
@@ -78,7 +79,7 @@ def options_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
 
 def degenerate_covariances_pass_in_silence(case: Case, odd: dict[str, Any]) -> None:
     with silence():
-        finite_covariance(case.through(verbs.COV).fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK))
+        finite_covariance(case.through(verbs_models.COV).fit(ODD_FORMULA, PLAIN | odd, ODD_BOOK))
 
 
 @contextmanager
@@ -102,7 +103,7 @@ def odd_rows_pass_in_silence(
 
 def _odd_words(case: Case) -> dict[str, Any]:
     """Words that name variables, of the codebook of odd rows."""
-    named = {"time": "g"} if case.verb is verbs.SERIES else {}
+    named = {"time": "g"} if case.verb is verbs_descriptions.SERIES else {}
     return named | ({"weights": "b"} if case.way == "weighted" else {})
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from contract_cases import Case, Mine, TouchedError, minefield, table
 from mechanisms import MECHANISMS, Mechanism
-from verbs import TUNED
+from verbs_models import TUNED
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError
@@ -107,7 +107,9 @@ def _asked() -> Iterator[tuple[Mechanism, Any]]:
                 # Each site throws coins of its own: the law is that of one table, not the numbers.
                 if verb is TUNED:
                     continue
-                if verb.name in known and mechanism.name in (verb.by or mechanism.kin.table):
+                if verb.name in known and mechanism.name in (
+                    verb.mechanisms or mechanism.kin.table
+                ):
                     yield mechanism, verb
 
 

@@ -26,7 +26,9 @@ def test_bad_data(what, data):
 @pytest.mark.parametrize(
     ("case", "argument", "calls"),
     [
-        pytest.param(case, argument, list(calls), id=f"{case.verb.name}{case.verb.more}-{argument}")
+        pytest.param(
+            case, argument, list(calls), id=f"{case.verb.name}{case.verb.suffix}-{argument}"
+        )
         for case in EACH_VERB
         if case.verb.name != "dp_pca"
         for argument, calls in groupby(law_arguments.bad_calls(case), itemgetter(0))

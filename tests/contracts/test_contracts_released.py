@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from shown import NO_NUMBER, parts
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import NotAvailable
@@ -27,47 +28,27 @@ from dpmodels.released import (
 pytestmark = pytest.mark.kernels
 
 ROWS = 500
-BOOK = dp.codebook(a=(-1, 1), b=(0, 5), y=(0, 10), s=["F", "M"], g=["u", "v", "w"], k=(0, 9))
-BOTH, PURE = {"eps": 1.0, "delta": 1e-6}, {"eps": 1.0}
-ORIGIN = {"center": False, "eigenvals": "private", "ncomp": 2}
-ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "pca": ("dp_pca", "~ a + b + y", BOTH),
-    "correlations": ("dp_pca", "~ a + b + y", BOTH | {"scale": "sd"}),
-    "origin": ("dp_pca", "~ a + b + y", BOTH | {"center": False}),
-    "separate": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "separate"}),
-    "coinpress": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "coinpress"}),
-    "ppca": ("dp_pca", "~ a + b + y", BOTH | {"mechanism": "ppca"} | ORIGIN),
-    "cov": ("dp_cov", "~ a + b + y", BOTH),
-    "moments": ("dp_moments", "~ a + b", BOTH),
-    "lm": ("dp_lm", "y ~ a + b", BOTH),
-    "lm without constant": ("dp_lm", "y ~ 0 + a + b", PURE),
-    "adassp": ("dp_lm", "y ~ a", BOTH | {"mechanism": "adassp"}),
-    "objective": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "objective"}),
-    "gradients": ("dp_glm", "s ~ a + b", BOTH | {"mechanism": "gradients"}),
-    "levels": ("dp_glm", "g ~ a + b", BOTH | {"family": "multinomial"}),
-    "svm": ("dp_svm", "s ~ a + b", BOTH),
-    "mean": ("dp_mean", "b ~ g", BOTH),
-    "mean of all": ("dp_mean", "~ b", PURE),
-    "var": ("dp_var", "b ~ g", PURE),
-    "hist": ("dp_hist", "~ b", BOTH),
-    "table": ("dp_table", "~ s + g", PURE),
-    "marginals": ("dp_margins", "~ s*g + g:(a > 0)", PURE),
-    "residual": ("dp_margins", "~ s*g", BOTH | {"mechanism": "residual"}),
-    "summary": ("dp_summary", "a + g ~ s", BOTH),
-    "ttest": ("dp_ttest", "b ~ s", PURE),
-    "quantile": ("dp_quantile", "b ~ s", PURE | {"level": 0.95}),
-}
+BOOK = dp.codebook(
+    age=(-1, 1),
+    wage=(0, 5),
+    height=(0, 10),
+    sex=["F", "M"],
+    region=["u", "v", "w"],
+    week=(0, 9),
+)
+ASKED = forms("hostile")
 
 
 @cache
 def fitted(name, adjacency):
     rng = np.random.default_rng(0)
-    data = {column: rng.uniform(*ends, ROWS) for column, ends in (("a", (-1, 1)), ("b", (0, 5)))}
-    data |= {"s": rng.choice(["F", "M"], ROWS), "g": rng.choice(["u", "v", "w"], ROWS)}
-    data["y"] = np.clip(5 + 2 * data["a"] - data["b"] + rng.normal(size=ROWS), 0, 10)
-    verb, formula, words = ASKED[name]
+    data = {
+        column: rng.uniform(*ends, ROWS) for column, ends in (("age", (-1, 1)), ("wage", (0, 5)))
+    }
+    data |= {"sex": rng.choice(["F", "M"], ROWS), "region": rng.choice(["u", "v", "w"], ROWS)}
+    data["height"] = np.clip(5 + 2 * data["age"] - data["wage"] + rng.normal(size=ROWS), 0, 10)
     with dp.simulation(seed=3):
-        return getattr(dp, verb)(formula, data, codebook=BOOK, adjacency=adjacency, **words)
+        return ASKED[name].ask(data, codebook=BOOK, adjacency=adjacency, eps=1.0)
 
 
 def scaled(noise, factor):
@@ -168,13 +149,14 @@ def say_everything(fit):
     # Of coefficients without standard errors there are no tests; moments always have some.
     with suppress(*() if isinstance(fit.release, MomentsRelease) else (NotAvailable,)):
         if hasattr(fit, "t_test"):
-            fit.t_test("a = 0") if "b" not in fit.params else fit.t_test("a = b, a + b = 1")
+            one, both = "age = 0", "age = wage, age + wage = 1"
+            fit.t_test(both if "wage" in fit.params else one)
             fit.wald_test(np.eye(len(fit.params)))
             fit.anova()
     for name in ("get_prediction", "predict", "decision_function", "transform"):
         if hasattr(fit, name):
             with suppress(NotAvailable):
-                getattr(fit, name)({"a": [0.1], "b": [1.0], "y": [3.0]})
+                getattr(fit, name)({"age": [0.1], "wage": [1.0], "height": [3.0]})
     plt.close("all")
 
 

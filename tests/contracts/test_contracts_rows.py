@@ -10,7 +10,8 @@ import law_rows
 import numpy as np
 import pandas as pd
 import pytest
-import verbs
+import verbs_descriptions
+import verbs_models
 from contract_cases import (
     ANY,
     CASES,
@@ -148,9 +149,9 @@ OTHERWISE = [
 ]
 # One of each way to read rows: matrices, weights, cells.
 READERS = [
-    next(case for case in OTHERWISE if case.verb is verbs.LM and case.way == "weighted"),
-    next(case for case in OTHERWISE if case.verb is verbs.SUMMARY),
-    next(case for case in OTHERWISE if case.verb is verbs.QUANTILE),
+    next(case for case in OTHERWISE if case.verb is verbs_models.LM and case.way == "weighted"),
+    next(case for case in OTHERWISE if case.verb is verbs_descriptions.SUMMARY),
+    next(case for case in OTHERWISE if case.verb is verbs_descriptions.QUANTILE),
 ]
 
 

@@ -89,7 +89,7 @@ def try_keys(cards, path, luck):
     words |= {"key": folder / "key", "cards": [cards[0], folder / "card"]}
     words["ledger"] = untrusted.ledger_of("A", folder)
     target = folder / "letter"
-    return outcome(lambda: [str(dp.site_release("~ a", untrusted.ROWS, target, **words))])
+    return outcome(lambda: [str(dp.site_release("~ age", untrusted.ROWS, target, **words))])
 
 
 def try_codebook(path, luck):

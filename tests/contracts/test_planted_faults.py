@@ -58,7 +58,7 @@ class Fault(NamedTuple):
             and self.adjacency in ("", case.adjacency)
             and self.centred in (None, case.centred)
             and self.verb in ("", case.verb.name)
-            and self.more in ("", case.verb.more)
+            and self.more in ("", case.verb.suffix)
             and self.family in ("", case.mechanism.family)
             and self.noise in ("", case.mechanism.law)
         ]

@@ -7,31 +7,15 @@ import random
 import warnings
 
 import numpy as np
+from verb_entry import BOOK, ROWS, fitted
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, DPModelsError, NotAvailable
 from dpmodels.results.netcdf import file_bytes, open_saved
 from dpmodels.sites.letter import digest
 
-BOOK = dp.codebook(
-    a=dp.Numeric(0, 10, unit="m", label="a length", missing=[-9]),
-    b=(-1, 1),
-    g=["p", "q", "r"],
-    h=dp.Categorical({0: "no", 1: "yes"}, ordered=True, missing=[9]),
-    k=dp.Integer(0, 5),
-    d=dp.Date("2001-01-01", "2001-12-31", missing=["2001-06-01"]),
-)
-RNG = np.random.default_rng(5)
-ROWS = {
-    "a": RNG.uniform(0, 10, 300),
-    "b": RNG.uniform(-1, 1, 300),
-    "g": RNG.choice(["p", "q", "r"], 300),
-    "h": RNG.choice([0, 1], 300),
-    "k": RNG.integers(0, 6, 300),
-    "d": np.datetime64("2001-01-01") + RNG.integers(0, 365, 300),
-}
 APPROX = {"codebook": BOOK, "eps": 2.0, "delta": 1e-6}
-PURE = {"codebook": BOOK, "eps": 2.0}
 AGREED = {**APPROX, "session": "s"}
 ODD = [
     *(None, True, False, 0, 1, -1, 2, 10**30, -(10**30), 1e308, -1e308, 1e-308, 0.5),
@@ -42,36 +26,7 @@ ODD = [
 
 def results():
     """One result of every format."""
-    yield dp.dp_pca("~ a + b + g", ROWS, **APPROX)
-    yield dp.dp_pca("~ a + b", ROWS, **APPROX, scale="sd", ncomp=1, adjacency="add-remove")
-    yield dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1)
-    yield dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None)
-    yield dp.dp_cov("~ a + b", ROWS, **PURE, mechanism="zero")
-    yield dp.dp_moments("~ a + b + h", ROWS, **APPROX)
-    yield dp.dp_cca("a + b ~ h", ROWS, **APPROX)
-    yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
-    yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
-    yield dp.dp_glm("a ~ b", ROWS, **APPROX, family="poisson")
-    yield dp.dp_glm("g ~ a + b", ROWS, **APPROX, family="multinomial")
-    yield dp.dp_svm("h ~ a + b", ROWS, **PURE)
-    yield dp.dp_mean("a ~ g", ROWS, **APPROX)
-    yield dp.dp_mean("~ a", ROWS, **PURE, mechanism="paired")
-    yield dp.dp_var("a ~ h", ROWS, **PURE)
-    yield dp.dp_ttest("a ~ h", ROWS, **PURE)
-    yield dp.dp_quantile("d ~ g", ROWS, **PURE, probs=[0.25, 0.5])
-    yield dp.dp_hist("a ~ h", ROWS, **PURE, breaks=4)
-    yield dp.dp_hist("~ d", ROWS, **PURE, breaks=4)
-    yield dp.dp_hist("a + d ~ h", ROWS, **PURE, breaks=4, mechanism="grid")
-    yield dp.dp_mean("year(d) ~ k", ROWS, **PURE)
-    yield dp.dp_table("~ g + h", ROWS, **PURE)
-    yield dp.dp_series("~ g", ROWS, time="d", by="month", **PURE)
-    yield dp.dp_series("~ h", ROWS, time="k", **APPROX, mechanism="factorisation")
-    yield dp.dp_survfit("Surv(k, h) ~ g", ROWS, **PURE)
-    yield dp.dp_select("~ g:k", ROWS, **PURE, k=4)
-    yield dp.dp_select("h ~ a + b + g", ROWS, **PURE, k=2, score="z")
-    yield dp.dp_fdr("a + b + g ~ h", ROWS, **APPROX, most=2)
-    yield dp.dp_fdr("a + b ~ h", ROWS, **APPROX, most=2, mechanism="dp_bh")
-    yield dp.dp_summary("a + g ~ h", ROWS, **APPROX)
+    yield from map(fitted, forms("forged").values())
 
 
 def ledger_of(site, folder):
@@ -81,10 +36,8 @@ def ledger_of(site, folder):
 
 def letters(folder):
     """Letters of two sites, by protocol and verb: lists of bytes that combine."""
-    ways = [("full", "pca", "~ a + b"), ("dpdispca", "pca", "~ a + b"), ("full", "lm", "a ~ b")]
-    ways += [("secure_sum", "mean", "a ~ g"), ("full", "hist", "~ d"), ("cape", "table", "~ k + h")]
-    ways += [("full", "summary", "~ a + g"), ("secure_sum", "cov", "~ a + b")]
-    for number, (protocol, verb, formula) in enumerate(ways):
+    for number, form in enumerate(forms("sent").values()):
+        protocol = form.options["protocol"]
         own = folder / str(number)
         own.mkdir()
         keyed = protocol in ("secure_sum", "cape")
@@ -94,8 +47,8 @@ def letters(folder):
             key = {"key": own / f"{site}.key", "cards": cards} if keyed else {}
             key |= {"ledger": ledger_of(site, own)} if keyed else {}
             files.append(own / f"{site}.json")
-            words = {"site": site, "protocol": protocol, "verb": verb, **AGREED, **key}
-            dp.site_release(formula, ROWS, files[-1], **words)
+            words = {"site": site, "protocol": protocol, "verb": form.verb.short, **AGREED, **key}
+            dp.site_release(form.formula, ROWS, files[-1], **words)
         yield [file.read_bytes() for file in files]
 
 

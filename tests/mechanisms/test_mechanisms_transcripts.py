@@ -4,13 +4,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.digest import digest
 from dpmodels.mechanisms import count_noise
 from dpmodels.privacy import ZCDP, PureDP
 
-BOOK = dp.codebook(y=(-3, 1_000), k=dp.Numeric(0, 15, step=1), g=["u", "v", "w"])
+BOOK = dp.codebook(wage=(-3, 1_000), week=dp.Numeric(0, 15, step=1), region=["u", "v", "w"])
 ODD = ((0, 0, "u"), (1_000, 15, "v"), (-3, 7.5, "w"), (1e308, -1e308, "u"), (None, 3, "v"))
 ODD += ((2, None, "u"), (float("inf"), 2.5, "?"), (1.5, 1, None), (-0.0, 1e-320, "w"))
 
@@ -38,11 +39,9 @@ class Transcript:
 
 @pytest.mark.parametrize("budget", [PureDP(30.0), ZCDP(50.0)], ids=str)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize(
-    ("verb", "formula"), [(dp.dp_mean, "~ y"), (dp.dp_mean, "k ~ g"), (dp.dp_var, "y ~ g")]
-)
+@pytest.mark.parametrize("form", forms("rounds").values(), ids=lambda form: form.id)
 def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
-    monkeypatch, verb, formula, relation, budget
+    monkeypatch, form, relation, budget
 ):
     """The losses of both rounds add up along every transcript, here of ranges that are found."""
     rng = np.random.default_rng(0)
@@ -57,10 +56,10 @@ def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
         shown, exact = [], []
         for row in pair:
             rows = [*others[:30], *([row] if row else []), *others[30:]]
-            table = dict(zip("ykg", map(list, zip(*rows, strict=True)), strict=True))
+            table = dict(zip(BOOK, map(list, zip(*rows, strict=True)), strict=True))
             words = {"codebook": BOOK, "budget": budget, "adjacency": relation}
             with dp.simulation(seed=number):
-                fit = verb(formula, table, mechanism="rounds", **words)
+                fit = form.function(form.formula, table, mechanism="rounds", **words)
             shown.append((digest(fit.release), fit.summary().as_text()))
             exact.append(told.again())
             found.add(fit.release.held is not None)
@@ -73,5 +72,5 @@ def test_along_a_transcript_neighbours_print_alike_and_lose_what_is_charged(
         ]
         furthest = max(furthest, sum(apart))
     granted = budget.rho if isinstance(budget, ZCDP) else budget.eps
-    assert True in found or formula == "k ~ g", "no range is found, so none is tried"
+    assert True in found or form.formula == "week ~ region", "no range is found, so none is tried"
     assert 0.9 * granted <= furthest <= granted

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.design import private_design
@@ -30,22 +31,7 @@ def _rows():
 
 FRAME = _rows()
 WORDS = {"codebook": BOOK, "eps": 2.0}
-VERBS = {
-    "dp_pca": lambda data: dp.dp_pca("~ age + log(wage + 1) + sex", data, delta=1e-6, **WORDS),
-    "dp_pca, pure": lambda data: dp.dp_pca("~ age * sex", data, **WORDS),
-    "dp_cov": lambda data: dp.dp_cov("~ age + wage + sex", data, delta=1e-6, **WORDS),
-    "dp_cov, adaptive": lambda data: dp.dp_cov(
-        "~ age + wage", data, delta=1e-6, mechanism="adaptive", **WORDS
-    ),
-    "dp_moments": lambda data: dp.dp_moments("~ bs(age, knots=[50])", data, delta=1e-6, **WORDS),
-    "dp_lm": lambda data: dp.dp_lm("wage ~ age + sex", data, delta=1e-6, **WORDS),
-    "dp_mean": lambda data: dp.dp_mean("wage ~ sex", data, **WORDS),
-    "dp_var": lambda data: dp.dp_var("wage ~ 1", data, **WORDS),
-    "dp_hist": lambda data: dp.dp_hist("~ wage", data, **WORDS),
-    "dp_table": lambda data: dp.dp_table("~ sex + cut(age, [0, 30, 100])", data, **WORDS),
-    "dp_quantile": lambda data: dp.dp_quantile("wage ~ 1", data, **WORDS),
-    "add-remove": lambda data: dp.dp_table("~ sex", data, adjacency="add-remove", **WORDS),
-}
+VERBS = forms("dask")
 
 
 def scattered(parts=PARTS, frame=FRAME):
@@ -54,7 +40,7 @@ def scattered(parts=PARTS, frame=FRAME):
 
 def simulated(verb, data):
     with dp.simulation(seed=7):
-        return VERBS[verb](data).summary().as_text()
+        return VERBS[verb].ask(data, codebook=BOOK).summary().as_text()
 
 
 def moments_of(data, **words):

@@ -6,26 +6,27 @@ import sys
 
 import numpy as np
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 
 BOOK = dp.codebook(
-    x=dp.Numeric(-1, 1, label="Dose <b>", unit="mg"),
-    y=(-2, 2),
-    g=["p", "q", "r"],
-    h=dp.Categorical([0, 1], label="Healed"),
-    z=(-1, 1),
+    age=dp.Numeric(-1, 1, label="Dose <b>", unit="mg"),
+    wage=(-2, 2),
+    region=["p", "q", "r"],
+    sex=dp.Categorical([0, 1], label="Healed"),
+    height=(-1, 1),
 )
 RNG = np.random.default_rng(3)
 N = 600
 X, Z = RNG.uniform(-1, 1, N), RNG.uniform(-1, 1, N)
 ROWS = {
-    "x": X,
-    "z": Z,
-    "y": np.clip(X + RNG.normal(0, 0.3, N), -2, 2),
-    "g": RNG.choice(["p", "q", "r"], N),
-    "h": (RNG.uniform(size=N) < 1 / (1 + np.exp(-2 * X))).astype(int),
+    "age": X,
+    "height": Z,
+    "wage": np.clip(X + RNG.normal(0, 0.3, N), -2, 2),
+    "region": RNG.choice(["p", "q", "r"], N),
+    "sex": (RNG.uniform(size=N) < 1 / (1 + np.exp(-2 * X))).astype(int),
 }
 SURE = {"codebook": BOOK, "eps": 1e4, "delta": 1e-6}
 WEAK = {"codebook": BOOK, "eps": 0.01, "delta": 1e-6}
@@ -33,30 +34,16 @@ WEAK = {"codebook": BOOK, "eps": 0.01, "delta": 1e-6}
 
 @pytest.fixture(scope="module")
 def fits():
-    moments = dp.dp_moments("~ y + x + g + z", ROWS, **SURE)
+    moments = dp.dp_moments("~ wage + age + region + height", ROWS, **SURE)
     fits = {
-        "lm": dp.dp_lm("y ~ x", ROWS, **SURE, mechanism="moments"),
-        "short": moments.lm("y ~ x"),
-        "long": moments.lm("y ~ g + x"),
-        "glm": dp.dp_glm("h ~ x", ROWS, **SURE),
-        "svm": dp.dp_svm("h ~ x", ROWS, **SURE),
-        "mean": dp.dp_mean("y ~ g", ROWS, **SURE),
-        "var": dp.dp_var("y ~ g", ROWS, **SURE),
-        "ttest": dp.dp_ttest("y ~ h", ROWS, **SURE),
-        "quantile": dp.dp_quantile("~ y", ROWS, codebook=BOOK, eps=1e3, probs=[0.5], level=0.95),
-        "pca": dp.dp_pca("~ x + y + z", ROWS, **SURE, mechanism="gauss"),
-        "subspace": dp.dp_pca(
-            "~ x + y + z", ROWS, codebook=BOOK, eps=100.0, mechanism="ppca", ncomp=1, center=False
-        ),
-        "cov": dp.dp_cov("~ x + z", ROWS, **SURE, mechanism="gauss"),
-        "open": dp.dp_lm("y ~ x", ROWS, **WEAK, mechanism="moments"),
+        "open": dp.dp_lm("wage ~ age", ROWS, **WEAK, mechanism="moments"),
+        "short": moments.lm("wage ~ age"),
+        "long": moments.lm("wage ~ region + age"),
     }
-    device = dp.randomized_response([0, 1], lie="1/5")
-    asked = {"codebook": BOOK, "device": {"h": device}}
-    fits["answers"] = dp.dp_survey("~ h", ROWS, **asked)
-    fits["survey"] = dp.dp_survey("h ~ x", ROWS, **asked)
+    for form in forms("column").values():
+        fits[form.name or form.verb.short] = form.ask(ROWS, **{**SURE, **form.options})
     with dp.simulation(seed=1):
-        fits["simulated"] = dp.dp_lm("y ~ x", ROWS, **SURE, mechanism="moments")
+        fits["simulated"] = dp.dp_lm("wage ~ age", ROWS, **SURE, mechanism="moments")
     return fits
 
 
@@ -93,7 +80,7 @@ def test_loadings_are_those_above_the_noise(fits):
     tidy = dp.etable(pca).tidy()
     shown = tidy.pivot_table("estimate", "term", "component", sort=False)
     np.testing.assert_array_equal(shown, pca.loadings.to_numpy()[:, : shown.shape[1]])
-    weak = dp.etable(dp.dp_pca("~ x + y + z", ROWS, **WEAK, mechanism="gauss"))
+    weak = dp.etable(dp.dp_pca("~ age + wage + height", ROWS, **WEAK, mechanism="gauss"))
     assert not weak.tidy()["told"].any()
     assert "lost in noise" in weak.as_text()
 
@@ -110,8 +97,8 @@ def test_what_noise_leaves_open_is_no_number(fits):
 
 
 def test_a_glm_without_standard_errors_says_why_and_one_that_bought_none_keeps_its_coefficients():
-    weak, free = dp.dp_glm("h ~ x", ROWS, **WEAK), {**SURE, "inference": False}
-    table = dp.etable([weak, dp.dp_glm("h ~ x", ROWS, **free)])
+    weak, free = dp.dp_glm("sex ~ age", ROWS, **WEAK), {**SURE, "inference": False}
+    table = dp.etable([weak, dp.dp_glm("sex ~ age", ROWS, **free)])
     assert table.frame().iloc[0, 0] == "not identified"
     assert "(1): not identified at this budget" in notes(table)
     assert table.tidy()["told"].tolist() == [False, False, True, True]
@@ -137,16 +124,16 @@ def test_parts_of_one_release_are_paid_once_and_others_are_not_added(fits, tmp_p
         "A",
         "B",
     ]
-    again = dp.dp_moments("~ y + x + g + z", ROWS, **SURE).lm("y ~ x")
+    again = dp.dp_moments("~ wage + age + region + height", ROWS, **SURE).lm("wage ~ age")
     assert "one release" not in " ".join(dp.etable([again, fits["long"]]).accounts)
 
 
 def test_a_ledger_tells_what_its_releases_come_to(fits):
     ledger = dp.Ledger(eps=2.0, delta=1e-6)
     asked = {"codebook": BOOK, "ledger": ledger}
-    mean = dp.dp_mean("y ~ g", ROWS, **asked, eps=0.5)
-    moments = dp.dp_moments("~ y + x", ROWS, **asked, eps=1.0, delta=1e-7)
-    told = dp.etable([moments.lm("y ~ x"), mean, fits["lm"]], ledger=ledger).accounts
+    mean = dp.dp_mean("wage ~ region", ROWS, **asked, eps=0.5)
+    moments = dp.dp_moments("~ wage + age", ROWS, **asked, eps=1.0, delta=1e-7)
+    told = dp.etable([moments.lm("wage ~ age"), mean, fits["lm"]], ledger=ledger).accounts
     assert ledger.describe() in told[0]
     assert "charges 1, 2" in told[0]
     assert told[1] == "(3): not of this ledger, and in no total here."
@@ -154,10 +141,10 @@ def test_a_ledger_tells_what_its_releases_come_to(fits):
 
 def test_different_tables_and_declarations_are_told(fits):
     half = {name: own[:300] for name, own in ROWS.items()}
-    words = {**SURE, "codebook": BOOK | {"x": (-1, 2)}, "mechanism": "moments"}
-    table = dp.etable([fits["lm"], fits["glm"], dp.dp_lm("y ~ x", half, **words)])
+    words = {**SURE, "codebook": BOOK | {"age": (-1, 2)}, "mechanism": "moments"}
+    table = dp.etable([fits["lm"], fits["glm"], dp.dp_lm("wage ~ age", half, **words)])
     assert "by the public number of rows: (1) and (2) of 600; (3) of 300" in notes(table)
-    assert "x: declared -1.0 to 1.0 in (1) and (2); declared -1.0 to 2.0 in (3)" in notes(table)
+    assert "age: declared -1.0 to 1.0 in (1) and (2); declared -1.0 to 2.0 in (3)" in notes(table)
     assert "Different" not in notes(dp.etable([fits["lm"], fits["glm"]]))
     assert "declared" not in notes(dp.etable([fits["lm"], fits["glm"]]))
 
@@ -187,7 +174,7 @@ def test_words_for_names_and_hostile_ones_act_nowhere(fits):
     assert r"Dose \<b\>" in table.as_markdown()
     assert r"Dose \textless{}b\textgreater{}" in table.as_latex()
     assert table.frame().columns[1][0] == "Healed"
-    own = dp.etable(fits["long"], labels={"g": "Group"}).frame()
+    own = dp.etable(fits["long"], labels={"region": "Group"}).frame()
     assert ("", "Group: q") in own.index
     names = dp.etable({"<i>$a_b": fits["lm"]})
     assert "<i>" not in names.as_html()
@@ -200,7 +187,7 @@ def test_mappings_and_lists_name_what_stands_above(fits):
     assert section.columns[:3] == ("(1)", "(2)", "PC1")
     assert section.spanners[:3] == ("Both", "Both", "Axes")
     nested = dp.etable([[fits["lm"]], [fits["mean"], fits["var"]]]).summary().report.sections[0]
-    assert nested.spans(range(3)) == (("y", 3),)
+    assert nested.spans(range(3)) == (("wage", 3),)
 
 
 def test_stars_are_off_unless_asked_for(fits):
@@ -208,26 +195,31 @@ def test_stars_are_off_unless_asked_for(fits):
     assert not any("*" in cell for cell in cells(dp.etable(models)))
     starred = dp.etable(models, stars=[0.5, 1e-3])
     assert (
-        starred.frame().sort_index().loc[("Coefficients", "x")].to_numpy().ravel()[0].endswith("**")
+        starred.frame()
+        .sort_index()
+        .loc[("Coefficients", "age")]
+        .to_numpy()
+        .ravel()[0]
+        .endswith("**")
     )
     assert "* p < 0.5, ** p < 0.001" in notes(starred)
 
 
 def test_below_an_estimate_stands_what_is_asked_for(fits):
     asked = ["p_value", "statistic", "noise_int"]
-    own = dp.etable(fits["lm"], statistic=asked, level=0.5, keep="x").frame()
+    own = dp.etable(fits["lm"], statistic=asked, level=0.5, keep="age").frame()
     p, z, ends = own.iloc[1:4, 0]
     assert (p, z[:4]) == ("p < 0.0001", "z = ")
     low, high = map(float, ends.strip("[]").split(", "))
-    assert (low, high) == pytest.approx(tuple(fits["lm"].noise_int(0.5).loc["x"]), rel=1e-2)
+    assert (low, high) == pytest.approx(tuple(fits["lm"].noise_int(0.5).loc["age"]), rel=1e-2)
     alone = dp.etable(fits["lm"], statistic=None, stats=[], privacy=False).frame()
-    assert alone.index.get_level_values("row").tolist() == ["Intercept", "x", "Model"]
+    assert alone.index.get_level_values("row").tolist() == ["Intercept", "age", "Model"]
 
 
 def test_digits_are_those_of_errors(fits):
-    sd = fits["lm"].bse["x"]
+    sd = fits["lm"].bse["age"]
     for digits in (1, 4):
-        own = dp.etable(fits["lm"], keep="x", digits=digits).frame().iloc[:2, 0]
+        own = dp.etable(fits["lm"], keep="age", digits=digits).frame().iloc[:2, 0]
         assert own.iloc[1] == f"({sd:.{digits - 1 - math.floor(math.log10(sd))}f})"
         assert len(own.iloc[0].partition(".")[2]) == len(own.iloc[1].strip("()").partition(".")[2])
 
@@ -255,7 +247,7 @@ def test_words_that_make_no_sense_are_refused(fits, words, told):
 
 def test_a_result_without_a_column_is_refused_with_what_has_one():
     with pytest.raises(ArgumentError, match=r"TableResult has no column .* quantiles"):
-        dp.etable(dp.dp_table("~ g", ROWS, codebook=BOOK, eps=1.0))
+        dp.etable(dp.dp_table("~ region", ROWS, codebook=BOOK, eps=1.0))
 
 
 def test_the_summary_reads_what_each_guarantee_means(fits):
@@ -284,7 +276,9 @@ def test_it_takes_no_rows_and_no_budget():
 
 
 def test_what_releases_have_in_common_stands_above_and_what_not_in_rows(fits):
-    private = dp.dp_lm("y ~ x", ROWS, codebook=BOOK, budget=dp.ZCDP(100.0), adjacency="add-remove")
+    private = dp.dp_lm(
+        "wage ~ age", ROWS, codebook=BOOK, budget=dp.ZCDP(100.0), adjacency="add-remove"
+    )
     table = dp.etable([fits["short"], private, fits["mean"]])
     told = table.frame().loc["Privacy"]
     assert told.loc["Neighbours"].tolist() == ["replace", "add-remove", "replace"]
@@ -303,12 +297,12 @@ def test_results_one_after_the_other_are_a_list(fits):
 
 
 def test_what_stands_over_columns_is_a_name_and_no_product_of_terms(fits):
-    rows = {**ROWS, "h": np.where(ROWS["h"] == 1, "yes", "no")}
-    book = BOOK | {"h": dp.Categorical(["no", "yes"], label="Healed")}
-    healed = dp.dp_glm("h ~ x", rows, codebook=book, eps=1e4, delta=1e-6)
-    assert above(dp.etable(healed)) == ("h[yes]",)
+    rows = {**ROWS, "sex": np.where(ROWS["sex"] == 1, "yes", "no")}
+    book = BOOK | {"sex": dp.Categorical(["no", "yes"], label="Healed")}
+    healed = dp.dp_glm("sex ~ age", rows, codebook=book, eps=1e4, delta=1e-6)
+    assert above(dp.etable(healed)) == ("sex[yes]",)
     assert above(dp.etable(healed, labels=True)) == ("Healed: yes",)
-    assert above(dp.etable({"Table 2: y": [fits["lm"]]}, labels={"y": "Y"})) == ("Table 2: y",)
+    assert above(dp.etable({"Table 2: y": [fits["lm"]]}, labels={"wage": "Y"})) == ("Table 2: y",)
 
 
 def above(table):
@@ -316,5 +310,5 @@ def above(table):
 
 
 def test_levels_of_a_response_are_said_against_their_reference():
-    fit = dp.dp_glm("g ~ x", ROWS, **SURE, family="multinomial")
-    assert "(1): levels of g against p." in notes(dp.etable(fit))
+    fit = dp.dp_glm("region ~ age", ROWS, **SURE, family="multinomial")
+    assert "(1): levels of region against p." in notes(dp.etable(fit))

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import (
@@ -24,33 +25,14 @@ from dpmodels.privacy import adjacency
 from dpmodels.sessions.session import Session
 
 BOOK = dp.codebook(
-    age=(18, 90), wage=(0, 80), sex=["F", "M"], edu=["a", "b", "c"], week=dp.Integer(1, 4)
+    age=(18, 90), wage=(0, 80), sex=["F", "M"], region=["a", "b", "c"], week=dp.Integer(1, 4)
 )
 # A call of every verb of a session.
 CALLS = {
-    "bounds": dp.call.bounds("~ wage"),
-    "cca": dp.call.cca("age ~ wage"),
-    "cov": dp.call.cov("~ age + wage"),
-    "fdr": dp.call.fdr("age + wage ~ sex"),
-    "glm": dp.call.glm("sex ~ wage"),
-    "hist": dp.call.hist("~ wage"),
-    "levels": dp.call.levels("~ edu", delta=1e-8),
-    "lm": dp.call.lm("wage ~ age + edu"),
-    "margins": dp.call.margins("~ sex*edu"),
-    "mean": dp.call.mean("wage ~ sex"),
-    "moments": dp.call.moments("~ age + wage"),
-    "pca": dp.call.pca("~ age + wage"),
-    "quantile": dp.call.quantile("wage ~ sex"),
-    "select": dp.call.select("~ edu", k=1),
-    "series": dp.call.series("~ (wage > 50)", time="week"),
-    "summary": dp.call.summary("age + edu ~ sex"),
-    "survfit": dp.call.survfit("Surv(age, sex) ~ 1", breaks=3),
-    "svm": dp.call.svm("sex ~ wage"),
-    "table": dp.call.table("~ sex + edu"),
-    "ttest": dp.call.ttest("wage ~ sex"),
-    "var": dp.call.var("~ wage"),
+    form.verb.short: dp.call(form.verb.short, form.formula, **form.options)
+    for form in forms("planned").values()
 }
-PAIR = {"wages": dp.call.mean("~ wage"), "model": dp.call.lm("wage ~ age + edu")}
+PAIR = {"wages": dp.call.mean("~ wage"), "model": dp.call.lm("wage ~ age + region")}
 
 
 def planned(calls, **words):
@@ -89,7 +71,7 @@ def test_all_verbs_are_planned_together_within_the_budget():
     assert list(made.table["name"]) == list(CALLS)
     assert np.isfinite(made.table[["sampling", "noise", "total", "ratio"]].to_numpy()).all()
     ledger = dp.Ledger(4.0, 1e-6, pure=made.pure)
-    rows = {"age": [40.0], "wage": [20.0], "sex": ["F"], "edu": ["a"], "week": [1]}
+    rows = {"age": [40.0], "wage": [20.0], "sex": ["F"], "region": ["a"], "week": [1]}
     plan = dp.session(rows, BOOK, ledger=ledger).plan(made.calls)
     assert plan.fits
     assert ledger.entries == ()
@@ -110,10 +92,10 @@ def test_the_recommended_division_beats_equal_parts_where_the_optimum_is_known()
 
 
 def test_what_is_named_is_identified_as_often_as_the_guess_tells_it_apart():
-    calls = {"top": dp.call.select("~ edu", k=1)}
-    apart = planned(calls, shape={"edu": [0.6, 0.3, 0.1]})
+    calls = {"top": dp.call.select("~ region", k=1)}
+    apart = planned(calls, shape={"region": [0.6, 0.3, 0.1]})
     assert apart.table["identified"].item() == 1
-    close = planned(calls, shape={"edu": [0.334, 0.333, 0.333]}, n=1_000, eps=0.05)
+    close = planned(calls, shape={"region": [0.334, 0.333, 0.333]}, n=1_000, eps=0.05)
     assert close.table["identified"].item() < 0.8
 
 
@@ -121,7 +103,7 @@ def test_parts_compose_and_are_words_to_paste(both):
     made = both
     assert sum(own.eps for own in made.budgets.values()) <= 1.0
     assert sum(own.eps for own in made.budgets.values()) > 0.998
-    session = dp.session({"age": [40.0], "wage": [20.0], "edu": ["a"]}, BOOK, eps=1.0)
+    session = dp.session({"age": [40.0], "wage": [20.0], "region": ["a"]}, BOOK, eps=1.0)
     for call, written in zip(made.calls, made.words.values(), strict=True):
         assert repr(call) == written
     assert session.plan(made.calls).fits
@@ -237,7 +219,7 @@ REFUSED = [
     ({"calls": [("foo", "y ~ x")]}, NotAvailable, "expected a verb"),
     ({"calls": [("mean", "~ nothing")]}, FormulaError, "'nothing' is not in the codebook"),
     ({"calls": [dp.call.mean("~ wage", share=0.2)]}, BudgetError, "leave the share out"),
-    ({"calls": [dp.call.levels("~ edu")], "delta": 1e-6}, BudgetError, "write delta=1e-08"),
+    ({"calls": [dp.call.levels("~ region")], "delta": 1e-6}, BudgetError, "write delta=1e-08"),
     ({"eps": None, "n": None}, BudgetError, "neither n nor a budget"),
     ({"eps": None}, ArgumentError, 'write targets={"noise": 0.5}'),
     ({"targets": {"wages": {"se": 1e-4}}}, BudgetError, "more rows are needed"),

@@ -3,27 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.privacy import Adjacency
 
-BOOK = dp.codebook(y=(-4, 4), x=(-4, 4), g=["u", "v"])
+BOOK = dp.codebook(wage=(-4, 4), age=(-4, 4), sex=["u", "v"])
 SUMS = ("count", "total", "second", "values", "counts", "variances", "expected_loss")
 NOISES = ("noise_sd", "noise_sds", "variance_sd", "gradient_sd", "ridge", "count_sd", "rank_sd")
-ASKED = [
-    (dp.dp_mean, "y ~ g", {}),
-    (dp.dp_mean, "~ y", {"mechanism": "paired", "delta": 0.0}),
-    (dp.dp_var, "y ~ g", {"mechanism": "geometric"}),
-    (dp.dp_table, "~ g", {}),
-    (dp.dp_margins, "~ g*(y > 0)", {"mechanism": "residual"}),
-    (dp.dp_margins, "~ g*(y > 0)", {"mechanism": "marginals"}),
-    (dp.dp_quantile, "y ~ g", {}),
-    (dp.dp_lm, "y ~ x", {"mechanism": "moments", "vcov": "iid"}),
-    (dp.dp_lm, "y ~ x", {"vcov": "HC", "mechanism": "moments"}),
-    (dp.dp_glm, "g ~ x", {}),
-    (dp.dp_cov, "~ x + y", {"mechanism": "gauss"}),
-    (dp.dp_pca, "~ x + y", {"ncomp": 1, "mechanism": "ppca", "eigenvals": "private", "delta": 0.0}),
-]
+PERSONS = forms("persons")
 
 
 def rows(persons=400):
@@ -31,7 +19,7 @@ def rows(persons=400):
     x = rng.normal(size=persons).clip(-4, 4)
     y = (0.5 * x + rng.normal(size=persons)).clip(-4, 4)
     g = np.where(y + rng.normal(size=persons) > 0, "v", "u")
-    return pd.DataFrame({"id": np.arange(persons), "x": x, "y": y, "g": g})
+    return pd.DataFrame({"id": np.arange(persons), "age": x, "wage": y, "sex": g})
 
 
 def sums(release):
@@ -56,43 +44,43 @@ def noises(release):
     return {name: own for name, own in held.items() if own is not None}
 
 
-def pair(verb, formula, words, budget):
+def pair(form, budget):
     """One row a person; and up to seven copies of it, protected by person."""
     single = rows()
     copies = single.loc[np.repeat(single.index, 1 + single.index % 7)]
-    asked = {"codebook": BOOK, **budget, **words}
-    return verb(formula, single, **asked), verb(formula, copies, person="id", **asked)
+    asked = {"codebook": BOOK, **budget, **form.options}
+    return form.ask(single, **asked), form.ask(copies, person="id", **asked)
 
 
-@pytest.mark.parametrize(("verb", "formula", "words"), ASKED)
-def test_persons_with_copies_of_a_row_are_those_rows(verb, formula, words):
+@pytest.mark.parametrize("name", PERSONS)
+def test_persons_with_copies_of_a_row_are_those_rows(name):
     """However often a person's row is there: sums are those of one row a person, not of places.
 
     Sums are up to hundreds, noise and roundings below 2; sums of places are sixty times as many.
     """
     # Seeded: squares of scores are taken at estimates, whose noise moves them now and then by more.
     with dp.simulation(seed=1):
-        alone, own = pair(verb, formula, words, {"eps": 1e6, "delta": 1e-6})
+        alone, own = pair(PERSONS[name], {"eps": 1e6, "delta": 1e-6})
     assert (own.release.rows, alone.release.rows) == (400, 400)
     one, other = sums(own.release), sums(alone.release)
-    if own.call.formula == "y ~ g" and verb is dp.dp_mean:
+    if PERSONS[name].verb.name == "dp_mean" and own.call.formula == "wage ~ sex":
         # Two more parts a group, 0 for persons who are in one.
         one["values"] = np.append(one["values"][:-1].reshape(2, 5)[:, :3], one["values"][-1])
     assert one.keys() == other.keys() != set()
-    for name, value in one.items():
-        assert value == pytest.approx(other[name], rel=0.02, abs=2.0, nan_ok=True), name
+    for part, value in one.items():
+        assert value == pytest.approx(other[part], rel=0.02, abs=2.0, nan_ok=True), part
 
 
-@pytest.mark.parametrize(("verb", "formula", "words"), ASKED)
-def test_noise_of_persons_is_that_of_rows(verb, formula, words):
+@pytest.mark.parametrize("name", PERSONS)
+def test_noise_of_persons_is_that_of_rows(name):
     """A person is protected at the price of a row; a quantile's cells follow from the counts."""
     # Seeded: noisy counts now and then cut a quantile's cells in another place.
     with dp.simulation(seed=1):
-        alone, own = pair(verb, formula, words, {"eps": 1.0, "delta": 1e-6})
+        alone, own = pair(PERSONS[name], {"eps": 1.0, "delta": 1e-6})
     one, other = noises(own.release), noises(alone.release)
     assert one.keys() == other.keys() != set()
-    for name, value in one.items():
-        assert value == pytest.approx(other[name], rel=0.2, nan_ok=True), name
+    for part, value in one.items():
+        assert value == pytest.approx(other[part], rel=0.2, nan_ok=True), part
 
 
 def test_letters_of_sites_say_persons(tmp_path):
@@ -103,10 +91,10 @@ def test_letters_of_sites_say_persons(tmp_path):
     agreed |= {"protocol": "full", "adjacency": Adjacency("replace", "mean", "id"), "delta": 1e-6}
     halves = [copies[copies.id % 2 == own] for own in range(2)]
     files = [
-        dp.site_release("y ~ g", half, tmp_path / name, site=name, **agreed)
+        dp.site_release("wage ~ sex", half, tmp_path / name, site=name, **agreed)
         for half, name in zip(halves, "AB", strict=True)
     ]
     fit = dp.combine(files)
     assert fit.release.rows == 40
     assert fit.release.adjacency.places == 60
-    assert fit.params.to_numpy() == pytest.approx(single.groupby("g").y.mean(), abs=0.02)
+    assert fit.params.to_numpy() == pytest.approx(single.groupby("sex").wage.mean(), abs=0.02)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import verbs_models
+from verb_entry import fitted
+from verbs import forms
 
-import dpmodels as dp
 from dpmodels import audit, models, reports, results
 from dpmodels.audit.outcome import AuditTable
 from dpmodels.audit.result import AuditResult
@@ -17,10 +19,8 @@ from dpmodels.privacy import ApproxDP, adjacency
 from dpmodels.results.base import Printed, report_of
 from dpmodels.results.split import SplitQuestion, SplitResult
 
-ROWS = {"a": np.linspace(0, 10, 60), "b": np.linspace(-1, 1, 60) ** 2, "h": [0, 1] * 30}
-BOOK = dp.codebook(a=(0, 10), b=(-1, 1), h=[0, 1])
-WORDS = {"codebook": BOOK, "eps": 2.0}
-APPROX = {**WORDS, "delta": 1e-6}
+FORMS = forms("stored")
+OF_MODELS = [name for name, form in FORMS.items() if form.verb in verbs_models.VERBS]
 
 
 def kinds(base=Printed):
@@ -72,28 +72,9 @@ def test_what_no_release_made_is_not_saved_and_says_so(made, tmp_path):
     assert made._repr_html_() == made.summary().as_html()
 
 
-FITS = {
-    "pca": lambda: dp.dp_pca("~ a + b", ROWS, **APPROX),
-    "cov": lambda: dp.dp_cov("~ a + b", ROWS, **APPROX),
-    "moments": lambda: dp.dp_moments("~ a + b", ROWS, **APPROX),
-    "subspace": lambda: dp.dp_pca("~ a + b", ROWS, **WORDS, mechanism="ppca", ncomp=1),
-    "lm": lambda: dp.dp_lm("a ~ b", ROWS, **APPROX),
-    "glm": lambda: dp.dp_glm("h ~ a", ROWS, **WORDS),
-    "svm": lambda: dp.dp_svm("h ~ a", ROWS, **WORDS),
-    "mean": lambda: dp.dp_mean("a ~ h", ROWS, **WORDS),
-    "var": lambda: dp.dp_var("a ~ h", ROWS, **WORDS),
-    "ttest": lambda: dp.dp_ttest("a ~ h", ROWS, **WORDS),
-    "quantile": lambda: dp.dp_quantile("~ a", ROWS, **WORDS),
-    "hist": lambda: dp.dp_hist("~ a", ROWS, **WORDS, breaks=3),
-    "plane": lambda: dp.dp_hist("~ a + b", ROWS, **WORDS, breaks=3),
-    "table": lambda: dp.dp_table("~ h", ROWS, **WORDS),
-    "overview": lambda: dp.dp_summary("~ a + h", ROWS, **WORDS),
-}
-
-
-@pytest.mark.parametrize("name", ["pca", "cov", "moments", "subspace", "lm", "glm", "svm"])
+@pytest.mark.parametrize("name", OF_MODELS)
 def test_what_single_rows_have_is_refused_with_what_to_write(name):
-    fit = FITS[name]()
+    fit = fitted(FORMS[name])
     for word in ("scores", "fittedvalues", "resid"):
         assert not hasattr(fit, word)
         with pytest.raises(NotAvailable, match=rf"^{word} of the private rows .*newdata"):
@@ -102,18 +83,22 @@ def test_what_single_rows_have_is_refused_with_what_to_write(name):
 
 @pytest.mark.parametrize(
     ("name", "instead"),
-    [("svm", "dp_glm"), ("subspace", "mechanism"), ("moments", r"\.cov\(formula\)")],
+    [
+        ("svm sex ~ age", "dp_glm"),
+        ("pca subspace", "mechanism"),
+        ("moments ~ age + wage", r"\.cov\(formula\)"),
+    ],
 )
 def test_results_without_intervals_say_where_there_are_some(name, instead):
-    fit = FITS[name]()
+    fit = fitted(FORMS[name])
     for word in ("noise_int", "conf_int"):
         with pytest.raises(NotAvailable, match=rf"{word}\(\) is not available: .*{instead}"):
             getattr(fit, word)()
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", FORMS)
 def test_the_noise_of_a_number_has_one_name(name):
-    fit = FITS[name]()
+    fit = fitted(FORMS[name])
     heads = {str(head) for head in (*fit.tidy(), *fit.glance())}
     heads |= {word for word in dir(type(fit)) if not word.startswith("_")}
     sds = {head for head in heads if head.endswith("_sd")}

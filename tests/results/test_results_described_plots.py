@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
@@ -35,16 +36,9 @@ def segments(axes, place):
     return np.array([own[:, 0] for own in axes.collections[place].get_segments()])
 
 
-@pytest.mark.parametrize(
-    ("verb", "formula", "title"),
-    [
-        (dp.dp_mean, "age ~ sex", "Mean of age"),
-        (dp.dp_var, "age ~ sex", "Variance of age"),
-        (dp.dp_ttest, "age ~ sex", "Difference in means of age"),
-    ],
-)
-def test_means_variances_and_differences_with_both_intervals(verb, formula, title):
-    fit = verb(formula, ROWS, **WORDS)
+@pytest.mark.parametrize(("form", "title"), [(form, form.name) for form in forms("drawn").values()])
+def test_means_variances_and_differences_with_both_intervals(form, title):
+    fit = form.ask(ROWS, **WORDS)
     drawn = fit.plot(ax=ax())
     assert drawn.get_xlabel() == title
     np.testing.assert_allclose(segments(drawn, 0), fit.conf_int())

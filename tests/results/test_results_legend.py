@@ -2,65 +2,50 @@
 
 import numpy as np
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.results.legend import MOST, legend, words
 
 ROWS = {
-    "a": np.linspace(0, 10, 400),
-    "b": np.linspace(-1, 1, 400) ** 2,
-    "h": [0, 1] * 200,
+    "age": np.linspace(0, 10, 400),
+    "wage": np.linspace(-1, 1, 400) ** 2,
+    "sex": [0, 1] * 200,
     "net pay": np.linspace(0, 1, 400),
 }
-BARE = {"a": (0, 10), "b": (-1, 1), "h": [0, 1], "net pay": (0, 1)}
+BARE = {"age": (0, 10), "wage": (-1, 1), "sex": [0, 1], "net pay": (0, 1)}
 BOOK = dp.codebook(
     BARE
     | {
-        "a": dp.Numeric(0, 10, label="Length of arm", unit="cm"),
-        "h": dp.Categorical([0, 1], label="Left-handed"),
+        "age": dp.Numeric(0, 10, label="Length of arm", unit="cm"),
+        "sex": dp.Categorical([0, 1], label="Left-handed"),
         "net pay": dp.Numeric(0, 1, label="Pay after tax", unit="€ & $"),
     }
 )
 WORDS = {"eps": 2.0, "delta": 1e-6}
-ASKED = {
-    "pca": (dp.dp_pca, "~ a + b + h", {}),
-    "subspace": (dp.dp_pca, "~ a + b", {"mechanism": "ppca", "ncomp": 1}),
-    "cov": (dp.dp_cov, "~ a + b", {}),
-    "moments": (dp.dp_moments, "~ a + b", {}),
-    "lm": (dp.dp_lm, "b ~ a + h", {}),
-    "glm": (dp.dp_glm, "h ~ a", {}),
-    "svm": (dp.dp_svm, "h ~ a", {}),
-    "mean": (dp.dp_mean, "a ~ h", {}),
-    "var": (dp.dp_var, "~ a", {}),
-    "ttest": (dp.dp_ttest, "a ~ h", {}),
-    "quantile": (dp.dp_quantile, "a ~ h", {"probs": 0.5}),
-    "hist": (dp.dp_hist, "~ a", {"breaks": 3}),
-    "table": (dp.dp_table, "~ cut(a, [0, 5, 10]) + h", {}),
-    "summary": (dp.dp_summary, "a + b ~ h", {"tests": True}),
-}
+FORMS = forms("labelled")
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", FORMS)
 def test_every_report_says_labels_and_units_and_every_tidy_table_labels(name):
-    verb, formula, more = ASKED[name]
-    fit = verb(formula, ROWS, codebook=BOOK, **{**WORDS, **more})
+    fit = FORMS[name].ask(ROWS, codebook=BOOK, delta=1e-6)
     summary = fit.summary()
     for text in (str(summary), summary.as_html(), summary.as_latex(), summary.as_markdown()):
         assert text.count("Length of arm (cm)") == 1
     labels = {text for head, own in fit.tidy().items() if "label" in str(head) for text in own}
     assert labels & {"Length of arm", "Left-handed"}
-    bare = verb(formula, ROWS, codebook=dp.codebook(BARE), **{**WORDS, **more})
+    bare = FORMS[name].ask(ROWS, codebook=dp.codebook(BARE), delta=1e-6)
     assert not [head for head in bare.tidy() if "label" in str(head)]
     assert "Labels" not in str(bare.summary())
 
 
 def test_labels_of_coded_columns_are_those_of_their_variables():
-    formula = 'b ~ h + log(a + 1) + a:h + Q("net pay")'
+    formula = 'wage ~ sex + log(age + 1) + age:sex + Q("net pay")'
     fit = dp.dp_lm(formula, ROWS, codebook=BOOK, **WORDS)
     labels = dict(zip(fit.tidy()["term"], fit.tidy()["label"], strict=True))
-    assert labels["h[T.1]"] == "Left-handed"
+    assert labels["sex[T.1]"] == "Left-handed"
     assert labels['Q("net pay")'] == "Pay after tax"
-    assert {labels[name] for name in ("Intercept", "log(a + 1)")} == {""}
+    assert {labels[name] for name in ("Intercept", "log(age + 1)")} == {""}
     text = str(fit.summary())
     assert "Pay after tax (€ & $)" in text
     assert text.count("Length of arm (cm)") == 1
@@ -82,15 +67,16 @@ def test_a_label_that_is_the_name_is_not_repeated():
     assert legend(own) == (("sex", "at birth"),)
 
 
-@pytest.mark.parametrize("name", ["lm", "hist", "summary"])
+@pytest.mark.parametrize(
+    "name", [name for name in FORMS if name.startswith(("lm", "hist", "summary"))]
+)
 def test_labels_as_an_enemy_would_write_them_forge_no_line(name):
     label = "\n" + "=" * 78 + "\nIntercept 9.99 <script>$\\input{x}$ | \u202e" + "word " * 900
     hostile = {
-        "a": dp.Numeric(0, 10, label=label, unit=label),
-        "h": dp.Categorical([0, 1], label=label),
+        "age": dp.Numeric(0, 10, label=label, unit=label),
+        "sex": dp.Categorical([0, 1], label=label),
     }
-    verb, formula, more = ASKED[name]
-    fit = verb(formula, ROWS, codebook=dp.codebook(BARE | hostile), **{**WORDS, **more})
+    fit = FORMS[name].ask(ROWS, codebook=dp.codebook(BARE | hostile), delta=1e-6)
     summary = fit.summary()
     text, html, latex = str(summary), summary.as_html(), summary.as_latex()
     lines = text.splitlines()

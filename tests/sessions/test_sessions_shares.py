@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, LedgerError
@@ -15,13 +16,7 @@ BOOK = dp.codebook(age=(0, 100), wage=(0, 80), sex=["F", "M"])
 WHOLES = [dp.PureDP(2.0), dp.ZCDP(0.05), dp.ApproxDP(2.0, 1e-6)]
 FIVE = {
     "alike": [("lm", "wage ~ age")] * 5,
-    "mixed": [
-        ("mean", "~ age"),
-        ("lm", "wage ~ age"),
-        ("table", "~ sex"),
-        ("pca", "~ age + wage"),
-        ("quantile", "~ age"),
-    ],
+    "mixed": [(form.verb.short, form.formula) for form in forms("shared").values()],
 }
 
 

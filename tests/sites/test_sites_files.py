@@ -2,25 +2,18 @@ import json
 
 import numpy as np
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
+from dpmodels.models import site_terms
 from dpmodels.sites import letter as letters
 from dpmodels.writing import write_whole
 
-CB = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
+CB = dp.codebook(age=(0, 100), wage=(0, 250_000), sex=["F", "M"])
 AGREED = {"codebook": CB, "session": "s-1", "budget": dp.ZCDP(1e12)}
-FORMULAS = {
-    "pca": "~ age + income",
-    "cov": "~ age + income",
-    "cca": "age ~ income",
-    "moments": "~ age + income",
-    "lm": "income ~ age + sex",
-    "mean": "income ~ sex",
-    "var": "income ~ sex",
-    "hist": "age ~ sex",
-    "table": "~ sex",
-    "summary": "~ age + sex",
+FORMS = {
+    form.verb.short: form for form in forms("sites").values() if form.verb.short in site_terms.VERBS
 }
 PROTOCOLS = ("full", "dpdispca", "cape", "secure_sum")
 
@@ -29,7 +22,7 @@ def rows(n, seed):
     rng = np.random.default_rng(seed)
     return {
         "age": rng.uniform(0, 100, n),
-        "income": rng.uniform(0, 2.5e5, n),
+        "wage": rng.uniform(0, 2.5e5, n),
         "sex": rng.choice(["F", "M"], n),
     }
 
@@ -54,7 +47,7 @@ def written(folder, protocol, verb="pca", change=None, **words):
         if site == "B" and change:
             own |= change
         files.append(folder / f"{site}.json")
-        dp.site_release(own.pop("formula", FORMULAS[verb]), data, files[-1], site=site, **own)
+        dp.site_release(own.pop("formula", FORMS[verb].formula), data, files[-1], site=site, **own)
     return files
 
 
@@ -63,17 +56,21 @@ def released(fit):
     return own.values if hasattr(own, "values") else own.second
 
 
+def test_every_verb_whose_sites_write_files_is_tried():
+    assert set(FORMS) == set(site_terms.VERBS)
+
+
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("verb", FORMULAS)
+@pytest.mark.parametrize("verb", FORMS)
 def test_files_give_what_one_process_gives(verb, protocol, relation, tmp_path):
-    if protocol == "dpdispca" and verb not in ("pca", "cov"):
+    if protocol not in FORMS[verb].verb.protocols:
         with pytest.raises(ArgumentError, match=r"the leading (directions|part) of"):
             written(tmp_path, protocol, verb)
         return
     fit = dp.combine(written(tmp_path, protocol, verb, adjacency=relation)[::-1])
     words = {"codebook": CB, "budget": dp.ZCDP(1e12), "adjacency": relation}
-    once = getattr(dp, f"dp_{verb}")(FORMULAS[verb], sites=DATA, protocol=protocol, **words)
+    once = FORMS[verb].function(FORMS[verb].formula, sites=DATA, protocol=protocol, **words)
     assert released(fit) == pytest.approx(released(once), rel=1e-5, abs=1e-3)
     assert fit.release.rows == once.release.rows
     assert fit.release.shared.sites == ("A", "B", "C")
@@ -98,10 +95,10 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
     rare = {**rows(99, 1), "age": np.full(99, 77.123456)}
     path = tmp_path / "a.json"
     words = {"codebook": CB, "session": "x", "eps": 1.0, "delta": 1e-6, "protocol": "full"}
-    dp.site_release("~ age + income", rare, path, site="A", **words)
+    dp.site_release("~ age + wage", rare, path, site="A", **words)
     plain = json.loads(path.read_text("utf-8"))
     assert "77.123456" not in path.read_text("utf-8")
-    assert plain["terms"]["formula"] == "~ age + income"
+    assert plain["terms"]["formula"] == "~ age + wage"
     assert len(plain["codebook_sha256"]) == 64
     assert plain["rows"] == 99
     assert [path] == list(tmp_path.iterdir())
@@ -111,7 +108,7 @@ def test_a_file_holds_the_terms_and_no_rows(tmp_path):
     ("change", "said"),
     [
         ({"formula": "~ age"}, "formula is ~ age and not ~ age"),
-        ({"codebook": dp.codebook(age=(0, 90), income=(0, 1))}, "codebook"),
+        ({"codebook": dp.codebook(age=(0, 90), wage=(0, 1), sex=["F", "M"])}, "codebook"),
         ({"session": "s-2"}, "session is s-2 and not s-1"),
         ({"budget": dp.ZCDP(2.0)}, "guarantee"),
         ({"adjacency": "add-remove"}, "adjacency is add-remove"),

@@ -4,43 +4,29 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kstest
+from verb_entry import SUMMING
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FrameError, LedgerError
 from dpmodels.sites import PROTOCOLS
 
-CB = dp.codebook(age=(0, 100), income=(0, 250_000), sex=["F", "M"])
+CB = dp.codebook(age=(0, 100), wage=(0, 250_000), sex=["F", "M"])
 BUDGET = {"codebook": CB, "eps": 1.0, "delta": 1e-6}
-SUMMING = ("full", "cape", "secure_sum")
 
 
 def rows(n, seed):
     rng = np.random.default_rng(seed)
     return {
         "age": rng.uniform(0, 100, n),
-        "income": rng.uniform(0, 2.5e5, n),
+        "wage": rng.uniform(0, 2.5e5, n),
         "sex": rng.choice(["F", "M"], n),
     }
 
 
 SITES = {"A": rows(300, 1), "B": rows(100, 2), "C": rows(200, 3)}
 ALL = {name: np.concatenate([own[name] for own in SITES.values()]) for name in CB}
-VERBS = {
-    "pca": (dp.dp_pca, "~ age + income + sex"),
-    "cov": (dp.dp_cov, "~ age + income"),
-    "cca": (dp.dp_cca, "age ~ income"),
-    "moments": (dp.dp_moments, "~ age + income"),
-    "lm": (dp.dp_lm, "income ~ age + sex"),
-    "mean": (dp.dp_mean, "income ~ sex"),
-    "var": (dp.dp_var, "income ~ sex"),
-    "hist": (dp.dp_hist, "age ~ sex"),
-    "survfit": (dp.dp_survfit, "Surv(age, sex) ~ 1"),
-    "table": (dp.dp_table, "~ sex"),
-    "summary": (dp.dp_summary, "~ age + sex"),
-}
-# What releases moments by "gauss", and the verbs of counts.
-GAUSS = {"pca": "gauss", "cov": "gauss"}
-COUNTING = ("mean", "var", "hist", "survfit", "table", "summary")
+VERBS = {form.verb.short: form for form in forms("sites").values()}
 
 
 def released(fit):
@@ -50,7 +36,7 @@ def released(fit):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_pooled_sites_are_one_table_bit_for_bit(verb):
-    fit, formula = VERBS[verb]
+    fit, formula = VERBS[verb].function, VERBS[verb].formula
     with dp.simulation(seed=3):
         apart = fit(formula, sites=SITES, protocol="pooled", **BUDGET)
     with dp.simulation(seed=3):
@@ -62,21 +48,20 @@ def test_pooled_sites_are_one_table_bit_for_bit(verb):
 @pytest.mark.parametrize("protocol", [*SUMMING, "dpdispca"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_huge_budget_gives_the_answer_of_all_rows(verb, protocol):
-    fit, formula = VERBS[verb]
-    if protocol == "dpdispca" and verb not in ("pca", "cov"):
+    fit, formula = VERBS[verb].function, VERBS[verb].formula
+    if protocol not in VERBS[verb].verb.protocols:
         with pytest.raises(ArgumentError, match=r"dp\.dp_pca (and|or) dp\.dp_cov"):
             fit(formula, sites=SITES, protocol=protocol, **BUDGET)
         return
     big = {"codebook": CB, "budget": dp.ZCDP(1e12)}
-    own = {"mechanism": GAUSS.get(verb, "gaussian" if verb in COUNTING else "auto")}
     apart = fit(formula, sites=SITES, protocol=protocol, **big)
-    whole = fit(formula, ALL, **big, **({} if verb in ("moments", "cca") else own))
+    whole = fit(formula, ALL, **big, **VERBS[verb].verb.normal)
     assert released(apart) == pytest.approx(released(whole), rel=1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_table_says_who_is_trusted_and_is_read_back(protocol, tmp_path):
-    fit = dp.dp_pca("~ age + income", sites=SITES, protocol=protocol, ncomp=2, **BUDGET)
+    fit = dp.dp_pca("~ age + wage", sites=SITES, protocol=protocol, ncomp=2, **BUDGET)
     text = str(fit.summary())
     taking_part = 1 if protocol == "local" else 3
     assert f"{taking_part}, protocol {protocol}" in text
@@ -88,7 +73,7 @@ def test_the_table_says_who_is_trusted_and_is_read_back(protocol, tmp_path):
 
 def test_what_each_site_sends_is_counted():
     words = {"center": False, "ncomp": 1, **BUDGET}
-    columns, formula = 3, "~ age + income + sex"
+    columns, formula = 3, "~ age + wage + sex"
     full = dp.dp_pca(formula, sites=SITES, protocol="full", **words).release.shared
     assert full.numbers == columns * (columns + 1) // 2 + 1
     assert full.size == 8 * full.numbers
@@ -101,14 +86,14 @@ def test_what_each_site_sends_is_counted():
 
 def test_noise_by_protocol():
     fits = {
-        name: dp.dp_pca("~ age + income", sites=SITES, protocol=protocol, **BUDGET)
+        name: dp.dp_pca("~ age + wage", sites=SITES, protocol=protocol, **BUDGET)
         for name, protocol in {
             **{name: name for name in SUMMING},
             "alone": dp.sites.SecureSum(colluders=0),
             "many": dp.sites.Cape(colluders=2),
         }.items()
     }
-    one = dp.dp_pca("~ age + income", ALL, mechanism="gauss", **BUDGET).release.noise.off
+    one = dp.dp_pca("~ age + wage", ALL, mechanism="gauss", **BUDGET).release.noise.off
     grown = {name: (fit.release.noise.off / one) ** 2 for name, fit in fits.items()}
     wanted = {"full": 3, "cape": 1.5, "secure_sum": 1.5, "alone": 1, "many": 3}
     assert grown == pytest.approx(wanted, rel=1e-5)
@@ -116,8 +101,8 @@ def test_noise_by_protocol():
 
 def test_sites_may_count_alike():
     words = {"codebook": CB, "budget": dp.ZCDP(1e12), "center": False}
-    equal = dp.dp_cov("~ age + income", sites=SITES, protocol=dp.sites.Full("sites"), **words)
-    own = [dp.dp_cov("~ age + income", data, **words).release for data in SITES.values()]
+    equal = dp.dp_cov("~ age + wage", sites=SITES, protocol=dp.sites.Full("sites"), **words)
+    own = [dp.dp_cov("~ age + wage", data, **words).release for data in SITES.values()]
     wanted = np.mean([one.second / one.rows for one in own], axis=0)
     assert equal.release.second / 600 == pytest.approx(wanted, rel=1e-5)
     with pytest.raises(ArgumentError, match="has to be public"):
@@ -133,11 +118,11 @@ def test_sites_may_count_alike():
 def test_the_leading_part_is_what_it_says():
     words = {"codebook": CB, "budget": dp.ZCDP(1e12), "center": False}
     fit = dp.dp_pca(
-        "~ age + income + sex", sites=SITES, protocol=dp.sites.DPdisPCA(R=2), ncomp=1, **words
+        "~ age + wage + sex", sites=SITES, protocol=dp.sites.DPdisPCA(R=2), ncomp=1, **words
     )
     wanted = np.zeros((3, 3))
     for data in SITES.values():
-        fit_of_one = dp.dp_cov("~ age + income + sex", data, mechanism="gauss", **words)
+        fit_of_one = dp.dp_cov("~ age + wage + sex", data, mechanism="gauss", **words)
         second = fit_of_one.release.second
         values, vectors = np.linalg.eigh(second)
         wanted += (vectors[:, 1:] * values[1:]) @ vectors[:, 1:].T
@@ -147,25 +132,25 @@ def test_the_leading_part_is_what_it_says():
 def test_one_charge_for_disjoint_sites():
     for protocol in PROTOCOLS:
         ledger = dp.Ledger(eps=1.0, delta=1e-6)
-        dp.dp_pca("~ age + income", sites=SITES, protocol=protocol, ledger=ledger, **BUDGET)
+        dp.dp_pca("~ age + wage", sites=SITES, protocol=protocol, ledger=ledger, **BUDGET)
         assert len(ledger.entries) == 1
         with pytest.raises(LedgerError):
-            dp.dp_pca("~ age + income", sites=SITES, protocol=protocol, ledger=ledger, **BUDGET)
+            dp.dp_pca("~ age + wage", sites=SITES, protocol=protocol, ledger=ledger, **BUDGET)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_sites_with_no_row_one_row_and_other_types(protocol, relation):
     sites = {
-        "none": {"age": [], "income": [], "sex": []},
-        "one": {"age": [30], "income": [1e4], "sex": ["F"]},
-        "text": pd.DataFrame({"age": ["31", "x"], "income": ["7", "9"], "sex": ["F", "Q"]}),
-        "whole": pd.DataFrame({"age": np.int8([1, 2]), "income": [5, 6], "sex": ["M", "F"]}),
+        "none": {"age": [], "wage": [], "sex": []},
+        "one": {"age": [30], "wage": [1e4], "sex": ["F"]},
+        "text": pd.DataFrame({"age": ["31", "x"], "wage": ["7", "9"], "sex": ["F", "Q"]}),
+        "whole": pd.DataFrame({"age": np.int8([1, 2]), "wage": [5, 6], "sex": ["M", "F"]}),
     }
     if protocol == "local":
         protocol = dp.sites.Local("whole")
     words = {"protocol": protocol, "adjacency": relation, **BUDGET}
-    fit = dp.dp_pca("~ age + income + sex", sites=sites, **words)
+    fit = dp.dp_pca("~ age + wage + sex", sites=sites, **words)
     assert np.isfinite(fit.release.second).all()
 
 
@@ -174,10 +159,10 @@ def test_bad_input_is_refused_before_a_charge():
 
     def refused(error, match, sites=SITES, **words):
         with pytest.raises(error, match=match):
-            dp.dp_pca("~ age + income", sites=sites, ledger=ledger, **{**BUDGET, **words})
+            dp.dp_pca("~ age + wage", sites=sites, ledger=ledger, **{**BUDGET, **words})
 
     lacking = {"A": SITES["A"], "B": {"age": [1.0]}}
-    refused(FrameError, "site 'B'.*income", lacking, protocol="cape")
+    refused(FrameError, "site 'B'.*wage", lacking, protocol="cape")
     refused(ArgumentError, "says who is trusted")
     refused(ArgumentError, "not known; expected one of 'pooled'", protocol="trust_me")
     refused(
@@ -240,7 +225,7 @@ def test_the_noise_that_arrives_is_that_of_the_table(protocol, way, tmp_path):
 
 def test_leading_parts_are_of_noisy_moments_and_their_law_is_not_claimed():
     words = {"sites": SITES, "protocol": "dpdispca", "ncomp": 1, **BUDGET}
-    fits = [dp.dp_pca("~ age + income + sex", **words).release for _ in range(2)]
+    fits = [dp.dp_pca("~ age + wage + sex", **words).release for _ in range(2)]
     assert not np.isclose(fits[0].second, fits[1].second, rtol=1e-9).any()
     assert np.isnan([fits[0].noise.diagonal, fits[0].noise.off]).all()
 

@@ -4,24 +4,15 @@ import re
 
 import numpy as np
 import pytest
+from verbs import forms
 
 import dpmodels as dp
 from dpmodels.errors import BudgetError, DPModelsError
 from dpmodels.sites import PROTOCOLS
 
-BOOK = dp.codebook(age=(0, 100), income=(0, 9), sex=["F", "M"])
-ROWS = {"age": np.full(60, 30.0), "income": np.arange(60) % 9.0, "sex": ["F", "M"] * 30}
-FORMULAS = {
-    "dp_pca": "~ age + income",
-    "dp_cov": "~ age + income",
-    "dp_moments": "~ age + income",
-    "dp_lm": "income ~ age",
-    "dp_mean": "income ~ sex",
-    "dp_var": "income ~ sex",
-    "dp_hist": "age ~ sex",
-    "dp_table": "~ sex",
-    "dp_summary": "~ age + sex",
-}
+BOOK = dp.codebook(age=(0, 100), wage=(0, 9), sex=["F", "M"])
+ROWS = {"age": np.full(60, 30.0), "wage": np.arange(60) % 9.0, "sex": ["F", "M"] * 30}
+FORMS = {form.verb.name: form for form in forms("sites").values()}
 ADDING = [name for name, kind in PROTOCOLS.items() if kind().passes_noise]
 # What a message may tell to write, as the words of the next call.
 ADVICE = {
@@ -33,7 +24,7 @@ ADVICE = {
 
 
 def ask(verb, **words):
-    return getattr(dp, verb)(FORMULAS[verb], **({"codebook": BOOK, "eps": 1.0} | words))
+    return FORMS[verb].function(FORMS[verb].formula, **({"codebook": BOOK, "eps": 1.0} | words))
 
 
 def advised(message):
@@ -49,7 +40,7 @@ def refused(verb, **words):
 
 
 @pytest.mark.parametrize("protocol", ADDING)
-@pytest.mark.parametrize("verb", FORMULAS)
+@pytest.mark.parametrize("verb", FORMS)
 def test_what_a_protocol_advises_works(verb, protocol):
     words = {"sites": dict.fromkeys("ABC", ROWS), "protocol": protocol}
     try:
@@ -62,17 +53,9 @@ def test_what_a_protocol_advises_works(verb, protocol):
         assert ask(verb, **(words | more)).release.rows == 180
 
 
-GAUSSIANS = {
-    "dp_pca": "gauss",
-    "dp_cov": "gauss",
-    "dp_lm": "adassp",
-    **dict.fromkeys(("dp_mean", "dp_var", "dp_hist", "dp_table", "dp_summary"), "gaussian"),
-}
-
-
-@pytest.mark.parametrize("verb", FORMULAS)
+@pytest.mark.parametrize("verb", FORMS)
 def test_what_a_mechanism_advises_works(verb):
-    words = {"data": ROWS} | ({"mechanism": GAUSSIANS[verb]} if verb in GAUSSIANS else {})
+    words = {"data": ROWS, **FORMS[verb].verb.normal}
     told = refused(verb, **words)
     assert len(told) >= 2
     for more in told:

@@ -1,0 +1,57 @@
+"""The table of verbs is complete, and what it says of them is so."""
+
+import re
+from pathlib import Path
+
+import pytest
+from verb_entry import LISTS, fitted
+from verbs import FORMS, VERBS, forms
+
+import dpmodels as dp
+from dpmodels.audit.registry import UNCHARGED
+from dpmodels.errors import ArgumentError
+from dpmodels.models.load import RESULTS
+
+STUB = Path(dp.__file__).with_suffix(".pyi").read_text("utf-8")
+EXPORTED = set(re.findall(r"^from \S+ import (dp_\w+) as \1$", STUB, flags=re.MULTILINE))
+
+
+def named(test):
+    return [form.verb.name for form in forms(test).values()]
+
+
+def test_every_verb_of_the_package_is_in_the_table():
+    assert len(EXPORTED) > 20
+    assert {entry.name for entry in VERBS} == EXPORTED
+
+
+def test_every_verb_stands_in_the_lists_of_all_verbs():
+    assert set(named("stored")) == set(named("forged")) == EXPORTED
+    # What charges nothing is planned by nobody.
+    assert sorted(named("planned")) == sorted(EXPORTED - set(UNCHARGED))
+    assert sorted(named("sites")) == sorted({entry.name for entry in VERBS if entry.protocols})
+
+
+def test_every_list_has_forms_of_names_of_their_own():
+    listed = [(test, form.id) for form in FORMS for test in form.tests.split()]
+    assert {test for test, _ in listed} == set(LISTS)
+    assert len(set(listed)) == len(listed)
+
+
+def test_every_kind_of_result_that_can_be_loaded_is_in_the_table():
+    kinds = {type(fitted(form)).__name__ for form in forms("stored").values()}
+    assert kinds == {kind.__name__ for kind in RESULTS}
+    assert kinds == {kind for entry in VERBS for kind in entry.results}
+
+
+@pytest.mark.parametrize("name", forms("stored"))
+def test_a_fit_has_the_plot_and_the_column_that_the_table_says(name):
+    form = forms("stored")[name]
+    fit = fitted(form)
+    abilities = form.verb.results[type(fit).__name__].split()
+    assert hasattr(fit, "plot") == ("plot" in abilities)
+    if "column" in abilities:
+        assert type(fit).__name__ not in dp.etable(fit).as_text()
+    else:
+        with pytest.raises(ArgumentError, match=f"{type(fit).__name__} has no column"):
+            dp.etable(fit)
