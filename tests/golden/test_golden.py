@@ -1,0 +1,57 @@
+"""Seeded releases and printed numbers are those of the stored list.
+
+A release that changes on purpose is recorded again by `record.py`, in a commit that says why.
+Sums and noise are exact integers; what is computed from them in floating point may differ in its
+last digits between processors.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden_cases import cases, fit_of, numbers_of
+
+import dpmodels as dp
+
+HERE = Path(__file__).parent
+RELEASES = np.load(HERE / "releases.npz")
+REPORTS = {
+    key: text
+    for key, _, text in (
+        part.partition("\n") for part in (HERE / "reports.txt").read_text("utf-8").split("#### ")
+    )
+    if key
+}
+CASES = cases()
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.])")
+
+
+def printed_numbers(text: str) -> list[float]:
+    """List the numbers of a report's tables, which end with its last rule."""
+    tables, _, _ = text.rpartition("\n=====")
+    return [float(number) for number in NUMBER.findall(tables)]
+
+
+def test_the_list_is_long_enough():
+    assert len(RELEASES.files) >= 400
+    assert len(REPORTS) >= 50
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("key", RELEASES.files)
+def test_a_seeded_release_is_the_stored_one(key):
+    form, seed = CASES[key]
+    fit = fit_of(form, seed)
+    numbers = np.array(list(numbers_of(fit.release)))
+    np.testing.assert_allclose(numbers, RELEASES[key], rtol=1e-9, atol=1e-12)
+    if key in REPORTS:
+        found, stored = printed_numbers(fit.summary().as_text()), printed_numbers(REPORTS[key])
+        assert len(found) == len(stored)
+        # The last printed digit may be rounded the other way.
+        np.testing.assert_allclose(found, stored, rtol=2e-3, atol=2e-3)
+
+
+def test_noise_is_seeded_where_the_list_was_recorded():
+    with dp.simulation(seed=1):
+        assert dp.dp_mean("~ x", {"x": [1.0, 2.0]}, codebook={"x": (0, 4)}, eps=1.0).simulated
