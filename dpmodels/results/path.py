@@ -232,8 +232,8 @@ class PathResult(Printed):
 
     def __reduce__(self) -> NoReturn:
         raise PrivacyError(
-            "paths are not pickled; write fit.save(file) of the regression, and of dp.load(file) "
-            f".{self.penalty}_path()"
+            "paths are not pickled: pickle or save the regression, and compute the path of it again "
+            f"by .{self.penalty}_path()"
         )
 
     def _reading(self) -> str:

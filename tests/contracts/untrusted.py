@@ -5,6 +5,7 @@ import inspect
 import json
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -39,6 +40,9 @@ ODD = [
     *([], {}, [[]], ["x"], [1, 2, 3], {"x": 1}, {"\x1b]0;t\x07": 1}),
 ]
 
+# Of every kind, in the first format of files.
+FORMAT_1 = sorted((Path(__file__).parents[1] / "results" / "format_1").glob("*.nc"))
+
 
 def results():
     """One result of every format."""
@@ -47,7 +51,8 @@ def results():
     yield dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1)
     yield dp.dp_cov("~ a + g", ROWS, **APPROX, center=False, scale=None)
     yield dp.dp_cov("~ a + b", ROWS, **PURE, mechanism="zero")
-    yield dp.dp_moments("~ a + b + h", ROWS, **APPROX)
+    moments = dp.dp_moments("~ a + b + h", ROWS, **APPROX)
+    yield from (moments, moments.cov("~ b + a"), moments.lm("a ~ b"), moments.cov().pca(1))
     yield dp.dp_cca("a + b ~ h", ROWS, **APPROX)
     yield dp.dp_lm("a ~ b + g", ROWS, **APPROX)
     yield dp.dp_glm("h ~ a + b", ROWS, **PURE)
@@ -152,6 +157,8 @@ def damaged(content, luck):
 def changed_arrays(arrays, luck):
     """Arrays with one of them dropped, renamed, of another shape or with other values."""
     made = dict(arrays)
+    if not made:
+        return {"x": (("x",), np.ones(1))}
     name = luck.choice(sorted(made))
     dims, own = made[name]
     how = luck.randrange(6)

@@ -1,0 +1,338 @@
+"""Whether a release from a file is one of its request, where no annotation of a field can say it.
+
+The public facts of the request are computed before; here are the sizes that they imply for the
+arrays of a release, and what its numbers have to satisfy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import astuple
+from typing import Any, Final
+
+import numpy as np
+
+from dpmodels.errors import FrameError
+from dpmodels.outside import LONGEST, fields_of
+from dpmodels.postprocess.halves import Halves
+from dpmodels.postprocess.ordered import numbers
+from dpmodels.postprocess.residuals import cells, components, largest
+from dpmodels.privacy import Pufferfish
+from dpmodels.question import Question
+from dpmodels.released import (
+    AnswersFitRelease,
+    AnswersRelease,
+    AnyRelease,
+    CellsRelease,
+    Channel,
+    CoefficientsRelease,
+    CountsRelease,
+    LevelsRelease,
+    MarginsRelease,
+    MomentsRelease,
+    PValuesRelease,
+    QuantilesRelease,
+    RunsRelease,
+    ScreenedRelease,
+    SelectionRelease,
+    SubspaceRelease,
+    SumsRelease,
+)
+from dpmodels.results.call import (
+    AnyCall,
+    CoefficientsCall,
+    DescribedCall,
+    MomentsCall,
+    ScreenCall,
+    TableCall,
+)
+from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.spec import Spec
+from dpmodels.results.store import arrays_of, part_at
+
+# How far from 1 the sum of a law may be, as its entries are rounded.
+_NEAR: Final = 1e-9
+
+
+def require_release(spec: Spec[Any], release: Any) -> None:
+    """Refuse a release of another request, of other sizes, or that contradicts itself."""
+    request, call = spec.question, spec.call
+    assert request is not None
+    form, require = _OF_KIND[type(release)]
+    if not isinstance(call, form):
+        raise FrameError(f"release: {type(release).__name__} is not a release of the request")
+    _require_terms(request, release)
+    _require_shapes(release, {**_sizes(call, release), **spec.sizes})
+    require(call, release)
+
+
+def require_kind(spec: Spec[Any], result: Any, release: Any) -> None:
+    """Refuse a release of another kind than the result of its request has."""
+    kind: Any = type(result)
+    kinds = fields_of(kind, "release")["release"]
+    if not isinstance(release, kinds):
+        raise FrameError(f"release: {type(release).__name__} is not a release of the request")
+    spec.check(release)
+
+
+def require_law(release: Any) -> None:
+    """Refuse moments without a known law of their noise."""
+    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
+        raise FrameError("array 'total', release.noise: expected both, without nan")
+
+
+def _require_shapes(release: Any, known: Mapping[str, int]) -> None:
+    """Refuse arrays of other sizes than the public facts imply."""
+    kind: Any = type(release)
+    for path, dims in arrays_of(kind):
+        values = part_at(release, path)
+        if values is None:
+            continue
+        if unknown := [dim for dim in dims if dim not in known]:
+            raise FrameError(f"release: the request has no array by {unknown[0]}")
+        expected = tuple(known[dim] for dim in dims)
+        if values.shape != expected:
+            raise FrameError(
+                f"array {path[-1]!r}: expected the shape {expected}, found {values.shape}"
+            )
+
+
+def _sizes(call: AnyCall, release: Any) -> dict[str, int]:
+    """Return the sizes of the dimensions of a release's arrays, as public facts imply them."""
+    match call:
+        case MomentsCall(names=names, ncomp=ncomp):
+            return {"variable": len(names), "variable_": len(names), "component": ncomp}
+        case CoefficientsCall(names=names, intercept=intercept, blocks=blocks):
+            sizes = dict.fromkeys(("coefficient", "coefficient_"), len(names))
+            sizes |= dict.fromkeys(("column", "column_"), len(names) * blocks)
+            return sizes | dict.fromkeys(("variable", "variable_"), len(names) - intercept)
+        case ScreenCall():
+            return {"chosen": len(getattr(release, "chosen", ()))}
+    return _table_sizes(call, release)
+
+
+def _table_sizes(call: DescribedCall, release: Any) -> dict[str, int]:
+    first = call.tables[0]
+    sizes = {"group": first.cells, "place": 3, "part": sum(own.size for own in call.tables)}
+    match release:
+        case SumsRelease():
+            sizes["part"] = _sums(first, release)
+        case RunsRelease(sizes=steps):
+            sizes["part"] = sum(steps)
+        case CellsRelease(sizes=steps):
+            sizes["count"] = sum(size + 1 for size in steps)
+        case LevelsRelease(levels=levels):
+            sizes["count"] = sum(map(len, levels))
+        case AnswersRelease(channels=channels, strata=strata):
+            sizes["answer"] = math.prod(len(own.law) for own in channels)
+            sizes["stratum"] = len(strata) or 1
+        case SelectionRelease(places=places):
+            sizes["selected"] = len(places)
+        case MarginsRelease():
+            margins = HeldMargins(call, release)
+            sizes["residual"] = sum(
+                cells(part, margins.sizes) for part in components(margins.asked)
+            )
+    return sizes
+
+
+def _sums(facts: TableCall, release: SumsRelease) -> int:
+    """Return how many sums of the cells of a table there are."""
+    groups, *sides = release.shape or (0,)
+    own = facts.shape[-len(sides) :] if sides else ()
+    if tuple(sides) != own or groups * math.prod(own) != facts.cells or release.fanout < 2:
+        raise FrameError("release.shape, release.fanout: not of a tree above such a table")
+    return numbers(release)
+
+
+def _require_terms(request: Question, release: AnyRelease) -> None:
+    stated = ["guarantee"]
+    # Of a chain of states the release says how many rows of a person count; none is protected.
+    if not isinstance(request.guarantee, Pufferfish):
+        stated.append("adjacency")
+    # A file of the first format has no declarations of the variables of a condition.
+    if request.subset is not None:
+        stated.append("subset")
+    for name in stated:
+        if getattr(release, name) != getattr(request, name):
+            raise FrameError(f"release.{name}: not that of the request")
+    relation, joint = release.adjacency, getattr(release, "shared", None)
+    if (release.rows is not None) != relation.n_public or not 0 <= (release.rows or 0) <= 2**53:
+        raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
+    if joint is not None and min(joint.numbers, joint.size) < 0:
+        raise FrameError("release.shared: expected numbers that are not negative")
+
+
+def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
+    box = call.held_in(release.ball).box
+    if not (np.abs(box) <= LONGEST).all():
+        raise FrameError(f"release.ball: columns are not scaled within {LONGEST:g}")
+    if release.total is None and call.center:
+        raise FrameError("array 'total' is missing: call.center says the mean was taken off")
+    noise = release.noise
+    others = (noise.count, noise.diagonal, 0.0 if release.total is None else noise.mean)
+    lawful = not any(map(math.isnan, others))
+    if not (math.isnan(noise.diagonal) if math.isnan(noise.off) else lawful):
+        raise FrameError("release.noise: expected a law of all that was released, or of none")
+
+
+def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
+    if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
+        raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
+    bought = release.curvature
+    laws = () if bought is None else (bought.bread_noise, bought.meat_noise)
+    if any(math.isnan(law.diagonal + law.off) for law in laws):
+        raise FrameError("release.curvature: bought, and the law of its noise has nan")
+    if release.ball is not None and release.ball.axes is not None:
+        raise FrameError("release.ball.axes: expected none for such a regression")
+    if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
+        raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")
+    tuning = release.tuning
+    if tuning is not None and release.ridge != dict(enumerate(tuning.ridges)).get(tuning.chosen):
+        raise FrameError("release.tuning: the ridge is not the one that was chosen")
+
+
+def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:
+    unknown = math.isnan(release.variance_sd) or math.isnan(release.count)
+    if release.variances is not None and unknown:
+        raise FrameError("release: variances were bought, without a number of rows or noise")
+
+
+def _require_counts(
+    call: DescribedCall, release: CountsRelease | SumsRelease | RunsRelease
+) -> None:
+    if release.step > 1:
+        raise FrameError("release.step: expected a part of a row, at most 1")
+    if isinstance(release, RunsRelease):
+        _require_runs(call.tables[0], release)
+    if not isinstance(release, CountsRelease):
+        return
+    if release.paired and len(release.values) != 4:
+        raise FrameError("release.paired: expected false but for the mean of one number")
+    held = release.held
+    if held is not None and not held.lower < held.upper:
+        raise FrameError("release.held: expected a range, its lower end first")
+
+
+def _require_runs(facts: TableCall, release: RunsRelease) -> None:
+    each = facts.shape[-1]
+    if release.shape != (facts.cells // each, each):
+        raise FrameError("release.shape: not that of the table")
+    halves, cells = Halves(each), facts.cells
+    told = zip(release.sizes, release.levels, release.noise_sds, strict=False)
+    if not len(release.sizes) == len(release.levels) == len(release.noise_sds) or not all(
+        size >= 0 and 0 <= level <= halves.lowest and noise_sd >= 1 / LONGEST
+        for size, level, noise_sd in told
+    ):
+        raise FrameError("release.sizes, levels, noise_sds: not those of steps above such a table")
+    *steps, last = np.split(release.starts, np.cumsum(release.sizes)[:-1])
+    for starts, level in zip(steps, release.levels, strict=False):
+        cell = np.clip(starts, 0, cells - 1).astype(np.int64)
+        first = halves.firsts[level][halves.node(level, cell % each)] + cell // each * each
+        if not (first == starts).all():
+            raise FrameError("array 'starts': not the first cells of runs")
+    if release.sizes[-1:] != (1,) or last != cells:
+        raise FrameError("array 'starts': expected the incomplete rows last")
+
+
+def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
+    if not (release.rank_sd > 0).all() or not (release.count_sd > 0).all():
+        raise FrameError("arrays 'rank_sd', 'count_sd': expected positive numbers")
+
+
+def _require_cells(call: DescribedCall, release: CellsRelease) -> None:
+    if len(release.sizes) != 2 * len(call.tables) or min(release.sizes) < 1:
+        raise FrameError("release.sizes: expected cells of each number in two rounds")
+    if not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected numbers from {1 / LONGEST:g} up")
+    stops = np.cumsum([size + 1 for size in release.sizes])[:-1]
+    for own, ends in zip((*call.tables, *call.tables), np.split(release.ends, stops), strict=True):
+        if (ends[0], ends[-1]) != (own.lower, own.upper) or not (np.diff(ends) > 0).all():
+            raise FrameError("array 'ends': not rising from one declared bound to the other")
+
+
+def _require_levels(call: DescribedCall, release: LevelsRelease) -> None:
+    if len(release.levels) != len(call.tables) or release.most < 1:
+        raise FrameError("release.levels: expected those of each variable")
+    if any(list(own) != sorted(set(own)) for own in release.levels):
+        raise FrameError("release.levels: expected each once, sorted")
+    if not release.scale >= 1 / LONGEST or not (release.values > release.most).all():
+        raise FrameError("array 'values': expected numbers above release.most")
+
+
+def _require_selected(call: DescribedCall, release: SelectionRelease) -> None:
+    places = release.places
+    if len(set(places)) != len(places) or not all(0 <= at < call.tables[0].cells for at in places):
+        raise FrameError("release.places: expected candidates, each once")
+    if release.values is not None and not (release.noise_sd > 0 and release.step <= 1):
+        raise FrameError("release.noise_sd, release.step: expected a law of the values' noise")
+
+
+def _require_screened(call: ScreenCall, release: ScreenedRelease | PValuesRelease) -> None:
+    chosen = release.chosen.tolist()
+    if (
+        not chosen
+        or len(set(chosen)) != len(chosen)
+        or not set(chosen) <= {*range(len(call.names))}
+    ):
+        raise FrameError("release.chosen: not columns of the formula, each once")
+    if not abs(release.centre) <= 1:
+        raise FrameError("release.centre: expected a number from -1 to 1")
+
+
+def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
+    terms = HeldMargins(call, release).asked
+    noised = components(terms)[int(release.rows is not None) :]
+    expected = len(noised if release.law == "gaussian" else largest(terms))
+    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+
+
+def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
+    facts = call.tables[0]
+    whole = [own for own in release.channels[:1] if len(own.law) > facts.cells]
+    sizes = (facts.cells + 1,) if whole else facts.shape
+    if len(release.channels) != len(sizes):
+        raise FrameError("release.channels: expected one a question")
+    for own, size in zip(release.channels, sizes, strict=True):
+        _require_channel(own, size)
+    weights = [own for own in (release.weights, release.squares) if own is not None]
+    if len(weights) == 1 or not all((own >= 0).all() for own in (release.values, *weights)):
+        raise FrameError("arrays 'values', 'weights', 'squares': expected sums of weights")
+    if release.shares is not None and len(release.shares) != len(release.strata):
+        raise FrameError("release.shares: expected one a stratum")
+    if release.incomplete < 0:
+        raise FrameError("release.incomplete: expected a number of respondents")
+
+
+def _require_answers_fit(call: CoefficientsCall, release: AnswersFitRelease) -> None:
+    _require_channel(release.channel, 2)
+
+
+def _require_channel(own: Channel, size: int) -> None:
+    """Refuse what is not the channel of a question with so many levels."""
+    total = math.fsum(own.law)
+    known = abs(total - 1) < _NEAR if own.how else own.truth == 1
+    if len(own.law) != size or not 0 < own.truth <= 1 or min(own.law) < 0 or not known:
+        raise FrameError("release: a channel is not that of a device of its question")
+
+
+# Of which requests each kind of release is, by their public facts, and what it has to satisfy.
+_OF_KIND: Final[Mapping[type[Any], tuple[type[Any], Callable[[Any, Any], None]]]] = {
+    MomentsRelease: (MomentsCall, _require_moments),
+    SubspaceRelease: (MomentsCall, _require_variances),
+    CoefficientsRelease: (CoefficientsCall, _require_coefficients),
+    CountsRelease: (DescribedCall, _require_counts),
+    SumsRelease: (DescribedCall, _require_counts),
+    RunsRelease: (DescribedCall, _require_counts),
+    QuantilesRelease: (DescribedCall, _require_quantiles),
+    CellsRelease: (DescribedCall, _require_cells),
+    LevelsRelease: (DescribedCall, _require_levels),
+    SelectionRelease: (DescribedCall, _require_selected),
+    ScreenedRelease: (ScreenCall, _require_screened),
+    PValuesRelease: (ScreenCall, _require_screened),
+    MarginsRelease: (DescribedCall, _require_margins),
+    AnswersRelease: (DescribedCall, _require_answers),
+    AnswersFitRelease: (CoefficientsCall, _require_answers_fit),
+}
