@@ -171,10 +171,8 @@ def lm_way(question: Question) -> Way[LMResult]:
     own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
     columns = len(own.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
-
     setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
-
-    call = moments_call(own, setting)
+    call, parameters = moments_call(own, setting), columns - 1 + both.intercept
 
     def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         coder = row_coder(both.terms) if both.terms.names else None
@@ -221,7 +219,7 @@ def lm_way(question: Question) -> Way[LMResult]:
         chosen,
         "moments",
         foresee=partial(slopes_of_moments, own),
-        sizes=dict.fromkeys(("parameter", "parameter_"), columns - 1 + both.intercept),
+        sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,
     )
 
