@@ -59,20 +59,13 @@ def require_release(spec: Spec[Any], release: Any) -> None:
     """Refuse a release of another request, of other sizes, or that contradicts itself."""
     request, call = spec.question, spec.call
     assert request is not None
-    form, require = _OF_KIND[type(release)]
-    if not isinstance(call, form):
+    # Nothing of the release is read yet: its class alone tells which result it would be.
+    kind: Any = type(spec.result(call, release))
+    if not isinstance(release, fields_of(kind, "release")["release"]):
         raise FrameError(f"release: {type(release).__name__} is not a release of the request")
     _require_terms(request, release)
     _require_shapes(release, {**_sizes(call, release), **spec.sizes})
-    require(call, release)
-
-
-def require_kind(spec: Spec[Any], result: Any, release: Any) -> None:
-    """Refuse a release of another kind than the result of its request has."""
-    kind: Any = type(result)
-    kinds = fields_of(kind, "release")["release"]
-    if not isinstance(release, kinds):
-        raise FrameError(f"release: {type(release).__name__} is not a release of the request")
+    _OF_KIND[type(release)](call, release)
     spec.check(release)
 
 
@@ -318,21 +311,21 @@ def _require_channel(own: Channel, size: int) -> None:
         raise FrameError("release: a channel is not that of a device of its question")
 
 
-# Of which requests each kind of release is, by their public facts, and what it has to satisfy.
-_OF_KIND: Final[Mapping[type[Any], tuple[type[Any], Callable[[Any, Any], None]]]] = {
-    MomentsRelease: (MomentsCall, _require_moments),
-    SubspaceRelease: (MomentsCall, _require_variances),
-    CoefficientsRelease: (CoefficientsCall, _require_coefficients),
-    CountsRelease: (DescribedCall, _require_counts),
-    SumsRelease: (DescribedCall, _require_counts),
-    RunsRelease: (DescribedCall, _require_counts),
-    QuantilesRelease: (DescribedCall, _require_quantiles),
-    CellsRelease: (DescribedCall, _require_cells),
-    LevelsRelease: (DescribedCall, _require_levels),
-    SelectionRelease: (DescribedCall, _require_selected),
-    ScreenedRelease: (ScreenCall, _require_screened),
-    PValuesRelease: (ScreenCall, _require_screened),
-    MarginsRelease: (DescribedCall, _require_margins),
-    AnswersRelease: (DescribedCall, _require_answers),
-    AnswersFitRelease: (CoefficientsCall, _require_answers_fit),
+# What each kind of release has to satisfy, with the public facts of its request.
+_OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
+    MomentsRelease: _require_moments,
+    SubspaceRelease: _require_variances,
+    CoefficientsRelease: _require_coefficients,
+    CountsRelease: _require_counts,
+    SumsRelease: _require_counts,
+    RunsRelease: _require_counts,
+    QuantilesRelease: _require_quantiles,
+    CellsRelease: _require_cells,
+    LevelsRelease: _require_levels,
+    SelectionRelease: _require_selected,
+    ScreenedRelease: _require_screened,
+    PValuesRelease: _require_screened,
+    MarginsRelease: _require_margins,
+    AnswersRelease: _require_answers,
+    AnswersFitRelease: _require_answers_fit,
 }

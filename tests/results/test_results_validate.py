@@ -98,7 +98,7 @@ REQUESTS = [
     (
         "mean",
         {"verb": "quantile", "words": {"probs": (0.5,)}},
-        "array 'values': expected the shape",
+        "CountsRelease is not a release of",
     ),
     ("partition", {"words": {"breaks": 8}}, "release.shape: not that of the table"),
     ("partition", {"words": {"breaks": (0.0, 1.0)}}, "breaks="),
