@@ -52,7 +52,8 @@ from dpmodels.models.linear import linear
 from dpmodels.noise import source
 from dpmodels.privacy import adjacency
 from dpmodels.question import Question
-from dpmodels.statistics.gradient import Gradients, Slopes
+from dpmodels.statistics.double_double import EXACT_ROWS
+from dpmodels.statistics.gradient import Gradients, Slopes, precise_sums, precise_total
 from dpmodels.statistics.losses import Huber, Logistic
 
 BESIDE = Path(__file__).parents[2] / "shared" / "data"
@@ -106,6 +107,9 @@ class Held(Gradients):
     def slopes(self, parameter, loss):
         return slopes(self.z, self.signs, parameter, loss)
 
+    def precise_slopes(self, parameter, loss, linear=()):
+        return precise_slopes(self.z, self.signs, parameter, loss, linear)
+
     @property
     def rows(self):
         return len(self.signs)
@@ -119,16 +123,27 @@ def slopes(z, signs, parameter, loss):
     return Slopes(value, gradient, bent, float(np.einsum("ij,ij->", z, z)))
 
 
+def precise_slopes(z, signs, parameter, loss, linear=()):
+    parts = (
+        (precise_sums(z[:, at : at + EXACT_ROWS], signs[at : at + EXACT_ROWS], parameter, loss), 0)
+        for at in range(0, len(signs), EXACT_ROWS)
+    )
+    return precise_total(parts, linear, len(z))
+
+
 def log_loss(z, signs, parameter):
     return float(np.logaddexp(0, -signs * (parameter @ z)).mean())
 
 
 def in_memory(z, signs):
-    return SimpleNamespace(slopes=lambda parameter, loss: slopes(z, signs, parameter, loss))
+    return SimpleNamespace(
+        slopes=lambda parameter, loss: slopes(z, signs, parameter, loss),
+        precise_slopes=lambda *asked: precise_slopes(z, signs, *asked),
+    )
 
 
 def best(z, signs):
-    return minimise(in_memory(z, signs), Logistic(), 1e-9, np.zeros(len(z)), 1e-6)
+    return minimise(in_memory(z, signs), Logistic(), 1e-9, np.zeros(len(z)), 1e-6).rounded
 
 
 def cms(z, signs, norm, eps, entropy):
@@ -137,7 +152,7 @@ def cms(z, signs, norm, eps, entropy):
     if left <= 0:
         left, more = eps / 2, max(0.25 * norm / math.expm1(eps / 4) - 1.0, 0.0)
     tilt = spherical(len(z), 2 * norm / left, entropy)
-    return minimise(in_memory(z, signs), Logistic(), 1.0 + more, tilt, 1e-3)
+    return minimise(in_memory(z, signs), Logistic(), 1.0 + more, tilt, 1e-3).rounded
 
 
 def unit_columns(frame, book):
@@ -167,7 +182,7 @@ def machines(words, folder):
     def accuracy(point):
         return float((np.sign(point @ test.z) == test.signs)[test.signs != 0].mean())
 
-    least = minimise(held, loss, 1e-3, np.zeros(len(held.z)), 1e-4)
+    least = minimise(held, loss, 1e-3, np.zeros(len(held.z)), 1e-4).rounded
     most = max(np.mean(test.signs == -1), np.mean(test.signs == 1))
     print(f"Adult, {len(held.signs):,} rows, {len(test.signs):,} held out, {len(held.z)} columns")
     print(f"without noise {accuracy(least):.4f}, always the larger class {most:.4f}")

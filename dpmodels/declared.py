@@ -80,9 +80,12 @@ def _require_agreement(attached: Codebook, setting: Codebook) -> None:
     if first is None and setting.person == attached.person and ids == dict(attached.identifiers):
         return
     what = f"variable {first!r}" if first is not None else "the column of persons"
+    found = difference(setting.to_dict(), attached.to_dict())
+    if setting.person != attached.person and first is None:
+        found = f"dp.options says person={setting.person!r}, the table person={attached.person!r}"
     raise CodebookError(
-        f"the codebook attached to the table and that of dp.options do not agree on {what}: "
-        "write codebook= in the call, or attach the codebook of dp.options"
+        f"the codebook attached to the table and that of dp.options do not agree on {what} "
+        f"({found}): write codebook= in the call, or attach the codebook of dp.options"
     )
 
 

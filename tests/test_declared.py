@@ -48,7 +48,7 @@ def test_it_may_be_said_in_many_ways(path):
 def test_the_call_goes_before_the_table_which_may_not_contradict_options():
     with dp.options(codebook=dp.codebook(age=(0, 1))):
         assert declared(BOOK, OTHER.attach(ROWS), None, "~ age") == BOOK
-        with pytest.raises(CodebookError, match=r"do not agree on variable 'age': write codebook="):
+        with pytest.raises(CodebookError, match=r"on variable 'age' \(age range is .*\): write"):
             declared(None, OTHER.attach(ROWS), None, "~ age")
     with dp.options(codebook=OTHER):
         book = declared(None, OTHER.attach(ROWS), None, "~ age")

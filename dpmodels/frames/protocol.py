@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
+from dpmodels.errors import FrameError
+
 Chunk = Mapping[str, NDArray[Any]]
 
 
@@ -94,3 +96,8 @@ def unfinished(what: str) -> str:
     `what` failed, and what to do; it may name files and containers, never a cell.
     """
     return what if what.endswith(_CHARGED) else f"{what}. {_CHARGED}"
+
+
+def before_charge(error: FrameError) -> str:
+    """Word the same error of rows that were read before a charge, to count persons."""
+    return str(error).replace(_CHARGED, "Nothing was charged")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmodels.errors import BudgetError
+from dpmodels.errors import BudgetError, FrameError
+from dpmodels.frames.protocol import unfinished
 from dpmodels.mechanisms.add_noise import LAPLACE, ROUND_UP, Law, add_noise
 from dpmodels.noise import Entropy
+from dpmodels.statistics.double_double import Pair, two_product, two_sum
 from dpmodels.statistics.gradient import Gradients, Slopes
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
@@ -22,8 +25,10 @@ from dpmodels.typing import Floats
 FINE = 2.0**40
 # Half of what the Laplace sampler takes.
 LARGEST_SCALE = 2.0**55
-# Rounding in the sum of the gradients of 10^6 rows is below it, whatever the rows.
+# A choice: the noise that hides it is far less than the other noise.
 SHORTEST = 2.0**-27
+# Up to so many rows, in up to some hundred columns, rounding is below a half of it.
+MOST_ROWS = 2**40
 # Rounding leaves far less of a vector that is added to a gradient: a choice.
 ROUNDED = 2.0**-45
 # Eight times what the hardest rows tried have taken.
@@ -32,6 +37,8 @@ MOST_PASSES = 500
 SHORTEST_STEP = 2.0**-20
 # Of a sum of losses: smaller differences say nothing.
 ROUNDING = 2.0**-40
+# Of the number of rows: what a gradient in float64 may come to by rounding alone, as a rule.
+FLOOR = 2.0**-50
 # How much longer a gradient may be at the minimum of an easier loss: a choice.
 ROUGH = 2.0**10
 
@@ -50,25 +57,64 @@ def furthest(scale: float, ridge: float, known: float = 0.0) -> float:
 
     The sum is as strongly convex as `ridge`, the weight of ``|θ|²/2``, at least.
 
-    A gradient of length t is at most ``t/ridge`` from the minimum. The computed gradient may be as
-    far from the true one as from 0: twice the tolerance covers its rounding.
+    A gradient of length t is at most ``t/ridge`` from the minimum, and the computed gradient is
+    closer to the true one than half the tolerance, for as many rows as :func:`provable_rows` says:
+    twice the tolerance covers both.
     """
     return 2 * tolerance(scale, known) / ridge
 
 
-def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: float) -> Floats:
-    """Return a point where the gradient is at most as long as declared.
+def provable_rows(
+    columns: int, smoothness: float, scale: float, ridge: float, known: float = 0.0
+) -> int:
+    """Return up to how many rows rounding in a gradient is below half of the tolerance.
+
+    A public number: `smoothness` is the loss's, the others are as for :func:`tolerance`.
+
+    *Proof.* The minimised sum is at most that at 0, so n losses of at most 2.6 there, none below
+    0 elsewhere, give ``Λ|θ|²/2 - |b||θ| <= 2.6 n`` at the minimum and ``|θ| <= 2|b|/Λ + √(5.2
+    n/Λ)``, and ``t/Λ`` more where the gradient is t long. A tilt is longer than ``(2d + 2000)
+    scale``, beside what is known, with a probability below ``exp(-900)``. Then the bound of
+    :meth:`dpmodels.statistics.gradient.Gradients.precise_slopes` is at most half of the tolerance
+    if each of its two parts is at most a quarter, ``2**-29`` or more.
+    """
+    tilt, shortest = (2 * columns + 2000) * scale + known, tolerance(scale, known)
+    rows = MOST_ROWS
+    while rows > 1:
+        size = 2 * (tilt + shortest) / ridge + math.sqrt(5.2 * rows / ridge)
+        if rows * 2.0**-103 * smoothness * columns**2 * size <= shortest / 4:
+            break
+        rows //= 2
+    return rows
+
+
+def minimise(
+    rows: Gradients,
+    loss: Loss,
+    ridge: float,
+    tilt: Floats,
+    shortest: float,
+    most: int = MOST_ROWS,
+) -> Pair:
+    """Return a point where the gradient is at most as long as declared, as an exact sum of two.
 
     `ridge` is the weight of ``|θ|²/2``, `tilt`, shape (columns,), the vector b of the linear term
-    ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop.
+    ``⟨b, θ⟩``, `shortest` the length of the gradient at which to stop, `most` a public number of
+    rows up to which that is proved.
 
     Newton's method along the loss's path of easier losses; a step is halved until the sum has
     fallen by a thousandth of what its slope promises, or, where that is lost in rounding, until
     its gradient has become shorter. Where no step down to 2⁻²⁰ does that, a step ``1/L`` of the
-    gradient method. Rows of one class, separated, constant or few take 5 to 60 passes. Rows for
-    which :data:`MOST_PASSES` are not enough, of which none are known, go on with accelerated
-    gradients, which reach the declared length after at most ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2``
-    passes from one of length g. So it is reached in exact arithmetic whatever the rows.
+    gradient method. Rows of one class, separated, constant or few take 5 to 60 passes.
+
+    Gradients in float64 say where to begin, and no more: what is returned has a gradient of the
+    declared length by sums of 100 bits (:mod:`dpmodels.statistics.double_double`), one pass over
+    the rows as a rule. Rows for which :data:`MOST_PASSES` of these are not enough, of which none
+    are known, go on with accelerated gradients, which reach the declared length after at most
+    ``√(L/Λ) log(18 (L/Λ)² (g/t)²) + 2`` passes from one of length g in exact arithmetic, and about
+    a nearer point where rounding keeps them from it. Nothing is returned before.
+
+    FrameError if there are more rows than `most`.
 
     Source: Nesterov, Y. (2018). "Lectures on Convex Optimization." 2nd edition, Springer. Section
     2.2.
@@ -77,17 +123,29 @@ def minimise(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, shortest: 
     for stage in loss.path:
         target = shortest if stage is loss else ROUGH * shortest
         at = partial(_at, rows, stage, ridge, tilt)
-        point, here = _newton(at, stage.smoothness, ridge, point, target)
-    if np.linalg.norm(here.gradient) <= shortest:
-        return point
-    return _accelerated(at, loss.smoothness * here.energy + ridge, ridge, point, shortest)
+        point, _ = _newton(at, stage.smoothness, ridge, point, target, FLOOR)
+    while True:
+        at = partial(_precisely, rows, loss, ridge, tilt, most, point)
+        offset, here = _newton(at, loss.smoothness, ridge, 0 * point, shortest)
+        if np.linalg.norm(here.gradient) > shortest:
+            steepest = loss.smoothness * here.energy + ridge
+            offset, here = _accelerated(at, steepest, ridge, offset, shortest)
+        if np.linalg.norm(here.gradient) <= shortest:
+            return two_sum(point, offset)
+        point = point + offset
 
 
 def _newton(
-    at: Callable[[Floats], Slopes], smoothness: float, ridge: float, point: Floats, shortest: float
+    at: Callable[[Floats], Slopes],
+    smoothness: float,
+    ridge: float,
+    point: Floats,
+    shortest: float,
+    floor: float = 0.0,
 ) -> tuple[Floats, Slopes]:
     here, passes = at(point), 1
-    while np.linalg.norm(here.gradient) > shortest and passes < MOST_PASSES:
+    target = max(shortest, floor * here.energy)
+    while np.linalg.norm(here.gradient) > target and passes < MOST_PASSES:
         step, share = np.asarray(-np.linalg.solve(here.curvature, here.gradient)), 1.0
         there = at(point + step)
         passes += 1
@@ -105,7 +163,7 @@ def _newton(
 
 def _accelerated(
     at: Callable[[Floats], Slopes], steepest: float, ridge: float, point: Floats, shortest: float
-) -> Floats:
+) -> tuple[Floats, Slopes]:
     here = at(point)
     condition, length = steepest / ridge, float(np.linalg.norm(here.gradient))
     passes = math.sqrt(condition) * 2 * math.log(math.sqrt(18) * condition * length / shortest + 1)
@@ -117,7 +175,7 @@ def _accelerated(
         following = ahead - here.gradient / steepest
         ahead = following + (1 - root) / (1 + root) * (following - point)
         point, here = following, at(ahead)
-    return ahead
+    return ahead, here
 
 
 def _better(there: Slopes, here: Slopes, share: float, step: Floats) -> bool:
@@ -133,6 +191,32 @@ def _at(rows: Gradients, loss: Loss, ridge: float, tilt: Floats, point: Floats) 
     value = own.value + float(ridge * point @ point / 2 + tilt @ point)
     gradient = own.gradient + ridge * point + tilt
     return Slopes(value, gradient, own.curvature + ridge * np.eye(len(point)), own.energy)
+
+
+def _precisely(
+    rows: Gradients,
+    loss: Loss,
+    ridge: float,
+    tilt: Floats,
+    most: int,
+    point: Floats,
+    offset: Floats,
+) -> Slopes:
+    """Return the slopes at an exact sum, gradient and all linear terms rounded once."""
+    parameter = two_sum(point, offset)
+    weight = np.full_like(point, ridge)
+    pulls = (*two_product(weight, parameter.high), *two_product(weight, parameter.low))
+    slopes, count = rows.precise_slopes(parameter, loss, (tilt, *pulls))
+    if count > most:
+        raise FrameError(
+            unfinished(
+                f"the table has more rows than the {most:,} up to which rounding in a sum of their "
+                'gradients is proved to be hidden: write mechanism="gradients", whose sums are '
+                "exact integers, or a larger ridge, or give fewer rows"
+            )
+        )
+    curvature = slopes.curvature + ridge * np.eye(len(point))
+    return slopes._replace(curvature=curvature)
 
 
 class Mask(NamedTuple):
@@ -163,7 +247,8 @@ def mask(distance: float, columns: int, multiplier: float, law: Law) -> Mask:
     return Mask(step, scale)
 
 
-def masked(point: Floats, own: Mask, entropy: Entropy, law: Law) -> Floats:
-    """Round a point to the mask's lattice and add its noise."""
-    whole: NDArray[Any] = np.array([round(x) for x in (point / own.step).tolist()], dtype=object)
+def masked(point: Pair, own: Mask, entropy: Entropy, law: Law) -> Floats:
+    """Round an exact point to the nearest of the mask's lattice and add its noise."""
+    exact = (Fraction(high) + Fraction(low) for high, low in np.transpose(point).tolist())
+    whole: NDArray[Any] = np.array([round(x / Fraction(own.step)) for x in exact], dtype=object)
     return add_noise(whole, own.scale, entropy, law) * own.step

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
+from dpmodels.errors import FrameError
 from dpmodels.formula.subset import subset
+from dpmodels.frames.protocol import before_charge
 from dpmodels.models.foreseen import Foresight, nothing, warn
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
@@ -106,7 +108,10 @@ def measured(
     ledger = ledger_of(ledger)
     question, witness = way.question, held.witness
     private = held.bind(way.private.bind)
-    own = planned(way, held, mechanism, private)
+    try:
+        own = planned(way, held, mechanism, private)
+    except FrameError as error:  # The number of persons is public: they are counted first
+        raise FrameError(before_charge(error)) from None
     witness.planned(own.strategy, private, own.plan)
     events = group_events(own.plan.events, question.adjacency.places)
     witness.charging(own.strategy.card.name, events)

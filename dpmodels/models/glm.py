@@ -150,9 +150,11 @@ def dp_glm(
 
     Several sites under ``"pooled"``: the sums that ``"gradients"`` adds noise to
     are exact, bit for bit those of one table. Those that ``"objective"`` and
-    ``"output"`` minimise are added in floating point, rounded otherwise than in
-    one table; the two mechanisms are idealised, and their noise allows for the
-    rounding of 10⁶ rows at worst, of far more as a rule.
+    ``"output"`` minimise are added in floating point, of about 100 bits, and
+    rounded otherwise than in one table; the two mechanisms are idealised. Their
+    noise covers that rounding for tables of at most 2⁴⁰ rows, in up to some
+    hundred columns, and their guarantee is of such tables: a longer one raises a
+    ``FrameError`` after the charge.
 
     References
     ----------

@@ -13,11 +13,12 @@ from scipy.special import ndtr, ndtri
 
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign, Scaling, unbound_design
+from dpmodels.design.places import multiplied
 from dpmodels.mechanisms import Plan
 from dpmodels.mechanisms.choose import Mechanism
 from dpmodels.noise.lattice import Lattice
 from dpmodels.statistics import Passes, Statistic
-from dpmodels.statistics.gradient import Gradients, Slopes
+from dpmodels.statistics.gradient import Gradients
 from dpmodels.statistics.predictors import Predictors
 from dpmodels.typing import Floats
 
@@ -208,12 +209,9 @@ class RepeatedGradients(Gradients):
 
 def _times(part: Any, times: int) -> Any:
     """Return as often what a block adds; integers as Python's, which have room for it."""
-    if part is None:
-        return None
-    if isinstance(part, Slopes):
-        value, gradient, curvature, energy = part
-        return Slopes(times * value, times * gradient, times * curvature, times * energy)
-    return part.astype(object) * times
+    if isinstance(part, np.ndarray):
+        return part.astype(object) * times
+    return multiplied(part, times)
 
 
 def _sum(parts: list[tuple[int, Any]]) -> Statistic:

@@ -173,10 +173,10 @@ def hist(
 
     Many bins are drawn as steps before a band.
     """
+    ax = axes_or_new(ax, (6.0, 3.6))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    ax = axes_or_new(ax, (6.0, 3.6))
     widths = np.diff(breaks)
     equal = np.allclose(widths, widths[0], rtol=1e-6)
     unit = np.ones_like(widths) if equal else widths

@@ -33,9 +33,9 @@ def plane(
     `density` has the shape (first, second), and nan what stays blank. Colours are of a logarithmic
     scale.
     """
+    ax = axes_or_new(ax, (_SIDE + 0.8, _SIDE))
     from matplotlib import colors
 
-    ax = axes_or_new(ax, (_SIDE + 0.8, _SIDE))
     told = density[~np.isnan(density)]
     least, most = (float(told.min()), float(told.max())) if told.size else (1.0, 1.0)
     norm = colors.LogNorm(least, max(most, 1.01 * least))

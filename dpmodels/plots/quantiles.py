@@ -44,10 +44,10 @@ def quantiles(
     caption: str | None = None,
 ) -> Axes:
     """Draw quantiles of shape (groups, probs), and their intervals (groups, probs, 2)."""
-    from matplotlib.lines import Line2D
-
     step = 0.34 if level is None else 0.2 + 0.12 * len(probs)
     ax = axes_or_new(ax, (6.0, min(1.4 + step * len(groups), _TALLEST)))
+    from matplotlib.lines import Line2D
+
     places = np.arange(len(groups), dtype=np.float64)
     known = np.asarray(np.isfinite(values).all(axis=1))
     ax.hlines(places, values.min(axis=1), values.max(axis=1), color=PALE, linewidth=7.0, zorder=1)

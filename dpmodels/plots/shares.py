@@ -41,11 +41,11 @@ def shares(
     Noise intervals, shape (rows, series, 2), are wide and grey, confidence intervals thin; either
     may be nan.
     """
+    count = len(series)
+    ax = axes_or_new(ax, (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    count = len(series)
-    ax = axes_or_new(ax, (6.0, min(1.3 + (0.14 + 0.2 * count) * len(rows), _TALLEST)))
     high, keys = 0.8 / count, []
     for number in range(count):
         places = np.arange(len(rows)) + (number - (count - 1) / 2) * high

@@ -47,10 +47,10 @@ def spending(
     caption: str | None = None,
 ) -> Axes:
     """Draw what was spent before and after each charge, shape (charges, 2), against the whole."""
+    ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _TALLEST)))
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    ax = axes_or_new(ax, (6.4, min(1.4 + 0.28 * len(labels), _TALLEST)))
     places = np.arange(len(labels), dtype=np.float64)
     keys: list[Line2D | Patch] = []
     for state, look in LOOKS.items():

@@ -275,7 +275,7 @@ class Filter:
     def _step(self, own: ApproxDP, totals: Totals) -> int:
         """Return the step of rule (c) that holds the pure eps."""
         return (
-            math.ceil(totals.pure / own.eps * _STEPS - _STEPS * _ULP)
+            math.ceil(min(totals.pure / own.eps * _STEPS - _STEPS * _ULP, 2.0 * _STEPS))
             if math.isfinite(totals.mu2)
             else _STEPS
         )

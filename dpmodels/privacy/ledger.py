@@ -440,7 +440,7 @@ class Ledger:
         """Return the name of the mechanism of each charge."""
         with self._store.reading() as chain:
             bodies = [line.body for line in chain.lines()]
-        return [body["about"]["mechanism"] for body in bodies if body["kind"] == CHARGED]
+        return [body["about"].get("mechanism", "") for body in bodies if body["kind"] == CHARGED]
 
     def _follow(self, entry: Entry, what: dict[str, Any]) -> None:
         """Add what became of a charge."""

@@ -48,6 +48,7 @@ from dpmodels.privacy.lines import (
     following,
     opened,
     opening,
+    require_form,
     signed,
     totals_of,
 )
@@ -251,7 +252,7 @@ class _Open:
     def lines(self) -> Iterator[Line]:
         """Return all lines, first to last."""
         self.place_and_hash()
-        return iter(self._some("ORDER BY line"))
+        return self._each("ORDER BY line")
 
     def of(self, charge: int) -> list[Line]:
         """Return the lines about a charge, first to last."""
@@ -265,7 +266,7 @@ class _Open:
         """Add a line about a charge, and what it claims for itself alone."""
         number = self.place_and_hash()[0] + 1
         if claims:
-            self.check()
+            self._require_sound("claims")
         for kind, value in claims:
             try:
                 self._connection.execute(_CLAIM, (kind, value, charge))
@@ -281,7 +282,11 @@ class _Open:
 
     def check(self) -> None:
         """Refuse a file whose pages are not consistent, which takes longer the longer it is."""
-        if self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+        self._require_sound("1")
+
+    def _require_sound(self, part: str) -> None:
+        """Refuse pages that are not consistent, of all tables for ``"1"`` or of one by its name."""
+        if self._connection.execute(f"PRAGMA integrity_check({part})").fetchall() != [("ok",)]:
             raise LedgerError(f"the ledger {self._place}: {_DAMAGED}. Nothing was charged")
 
     def claims(self) -> set[tuple[str, str, int]]:
@@ -308,10 +313,13 @@ class _Open:
         return "" if found is None else str(found[0])
 
     def _some(self, which: str, *words: int) -> list[Line]:
-        return [
-            following(str(before), Line(str(text), str(digest)), number, self._place)
-            for before, text, digest, number in self._connection.execute(_READ + which, words)
-        ]
+        return list(self._each(which, *words))
+
+    def _each(self, which: str, *words: int) -> Iterator[Line]:
+        """Give lines one after another, so that whoever needs the first reads no other."""
+        for before, text, digest, number in self._connection.execute(_READ + which, words):
+            line = following(str(before), Line(str(text), str(digest)), number, self._place)
+            yield require_form(line, number, self._place)
 
 
 def _schema(connection: sqlite3.Connection) -> list[Any]:

@@ -11,7 +11,7 @@ import json
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from typing import Any, Final, get_args
 
-from dpmodels.errors import LedgerError
+from dpmodels.errors import DPModelsError, LedgerError
 from dpmodels.outside import conform
 from dpmodels.privacy.budget import Adjacency, Guarantee, adjacency
 from dpmodels.privacy.events import Event
@@ -33,6 +33,19 @@ RESTORED: Final = "restored"
 FORMAT: Final = "dpmodels.ledger/1"
 # A choice: digits of a hash that tables show.
 SHOWN: Final = 12
+# Texts that a line of each kind has besides those of all.
+_TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
+    OPENED: (),
+    CHARGED: ("label",),
+    RELEASED: ("digest",),
+    VOID: ("reason",),
+    RESTORED: (),
+}
+_TOTALS: Final = {
+    own.name: (float, int) if isinstance(own.default, float) else (type(own.default),)
+    for own in fields(Totals)
+}
+_MOST_EVENTS: Final = 100_000_000  # Equal ones of one charge
 _GUARANTEES: Final = {kind.__name__: kind for kind in (*get_args(Guarantee), Pufferfish)}
 _EVENTS: Final = {kind.__name__: kind for kind in get_args(Event)}
 
@@ -258,7 +271,8 @@ def opened(line: Line, place: str) -> tuple[Filter, Adjacency]:
 
 def without_last(bodies: Sequence[Mapping[str, Any]], charge: int) -> Totals:
     """Return the totals once a charge is void: those before it, if no other came after it."""
-    last = max(place for place, body in enumerate(bodies) if body["kind"] == CHARGED)
+    places = reversed(range(len(bodies)))
+    last = next(place for place in places if bodies[place]["kind"] == CHARGED)
     then = last - 1 if bodies[last]["charge"] == charge else len(bodies) - 1
     return totals_from_plain(bodies[then]["totals"])
 
@@ -276,6 +290,37 @@ def following(before: str, line: Line, number: int, place: str) -> Line:
     return line
 
 
+def require_form(line: Line, number: int, place: str) -> Line:
+    """Refuse a line that lacks a part, or has one of another type, though its hash is right."""
+    try:
+        body = line.body
+        kind, totals = body["kind"], totals_from_plain(body["totals"])
+        texts = [body[name] for name in ("time", "user", "host", "version", *_TEXTS[kind])]
+        datetime.fromisoformat(body["time"])
+        numbers = [body["charge"], body["charges"]]
+        if kind == CHARGED:
+            About(**body["about"])
+            texts += body["about"].values()
+            texts += [text for name, value in body["claims"] for text in (name, value)]
+            for name, words, *count in body["events"]:
+                _EVENTS[name](**words)
+                numbers += count or [1]
+                texts += [own for own in words.values() if not isinstance(own, int | float)]
+        right = all(isinstance(text, str) for text in texts) and all(
+            type(value) is int and 0 <= value <= _MOST_EVENTS for value in numbers
+        )
+        for name, kinds in _TOTALS.items():
+            right = right and type(getattr(totals, name)) in kinds
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, DPModelsError):
+        right = False
+    if not right:
+        raise LedgerError(
+            f"{place}: line {number} is not one that a ledger writes: the file was edited. Nothing "
+            "was charged; go back to a copy that verifies"
+        )
+    return line
+
+
 def require_chain(
     own: Filter, lines: Iterable[Line], claims: set[tuple[str, str, int]], place: str
 ) -> None:
@@ -284,17 +329,21 @@ def require_chain(
     The `LedgerError` names the first line that does not follow.
     """
     before, totals, seen = "", Totals(), list[dict[str, Any]]()
+    pending = set[int]()  # Charges of which nothing has come
     for number, line in enumerate(lines):
         before = following(before, line, number, place).hash
         try:
             body = line.body
             if body["kind"] == CHARGED:
                 totals = own.plus(totals, events_from_plain(body["events"]))
-            elif body["kind"] == VOID:
+                pending.add(body["charge"])
+            elif body["kind"] in (RELEASED, VOID):
+                pending.remove(body["charge"])
+            if body["kind"] == VOID:
                 totals = without_last(seen, body["charge"])
             seen.append(body)
             right = totals_from_plain(body["totals"]) == totals
-        except (KeyError, TypeError, ValueError, RecursionError):
+        except (KeyError, TypeError, ValueError, RecursionError, StopIteration):
             right = False
         if not right:
             raise LedgerError(f"{place}: line {number} states other totals than its charges have")

@@ -1,8 +1,10 @@
 """The charges of a ledger as a table, with what became of each."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, Final
 
+from dpmodels.errors import LedgerError
 from dpmodels.labels import plain
 from dpmodels.privacy.budget import Adjacency, Guarantee
 from dpmodels.privacy.filters import Filter
@@ -10,6 +12,7 @@ from dpmodels.privacy.lines import (
     CHARGED,
     RELEASED,
     VOID,
+    About,
     Entry,
     Line,
     events_from_plain,
@@ -45,13 +48,15 @@ def convergence_notes(mechanisms: Iterable[object]) -> tuple[str, ...]:
 def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> dict[str, list[Any]]:
     """Return the columns of the register, one value for each charge in each."""
     rows: dict[int, dict[str, Any]] = {}
-    for line in lines:
+    for number, line in enumerate(lines):
         body = line.body
+        if body["kind"] in (RELEASED, VOID) and body["charge"] not in rows:
+            raise LedgerError(f"line {number} of the ledger is of a charge that is not there")
         if body["kind"] == CHARGED:
             rows[body["charge"]] = {
                 **{name: body[name] for name in ("charge", "time", "label", "version")},
                 **{name: body[name] for name in ("user", "host")},
-                **body["about"],
+                **asdict(About(**body["about"])),
                 "events": "; ".join(one.describe() for one in events_from_plain(body["events"])),
                 "adjacency": relation.name,
                 "total": own.spent(totals_of(line)).amount,
@@ -64,7 +69,12 @@ def register_rows(lines: Iterable[Line], own: Filter, relation: Adjacency) -> di
             rows[body["charge"]] |= {"state": RELEASED, "digest": body["digest"]}
         elif body["kind"] == VOID:
             rows[body["charge"]] |= {"state": VOID, "reason": body["reason"]}
-    return {name: [row[name] for row in rows.values()] for name in COLUMNS}
+    return {name: [_encodable(row[name]) for row in rows.values()] for name in COLUMNS}
+
+
+def _encodable(value: Any) -> Any:
+    """Return a text without half characters, which no file can hold; other values as they are."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def printed(

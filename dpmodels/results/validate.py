@@ -155,6 +155,10 @@ def _require_terms(request: Question, release: AnyRelease) -> None:
         raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
     if joint is not None and min(joint.numbers, joint.size) < 0:
         raise FrameError("release.shared: expected numbers that are not negative")
+    # Selections without values of their own have no noise.
+    noised = not isinstance(release, SelectionRelease)
+    if noised and getattr(release, "noise_sd", None) == 0:
+        raise FrameError("release.noise_sd: expected a positive number")
 
 
 def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 from dpmodels.digest import digest
 from dpmodels.results.base import guarantee_words
 
-# With these a spreadsheet takes a cell for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+# With these, after white space and in full width too, a spreadsheet takes a cell for a formula.
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def as_json(fit: Any) -> str:
@@ -39,7 +39,10 @@ def as_csv(fit: Any) -> str:
 
 
 def _inert(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    risky = isinstance(cell, str) and (
+        cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n"))
+    )
+    return f"'{cell}" if risky else cell
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

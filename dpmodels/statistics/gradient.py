@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from dpmodels.design import PrivateDesign, Scaling
 from dpmodels.noise import Entropy
 from dpmodels.noise.lattice import MAX_BITS, Lattice, to_lattice
+from dpmodels.statistics import double_double
+from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Poisson
 from dpmodels.statistics.moments import moments
 from dpmodels.statistics.multinomial import Multinomial
@@ -281,6 +283,26 @@ class Gradients(Statistic):
         gradient = np.array([math.fsum(own) for own in np.transpose(gradients)])
         return Slopes(value, gradient, curvature, energy)
 
+    def precise_slopes(
+        self, parameter: Pair, loss: Loss, linear: tuple[Floats, ...] = ()
+    ) -> tuple[Slopes, int]:
+        """Return the same with a gradient of some 70 bits after the point, and the number of rows.
+
+        The gradient is that of the sum of losses plus the sum of `linear`, vectors of shape
+        (columns,), rounded once. Of n rows z, as they are in float64, in d columns its error is
+        below ``n (2**-70 + 2**-103 L d² |θ|)`` before that rounding, for d up to 2**16 and L the
+        smoothness of the loss: ``2**-77`` of a slope, ``8 d² u² |θ|`` of a margin
+        (:func:`dpmodels.statistics.double_double.dot`) and ``2**-79`` of each coordinate of a sum.
+        `parameter` has ``|low| <= 2**-53 |high|``. No value is computed: it is infinite.
+        """
+
+        def summed(block: Floats) -> _PreciseSums:
+            z = self._predictors.read(block, self._lattice)
+            return precise_sums(z, self._predictors.labels(block), parameter, loss)
+
+        parts = self._each(summed, counted=False)
+        return precise_total(parts, linear, self._predictors.columns)
+
     @property
     def rows(self) -> int:
         """Number of rows, complete or not; one pass over them."""
@@ -327,6 +349,44 @@ class Gradients(Statistic):
         public = self._count_public and counted
         for design in self._designs:
             yield from design.blocks(function, self._lattice, count_public=public)
+
+
+class _PreciseSums(NamedTuple):
+    """Sums over a block of rows: the gradient in three parts, curvature, and squared lengths."""
+
+    whole: NDArray[Any]
+    fine: Floats
+    error: Floats
+    curvature: Floats
+    energy: float
+
+
+def precise_sums(z: Floats, labels: Floats, parameter: Pair, loss: Loss) -> _PreciseSums:
+    """Return the sums of :meth:`Gradients.precise_slopes` over a block of rows z."""
+    linear = double_double.dot(parameter, z)
+    margins = Pair(labels * linear.high, labels * linear.low)
+    slope = loss.precise_slope(margins)
+    parts = double_double.row_sums(Pair(-labels * slope.high, -labels * slope.low), z)
+    curvature = (z * loss.bend(margins.high)) @ z.T
+    return _PreciseSums(*parts, curvature, float((z * z).sum()))
+
+
+def precise_total(
+    parts: Iterable[tuple[_PreciseSums, int]], linear: tuple[Floats, ...], columns: int
+) -> tuple[Slopes, int]:
+    """Add the sums of blocks, each with its number of rows, and vectors."""
+    whole: NDArray[Any] = np.zeros(columns, dtype=object)
+    curvature, energy, rows, added = np.zeros((columns, columns)), 0.0, 0, [*linear]
+    for part, count in parts:
+        whole = whole + part.whole
+        added += [part.fine, part.error]
+        curvature += part.curvature
+        energy, rows = energy + part.energy, rows + count
+    high = whole.astype(np.float64)
+    low = np.array([int(own) - int(near) for own, near in zip(whole, high, strict=True)], float)
+    added += [high * double_double.COARSE, low * double_double.COARSE]
+    gradient = np.array([math.fsum(own) for own in np.transpose(added)])
+    return Slopes(math.inf, gradient, curvature, energy), rows
 
 
 def _times(weights: Floats, z: Floats) -> Floats:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmodels.arguments import between
+from dpmodels.statistics import double_double
+from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.protocol import Loss
 from dpmodels.typing import Floats
 
@@ -56,6 +58,15 @@ class Logistic:
     def slope(self, margins: Floats) -> Floats:
         """Return the probability of the other label."""
         return np.asarray(1 / (1 + exp(margins)))
+
+    def precise_slope(self, margins: Pair) -> Pair:
+        """Return the same with an error below 2**-77; margins beyond 600 count as that."""
+        within = np.abs(margins.high) < double_double.LARGEST
+        high = np.clip(margins.high, -double_double.LARGEST, double_double.LARGEST)
+        odds = double_double.exp(Pair(high, margins.low * within))
+        one = np.ones_like(high)
+        total, lost = double_double.two_sum(one, odds.high)
+        return double_double.divided(Pair(one, 0 * one), Pair(total, lost + odds.low))
 
     def bend(self, margins: Floats) -> Floats:
         """Return the variance of the label."""
@@ -115,6 +126,17 @@ class Huber:
     def slope(self, margins: Floats) -> Floats:
         """Return how steeply the loss falls, linear in the round part."""
         return np.asarray(np.clip((1 + self.width - margins) / (2 * self.width), 0.0, 1.0))
+
+    def precise_slope(self, margins: Pair) -> Pair:
+        """Return the same with an error below 2**-77."""
+        one = np.ones_like(margins.high)
+        edge, lost = double_double.two_sum(one, self.width * one)
+        rest, more = double_double.two_sum(edge, -margins.high)
+        width = Pair(2 * self.width * one, 0 * one)
+        high, low = double_double.divided(Pair(rest, lost + more - margins.low), width)
+        above = (high > 1) | ((high == 1) & (low > 0))
+        inside = ~above & (high > 0)
+        return Pair(np.where(above, 1.0, high * inside), low * inside)
 
     def bend(self, margins: Floats) -> Floats:
         """Return the curvature: one value inside the round part, 0 outside."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dpmodels.statistics.double_double import Pair
 from dpmodels.typing import Floats
 
 
@@ -35,6 +36,9 @@ class Loss(Protocol):
 
     def slope(self, margins: Floats) -> Floats:
         """Return how steeply the loss falls, in [0, 1]."""
+
+    def precise_slope(self, margins: Pair) -> Pair:
+        """Return how steeply the loss falls with an error below 2**-77."""
 
     def bend(self, margins: Floats) -> Floats:
         """Return the curvature, in [0, smoothness]."""

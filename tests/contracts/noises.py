@@ -301,7 +301,7 @@ def of_coefficients(case: Any, data: Any, releases: int) -> dict[str, Noise]:
     if case.mechanism.name == "output":
         target = minimise(
             rows, plan.facts.loss, scales["ridge"], np.zeros(len(points[0])), tolerance(0.0)
-        )
+        ).rounded
         return _spread("minimum", np.array(points) - target, law, scales["noise"])
     assert len(added) == releases, "a minimum is not masked"
     slopes = (rows.slopes(point, plan.facts.loss).gradient for point in points)

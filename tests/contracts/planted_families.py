@@ -86,7 +86,7 @@ def the_noise_of_gradients_is_halved(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_minimum_is_not_masked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(objective, "masked", lambda point, *more: point)
+    patch.setattr(objective, "masked", lambda point, *more: point.rounded)
 
 
 def the_objective_is_tilted_by_half(patch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from dpmodels.models.linear import linear
 from dpmodels.noise import seeded
 from dpmodels.privacy import ZCDP, ApproxDP, PureDP, adjacency, total_eps, total_rho
 from dpmodels.question import Question
+from dpmodels.statistics.double_double import Pair
 from dpmodels.statistics.losses import Huber, Logistic, Poisson
 
 # False alarms of all laws here together: below 1e-6 each.
@@ -173,7 +174,7 @@ def test_passes_that_run_out_leave_no_point_beyond_the_tolerance(loss, monkeypat
     for data in awkward():
         design, facts = bound(data, loss)
         rows, tilt = passes(design, facts), np.array([0.6, -0.8, 0.0])
-        point = minimise(rows, loss, 2.0, tilt, tolerance(1.0))
+        point = minimise(rows, loss, 2.0, tilt, tolerance(1.0)).rounded
         gradient = rows.slopes(point, loss).gradient + 2.0 * point + tilt
         assert np.linalg.norm(gradient) <= tolerance(1.0)
 
@@ -186,7 +187,8 @@ def test_what_the_mask_hides_is_all_that_rounding_and_tolerance_leave():
     for rows in (data, turned):
         design, facts = bound(rows)
         for shortest in (tolerance(1.0), 1e-3 * tolerance(1.0)):
-            points.append(minimise(passes(design, facts), Logistic(), 0.1, np.ones(3), shortest))
+            own = minimise(passes(design, facts), Logistic(), 0.1, np.ones(3), shortest)
+            points.append(own.rounded)
     far = max(np.linalg.norm(one - other) for one in points for other in points)
     assert far <= furthest(1.0, 0.1)
 
@@ -201,7 +203,7 @@ def test_the_minimiser_keeps_its_tolerance(loss, size):
         design, facts = bound(data, loss)
         rows = passes(design, facts)
         tilt = size * np.array([0.6, -0.8, 0.0])
-        point = minimise(rows, loss, 0.05, tilt, tolerance(size))
+        point = minimise(rows, loss, 0.05, tilt, tolerance(size)).rounded
         gradient = rows.slopes(point, loss).gradient + 0.05 * point + tilt
         assert np.linalg.norm(gradient) <= tolerance(size)
 
@@ -212,11 +214,12 @@ def test_a_ridge_about_a_far_constant_keeps_the_tolerance_and_is_masked(budget, 
     """Where no outcome occurs the constant is far from 0, and a large ridge about it is rounded."""
     found, own = [], minimise
 
-    def watched(rows, loss, ridge, tilt, shortest):
-        point = own(rows, loss, ridge, tilt, shortest)
+    def watched(rows, loss, ridge, tilt, shortest, most):
+        exact = own(rows, loss, ridge, tilt, shortest, most)
+        point = exact.rounded
         gradient = rows.slopes(point, loss).gradient + ridge * point + tilt
         found.append((point, np.linalg.norm(gradient) / shortest))
-        return point
+        return exact
 
     monkeypatch.setattr(objective_module, "minimise", watched)
     data = {**table(200), "y": np.full(200, "no")}
@@ -254,7 +257,8 @@ def test_the_mask_is_as_large_as_the_distance_asks(law):
     least = 2 * distance * multiplier * (math.sqrt(columns) if law is LAPLACE else 1)
     assert least <= own.scale * own.step <= 1.01 * least
     point = np.arange(columns) / 7
-    draws = np.array([masked(point, own, seeded(seed), law) - point for seed in range(400)])
+    exact = Pair(point, 0 * point)
+    draws = np.array([masked(exact, own, seeded(seed), law) - point for seed in range(400)])
     sd = draws.std() / (law.sd * own.scale * own.step)
     # 2,000 draws of kurtosis at most 6: a standard error of 2.5 %.
     assert abs(sd - 1) < 0.14

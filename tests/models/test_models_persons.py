@@ -1,6 +1,7 @@
 """Whose rows are, everywhere rows come from: the same persons, places and refusals."""
 
 import datetime as dt
+import os
 import re
 
 import numpy as np
@@ -13,6 +14,7 @@ from dask_cases import dask, dd
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.frames import dask_rows
+from dpmodels.frames.persons import Persons
 
 RNG = np.random.default_rng(11)
 N = 900
@@ -196,3 +198,20 @@ def test_levels_of_persons_add_up_at_a_cluster(adjacency):
     with dask.config.set(scheduler="synchronous"):
         for data in (frame, dd.from_pandas(frame, npartitions=4, sort=False)):
             assert dp.dp_levels("~ town", data, **words).codebook["town"].levels == ("b", "c")
+
+
+def test_a_file_that_changes_while_persons_are_counted_is_not_charged(tmp_path, monkeypatch):
+    """It said that the ledger had been charged, and it had not."""
+    path, counted = tmp_path / "rows.csv", Persons.count
+    path.write_text("id,x,y\n1,.5,.5\n2,.5,.5\n")
+
+    def touched(*words):
+        os.utime(path, (1, 1))
+        counted(*words)
+
+    monkeypatch.setattr(Persons, "count", touched)
+    ledger = dp.Ledger(eps=1.0, delta=1e-6, person="id", rows=1)
+    words = {"eps": 1.0, "delta": 1e-6, "person": "id", "rows": 1, "ledger": ledger}
+    with pytest.raises(FrameError, match=r"changed or replaced .*\. Nothing was charged$"):
+        dp.dp_lm("y ~ x", path, codebook=dp.codebook(x=(0, 1), y=(0, 1)), **words)
+    assert ledger.charges == 0

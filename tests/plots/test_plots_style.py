@@ -1,3 +1,4 @@
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import dpmodels.errors
+import dpmodels.plots
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.plots import scree
 from dpmodels.plots.style import alt_text
@@ -39,6 +41,21 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(NotAvailable, match=r'pip install "dpmodels\[plot\]"'):
         scree([1.0], labels=["PC1"])
+
+
+def test_no_picture_imports_matplotlib_before_it_is_known_to_be_there():
+    """`fit.plot()` of a histogram raised ModuleNotFoundError."""
+    early = []
+    for file in Path(dpmodels.plots.__file__).parent.glob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef) or function.name.startswith("_"):
+                continue
+            texts = [ast.unparse(statement) for statement in function.body]
+            imports = [at for at, text in enumerate(texts) if text.startswith("from matplotlib")]
+            axes = [at for at, text in enumerate(texts) if "axes_or_new(" in text]
+            if imports and axes and imports[0] < axes[0]:
+                early.append(f"{file.name}: {function.name}")
+    assert early == []
 
 
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])

@@ -1,14 +1,18 @@
 """A file that was damaged is refused, or still what it was, and never holds less than was spent."""
 
+import copy
+import json
 import random
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
-from dpmodels.errors import LedgerError
+import dpmodels as dp
+from dpmodels.errors import DPModelsError, LedgerError
 from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_file
 from dpmodels.privacy.ledger_head import lock_path
+from dpmodels.privacy.lines import hash_of
 
 CLAIM = ("key", "k0")
 
@@ -106,6 +110,85 @@ def test_a_claim_is_made_once_where_its_index_is_damaged(tmp_path):
         path.write_bytes(first + marks[0] + others[0] + marks[1] + others[1])
         with pytest.raises(LedgerError):
             ledger.charge([PureEvent(0.1)], **words)
+
+
+ODD = [None, True, 0, -1, 1e308, 10**30, "", "\ud800", "charged", [], {}, [[]], {"x": 1}]
+
+
+def rewritten(value, draw):
+    """A plain value of which one part is dropped, renamed, doubled or another one."""
+    if not value or not isinstance(value, dict | list) or draw.random() < 0.15:
+        return draw.choice(ODD)
+    made = copy.copy(value)
+    key = draw.choice(sorted(made)) if isinstance(made, dict) else draw.randrange(len(made))
+    match draw.randrange(8):
+        case 0:
+            del made[key]
+        case 1 if isinstance(made, dict):
+            made["other"] = made.pop(key)
+        case 1:
+            made.append(made[key])
+        case _:
+            made[key] = rewritten(made[key], draw)
+    return made
+
+
+def resealed(path, draw):
+    """Change lines of a ledger, and let all hashes fit again."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        rows = connection.execute("SELECT charge, text FROM lines ORDER BY line").fetchall()
+        at = draw.randrange(len(rows))
+        text = json.dumps(rewritten(json.loads(rows[at][1]), draw))
+        rows[at] = (rows[at][0], draw.choice([text] * 9 + ["[" * 100_000]))
+        if draw.random() < 0.2:
+            del rows[draw.randrange(1, len(rows))]
+        connection.execute("DELETE FROM lines")
+        before = ""
+        for number, (charge, text) in enumerate(rows):
+            before = hash_of(before, text)
+            connection.execute(
+                "INSERT INTO lines VALUES (?, ?, ?, ?)", (number, charge, text, before)
+            )
+        connection.execute("UPDATE head SET line = ?, hash = ?", (len(rows) - 1, before))
+
+
+def raised(sound, path, times, seed):
+    """What else than an error of the package leaves a ledger whose lines were rewritten."""
+    (content, _, first), draw, found = sound, random.Random(seed), set()
+    for _ in range(times):
+        path.write_bytes(content)
+        lock_path(path).unlink(missing_ok=True)
+        ledger = Ledger.open(path)
+        resealed(path, draw)
+        lock_path(path).unlink(missing_ok=True)
+        acts = {
+            "told": lambda ledger=ledger: told(ledger),
+            "printed": lambda ledger=ledger: (repr(ledger), str(dp.ledger_report(ledger))),
+            "verify": ledger.verify,
+            "open": lambda: told(Ledger.open(path)),
+            "void": lambda ledger=ledger: ledger.void(first, "it failed"),
+            "charge": lambda ledger=ledger: ledger.charge(
+                [PureEvent(1e-9)], adjacency="replace", claims=(CLAIM,)
+            ),
+        }
+        for name, act in acts.items():
+            try:
+                act()
+            except DPModelsError:
+                continue
+            except BaseException as error:
+                found.add(f"{name}: {error!r}"[:200])
+    return found
+
+
+def test_a_ledger_that_was_rewritten_raises_errors_of_the_package(sound, tmp_path):
+    """KeyError, TypeError and RecursionError left `register` and `charge`."""
+    assert raised(sound, tmp_path / "study.ledger", 80, 3) == set()
+
+
+@pytest.mark.slow
+def test_thousands_of_ledgers_that_were_rewritten(sound, tmp_path, reduced):
+    assert raised(sound, tmp_path / "study.ledger", 200 if reduced else 2000, 4) == set()
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import LedgerError
-from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_head
+from dpmodels.privacy import GaussianEvent, Ledger, PureEvent, ledger_file, ledger_head
 from dpmodels.privacy.ledger_head import Head, lock_path, locked
 from dpmodels.privacy.lines import About
 
@@ -240,3 +240,16 @@ def test_a_charge_costs_the_same_after_many():
     finally:
         type(chain).lines = original
     assert reads == []
+
+
+def test_opening_checks_each_line_once(path, monkeypatch):
+    """It read all lines to see the first one, and then all of them again."""
+    ledger, checked = Ledger.open(path, eps=1.0, new=True), []
+    for _ in range(20):
+        spend(ledger)
+    original = ledger_file.require_form
+    monkeypatch.setattr(
+        ledger_file, "require_form", lambda *words: checked.append(1) or original(*words)
+    )
+    Ledger.open(path)
+    assert len(checked) <= 22

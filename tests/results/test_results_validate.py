@@ -30,6 +30,7 @@ FITS = {
     "ppca": dp.dp_pca("~ a + b", ROWS, **PURE, mechanism="ppca", ncomp=1),
     "glm": dp.dp_glm("g2 ~ a", ROWS, **PURE),
     "mean": dp.dp_mean("a ~ g", ROWS, **PURE),
+    "summary": dp.dp_summary("a + g ~ g2", ROWS, **PURE),
     "partition": dp.dp_hist("a ~ g", ROWS, **PURE, breaks=16, mechanism="partition"),
     "quantile": dp.dp_quantile("a ~ g", ROWS, **PURE, probs=[0.25, 0.5]),
 }
@@ -55,6 +56,8 @@ CASES = [
     ("glm", {"coefficient_sd": math.nan}, "release: array 'gradient' is there, and nan"),
     ("glm", {"curvature": LAWLESS}, "release.curvature: bought, and the law"),
     ("glm", {"ball": FLAT}, "release.ball.radius: expected a number from"),
+    ("mean", {"noise_sd": 0.0}, "release.noise_sd: expected a positive number"),
+    ("summary", {"noise_sd": 0.0}, "release.noise_sd: expected a positive number"),
     ("mean", {"step": 2.0}, "release.step: expected a part of a row, at most 1"),
     ("mean", {"paired": True}, "release.paired: expected false but for the mean"),
     ("partition", {"shape": (1, 48)}, "release.shape: not that of the table"),

@@ -1,5 +1,7 @@
 """Files of the command line: checked before rows are read, and never over what is read."""
 
+import csv
+import io
 from functools import wraps
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
+from dpmodels.shell.plain import as_csv
 
 
 @pytest.fixture
@@ -28,6 +31,14 @@ def words(job, data, *more):
 
 def snapshot(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("start", ["=", "+", "@", "\t", " =", "\uff1d"])
+def test_text_that_a_spreadsheet_would_run_is_quoted(start):
+    level = f"{start}cmd|' /C calc'!A0"
+    fit = dp.dp_table("~ g", {"g": [level] * 9}, codebook=dp.codebook(g=[level, "b"]), eps=1.0)
+    cells = [line[0] for line in csv.reader(io.StringIO(as_csv(fit)))]
+    assert cells == ["g", f"'{level}", "b"]
 
 
 def test_a_file_is_written_over_only_by_force(job, capsys):

@@ -19,20 +19,21 @@ Noise
     b of density proportional to ``exp(-|b|/s)``, or ``N(0, σ²)`` in every coordinate, in the term
     ``⟨b, θ⟩``. Besides, discrete Laplace or Gaussian noise on the coefficients, for their distance
     from the true minimum (:func:`dpmodels.mechanisms.minimise.furthest`): 1 % of the budget, and
-    below a hundredth of the other noise up to some 10⁶ rows. Of a logistic regression the ridge is
-    about the constant of the outcome's noisy frequency, as far from 0 as that is rare (3 %), and
-    with a delta the rows that count are those within a released radius of a released centre (7 %,
-    or a tenth of ε under pure noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out
-    is one whose z is 0. With ``inference`` a share of the whole, of which the rest is divided so,
-    goes to the curvature and the squared gradients at the released point
-    (:mod:`dpmodels.mechanisms.curvature`).
+    far less than the other noise. Of a logistic regression the ridge is about the constant of the
+    outcome's noisy frequency, as far from 0 as that is rare (3 %), and with a delta the rows that
+    count are those within a released radius of a released centre (7 %, or a tenth of ε under pure
+    noise, :mod:`dpmodels.mechanisms.most_rows`): a row that is left out is one whose z is 0. With
+    ``inference`` a share of the whole, of which the rest is divided so, goes to the curvature and
+    the squared gradients at the released point (:mod:`dpmodels.mechanisms.curvature`).
 Numerics
     idealised: b is drawn in floating point. The minimiser reaches its tolerance whatever the rows,
-    and the noise on the coefficients allows for as much again: rounding in the gradient of 10⁶
-    rows at worst, of far more as a rule. Sums of several sites are rounded no more: gradients of
-    blocks of rows are added without an error that grows with their number. How many passes over
-    the rows it takes, and so its time, depends on them, and is not part of the guarantee; no bar
-    counts them.
+    and the noise on the coefficients allows for as much again, of which rounding takes less than a
+    half, whatever the rows: their gradients are computed and added to 100 bits
+    (:mod:`dpmodels.statistics.double_double`), in one table or over several sites. That is proved
+    up to a public number of rows (:func:`dpmodels.mechanisms.minimise.provable_rows`), 2⁴⁰ in up to
+    some hundred columns, and the theorem is of tables of at most as many; a longer one is refused
+    after the charge. How many passes over the rows it takes, and so its time, depends on them, and
+    is not part of the guarantee; no bar counts them.
 Source
     Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
     JMLR, for the method with pure noise. Kifer, Smith, Thakurta (2012), "Private convex empirical
@@ -60,7 +61,15 @@ from dpmodels.mechanisms.coefficients import (
     passes,
 )
 from dpmodels.mechanisms.curvature import both_matrices, bought_scale
-from dpmodels.mechanisms.minimise import Mask, furthest, mask, masked, minimise, tolerance
+from dpmodels.mechanisms.minimise import (
+    Mask,
+    furthest,
+    mask,
+    masked,
+    minimise,
+    provable_rows,
+    tolerance,
+)
 from dpmodels.mechanisms.most_rows import SHARES, most_rows, most_scales, most_shares, steepest
 from dpmodels.mechanisms.objective_noise import (
     LEAST_RIDGE,
@@ -188,9 +197,11 @@ class Objective:
         ridge = scales["ridge"]
         shortest = tolerance(scales["tilt"], ridge * steepest(facts))
         loss = bounded_loss(facts, self.card.name)
-        point = minimise(near, loss, ridge, tilt - ridge * most.start, shortest)
+        known = ridge * steepest(facts)
+        provable = provable_rows(facts.columns, loss.smoothness, scales["tilt"], ridge, known)
+        minimum = minimise(near, loss, ridge, tilt - ridge * most.start, shortest, provable)
         own = Mask(scales["step"], scales["mask"])
-        point = masked(point, own, entropy, law)
+        point = masked(minimum, own, entropy, law)
         curvature = None
         if self.inference:
             curvature = both_matrices(near, point, facts, scales["both"], entropy, law)

@@ -12,8 +12,10 @@ Noise
     Of density proportional to ``exp(-|v|/s)``, or Gaussian, on the coefficients. The default ridge
     makes its length about 1 in units of the ball.
 Numerics
-    idealised: the noise is drawn in floating point. So are the sums of losses, of one table or of
-    several sites: r allows for their rounding.
+    idealised: the noise is drawn in floating point. Gradients are computed and added to 100 bits,
+    of one table or of several sites, and r allows for their rounding up to a public number of rows,
+    2⁴⁰ in up to some hundred columns (:func:`dpmodels.mechanisms.minimise.provable_rows`). The
+    theorem is of tables of at most as many; a longer one is refused after the charge.
 Source
     Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk minimization",
     JMLR, Algorithm 1, whose Λ is divided by the number of rows; Gaussian noise calibrated by
@@ -39,7 +41,7 @@ from dpmodels.mechanisms.coefficients import (
     hand_over,
     passes,
 )
-from dpmodels.mechanisms.minimise import furthest, minimise, tolerance
+from dpmodels.mechanisms.minimise import furthest, minimise, provable_rows, tolerance
 from dpmodels.mechanisms.objective_noise import LEAST_RIDGE, spherical, spherical_sd
 from dpmodels.noise import Entropy
 from dpmodels.noise.normals import normals
@@ -132,7 +134,9 @@ class Output:
         """Minimise, and add the planned noise."""
         facts, scales, columns = plan.facts, plan.scales, plan.facts.columns
         loss, start = bounded_loss(facts, self.card.name), np.zeros(columns)
-        point = minimise(as_gradients(statistic), loss, scales["ridge"], start, tolerance(0.0))
+        rows, ridge = as_gradients(statistic), scales["ridge"]
+        provable = provable_rows(columns, loss.smoothness, 0.0, ridge)
+        point = minimise(rows, loss, ridge, start, tolerance(0.0), provable)
         if scales["gaussian"]:
             noise = normals(columns, entropy) * scales["noise"]
         else:
@@ -141,6 +145,6 @@ class Output:
             self.card,
             plan,
             statistic,
-            coefficients=point + noise,
+            coefficients=point.high + (point.low + noise),
             coefficient_sd=scales["sd"],
         )

@@ -1,0 +1,155 @@
+"""Numbers as unevaluated sums of two float64, of some 100 bits.
+
+Functions take and return arrays ``high + low``; ``u = 2**-53``. :func:`two_sum` and
+:func:`two_product` are exact, barring overflow and underflow.
+
+Source: Dekker, T. J. (1971). "A floating-point technique for extending the available precision."
+Numerische Mathematik 18, 224-242. Ogita, T., Rump, S. M. and Oishi, S. (2005). "Accurate sum and
+dot product." SIAM Journal on Scientific Computing 26(6), 1955-1988.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmodels.typing import Floats
+
+# Splits 53 bits in 26 and 27.
+_SPLIT: Final = 2.0**27 + 1
+# Steps of log(2) in which exponents are taken apart.
+_STEPS: Final = 256
+# exp(-600) is below 1e-260.
+LARGEST: Final = 600.0
+# Sums of 2**13 multiples of it, each at most 1, are exact in float64.
+COARSE: Final = 2.0**-39
+EXACT_ROWS: Final = 2**13
+# Adding and subtracting it rounds numbers of size 1 at most to multiples of 2**-39.
+_ROUNDER: Final = 1.5 * 2.0**13
+
+
+class Pair(NamedTuple):
+    """An unevaluated sum."""
+
+    high: Floats
+    low: Floats
+
+    @property
+    def rounded(self) -> Floats:
+        """The sum in one float64."""
+        return np.asarray(self.high + self.low)
+
+
+def two_sum(one: Floats, other: Floats) -> Pair:
+    """Return a sum, rounded, and its rounding error."""
+    total = one + other
+    part = total - one
+    return Pair(total, (one - (total - part)) + (other - part))
+
+
+def two_product(one: Floats, other: Floats) -> Pair:
+    """Return a product, rounded, and its rounding error; for sizes from 1e-140 to 1e140, or 0."""
+    product = one * other
+    high, low = _split(one)
+    upper, lower = _split(other)
+    return Pair(product, ((high * upper - product) + high * lower + low * upper) + low * lower)
+
+
+def dot(parameter: Pair, rows: Floats) -> Pair:
+    """Return the products of a parameter, shape (columns,), with rows, shape (columns, rows).
+
+    The error is at most ``8 d² u² |θ| |z|`` for d columns, of a row z, where ``|low| <= u |high|``:
+    the numbers added to `rest` come to ``(d + 2) u |θ| |z|`` at most, each with its partial sums
+    rounded up to ``2d`` times.
+    """
+    total, rest = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    for high, low, column in zip(*parameter, rows, strict=True):
+        product, error = two_product(high, column)
+        total, lost = two_sum(total, product)
+        rest += (error + lost) + low * column
+    return two_sum(total, rest)
+
+
+def exp(exponents: Pair) -> Pair:
+    """Return ``exp(x)`` with a relative error below 2**-78, for sizes up to :data:`LARGEST`."""
+    steps = np.rint(exponents.high * _PER_STEP)
+    first, lost = two_sum(exponents.high, -steps * _LOG_STEP[0])
+    second, more = two_sum(first, -steps * _LOG_STEP[1])
+    # |high + low| is at most log(2)/512, a little below 2**-9.5.
+    high, low = two_sum(second, lost + more + exponents.low - steps * _LOG_STEP[2])
+    square, error = two_product(high, high)
+    tail = high * square * _polynomial(high)
+    near, rest = two_sum(high, square / 2)
+    rest = rest + error / 2 + low + low * high + tail
+    place = steps.astype(np.int64)
+    table, fine = _POWERS.high[place % _STEPS], _POWERS.low[place % _STEPS]
+    product, error = two_product(table, near)
+    value, lost = two_sum(table, product)
+    value, rest = two_sum(value, lost + error + fine + table * rest + fine * near)
+    power = place // _STEPS
+    return Pair(np.ldexp(value, power), np.ldexp(rest, power))
+
+
+def divided(numerator: Pair, denominator: Pair) -> Pair:
+    """Return a quotient with a relative error below 2**-98."""
+    first = numerator.high / denominator.high
+    product, error = two_product(first, denominator.high)
+    rest = (numerator.high - product) - error + numerator.low - first * denominator.low
+    return two_sum(first, rest / denominator.high)
+
+
+def row_sums(weights: Pair, rows: Floats) -> tuple[NDArray[Any], Floats, Floats]:
+    """Return the sum of weighted rows in three parts, shape (columns,) each.
+
+    `weights` are at most 1, shape (rows,); `rows`, shape (columns, rows), at most 1 long, and at
+    most :data:`EXACT_ROWS`. The first part is exact: Python integers that count :data:`COARSE`.
+    What is left of a product is at most half of that, and rounding in the sum of what is left is
+    below ``2**-79`` for each row and coordinate, in any order.
+    """
+    assert rows.shape[1] <= EXACT_ROWS
+    product, error = two_product(weights.high[None, :], rows)
+    coarse = (product + _ROUNDER) - _ROUNDER
+    fine = (product - coarse).sum(axis=1)
+    error += weights.low * rows
+    whole = (coarse.sum(axis=1) / COARSE).astype(np.int64).astype(object)
+    return whole, fine, error.sum(axis=1)
+
+
+def _split(number: Floats) -> Pair:
+    scaled = _SPLIT * number
+    high = scaled - (scaled - number)
+    return Pair(high, number - high)
+
+
+def _polynomial(number: Floats) -> Floats:
+    """Return ``(exp(r) - 1 - r - r²/2)/r³`` up to terms of r⁵."""
+    value = np.full_like(number, 1 / 40320)
+    for coefficient in (1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6):
+        value = value * number + coefficient
+    return value
+
+
+def _parts(number: Decimal, bits: int) -> tuple[float, Decimal]:
+    """Return the leading bits of a number below 1, and what is left."""
+    scale = 2**bits
+    high = int(number * scale) / scale
+    return high, number - Decimal(high)
+
+
+def _constants() -> tuple[float, tuple[float, float, float], Pair]:
+    with localcontext() as context:
+        context.prec = 60
+        step = Decimal(2).ln() / _STEPS
+        # Products of the first two with whole numbers up to 2**18 are exact.
+        first, left = _parts(step, 40)
+        second, left = _parts(left, 72)
+        powers = [Decimal(2) ** (Decimal(own) / _STEPS) for own in range(_STEPS)]
+        high = [float(own) for own in powers]
+        low = [float(own - Decimal(near)) for own, near in zip(powers, high, strict=True)]
+        return float(1 / step), (first, second, float(left)), Pair(np.array(high), np.array(low))
+
+
+_PER_STEP, _LOG_STEP, _POWERS = _constants()
