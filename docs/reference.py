@@ -1,8 +1,7 @@
 """Pages of the reference that are made of the package's own tables."""
 
 from dpmodels import mechanisms, models  # noqa: F401  (models registers what is printed)
-from dpmodels.models.load import RESULTS
-from dpmodels.results.base import Printed
+from dpmodels.results.base import Printed, Result
 
 TABLES = {
     name: list(dict.fromkeys(table.values()))
@@ -23,15 +22,15 @@ def places(kinds: list[type]) -> list[str]:
     return [f"{kind.__module__}.{kind.__qualname__}" for kind in kinds]
 
 
-def printed() -> list[type]:
-    """Return what prints as a table and cannot be saved, by name."""
+def printed(*, saved: bool) -> list[type]:
+    """Return what prints as a table, by name: what can be saved, or what cannot."""
     found: list[type] = []
-    kinds = [Printed]
+    kinds: list[type] = [Printed]
     for kind in kinds:
         below = kind.__subclasses__()
         kinds += below
         own = kind.__module__.startswith("dpmodels.") and not below
-        found += [kind] if own and kind not in RESULTS else []
+        found += [kind] if own and issubclass(kind, Result) is saved else []
     return sorted(found, key=lambda kind: kind.__qualname__)
 
 
@@ -43,9 +42,9 @@ def results() -> str:
             "What verbs return: released values and public facts, never rows. All print by",
             "`summary()`; most have `tidy()`, `glance()`, `noise_int()`, `conf_int()`, `plot()`.\n",
             "## Of a release: saved, and loaded again\n",
-            listed(places(list(RESULTS))),
+            listed(places(printed(saved=True))),
             "## Made of results, or of public facts alone\n",
-            listed(places(printed())),
+            listed(places(printed(saved=False))),
         ]
     )
 

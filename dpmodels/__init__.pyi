@@ -28,7 +28,6 @@ from .models.load import load as load
 from .models.margins import dp_margins as dp_margins
 from .models.mean import dp_mean as dp_mean
 from .models.moments import dp_moments as dp_moments
-from .models.overview import dp_summary as dp_summary
 from .models.pca import dp_pca as dp_pca
 from .models.quantile import dp_quantile as dp_quantile
 from .models.reading import reading as reading
@@ -37,6 +36,7 @@ from .models.series import dp_series as dp_series
 from .models.site_files import combine as combine
 from .models.site_files import site_release as site_release
 from .models.split import split_budget as split_budget
+from .models.summary import dp_summary as dp_summary
 from .models.survey import dp_survey as dp_survey
 from .models.survfit import dp_survfit as dp_survfit
 from .models.svm import dp_svm as dp_svm

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from numbers import Real
 from typing import Any, Final, Literal, cast
+
+import numpy as np
 
 from dpmodels.codebook import Codebook, fingerprint
 from dpmodels.errors import BudgetError, shorten
@@ -37,6 +41,14 @@ STATED: Final[Mapping[str, Shape]] = {
     "subset": str | None,
 }
 
+_Scalar = str | int | float | bool | None
+# The same as a file of a result holds it: words of any verb.
+SAVED: Final[Mapping[str, Shape]] = {
+    **STATED,
+    "words": dict[str, _Scalar | tuple[_Scalar | tuple[_Scalar, ...], ...]],
+    "guarantee": ApproxDP | ZCDP | PureDP | Pufferfish,
+}
+
 
 @dataclass(frozen=True)
 class Question:
@@ -58,6 +70,11 @@ class Question:
     words: Mapping[str, Any] = field(default_factory=dict)  # Other arguments, as plain values
     subset: str | None = None  # A condition on the rows that count
     attached: bool = False  # Whether the codebook is the one beside the table
+    parent: Question | None = None  # Of the result that this one is derived from, at no cost
+
+    def derive(self, verb: str, **words: Any) -> Question:
+        """Return the request of a result that is computed from that of this one."""
+        return replace(self, verb=verb, words=words, parent=self)
 
     @property
     def private(self) -> Guarantee:
@@ -88,6 +105,23 @@ class Question:
         guarantee = conform(ApproxDP | ZCDP | PureDP, plain["guarantee"], "terms.guarantee")
         return cls(**{**own, "words": plain["words"], "guarantee": guarantee})
 
+    def to_saved(self) -> dict[str, Any]:
+        """Return plain values, as the file of a result holds them."""
+        words = {name: plain_word(word) for name, word in self.words.items()}
+        if self.parent is not None:
+            return {"verb": self.verb, "words": words, "parent": self.parent.to_saved()}
+        return {**self.plain(), "words": words}
+
+    @classmethod
+    def of_saved(cls, plain: Any) -> Question:
+        """Read such values; FrameError if they are of another shape."""
+        if isinstance(plain, dict) and "parent" in plain:
+            shape = {"verb": str, "words": SAVED["words"], "parent": cls.of_saved}
+            derived = conform(shape, plain, "request")
+            parent: Question = derived["parent"]
+            return parent.derive(derived["verb"], **derived["words"])
+        return cls(**conform(SAVED, plain, "request"))
+
     def about(self, mechanism: str, codebook: Mapping[str, Any] | None = None) -> About:
         """Return what a ledger keeps: a digest stands for the declarations, those used if given."""
         own = fingerprint(self.codebook if codebook is None else codebook)
@@ -117,6 +151,23 @@ def asked(
     relation = related(codebook, neighbours, person, rows)
     attached = codebook.attached
     return Question(verb, formula, codebook, guarantee, relation, words, subset, attached)
+
+
+def plain_word(word: Any) -> Any:
+    """Return an argument as JSON has it.
+
+    >>> plain_word(np.arange(2.0)), plain_word(np.datetime64("2001-02-03")), plain_word([1, None])
+    ((0.0, 1.0), '2001-02-03', (1, None))
+    """
+    if isinstance(word, np.datetime64 | date):
+        return str(word)[:10]
+    if isinstance(word, np.generic):
+        return word.item()
+    if isinstance(word, str | int | float | None):
+        return word
+    if isinstance(word, Iterable):
+        return tuple(map(plain_word, word))
+    return float(word) if isinstance(word, Real) else word
 
 
 def related(

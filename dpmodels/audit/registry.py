@@ -24,11 +24,11 @@ from dpmodels.models.lm import dp_lm
 from dpmodels.models.margins import dp_margins
 from dpmodels.models.mean import dp_mean
 from dpmodels.models.moments import dp_moments
-from dpmodels.models.overview import dp_summary
 from dpmodels.models.pca import dp_pca
 from dpmodels.models.quantile import dp_quantile
 from dpmodels.models.select import dp_select
 from dpmodels.models.series import dp_series
+from dpmodels.models.summary import dp_summary
 from dpmodels.models.survfit import dp_survfit
 from dpmodels.models.svm import dp_svm
 from dpmodels.models.table import dp_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Unpack
 
 from dpmodels.codebook import Codebook
@@ -14,9 +15,9 @@ from dpmodels.mechanisms import BOUNDS, CellMechanism, choose
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
-from dpmodels.released import CellsRelease
 from dpmodels.results.bounds import BoundsResult
 
 
@@ -93,22 +94,19 @@ def dp_bounds(
     return run_verb("bounds", bounds_way, formula, data, shared, mechanism)
 
 
+@spec_of("bounds")
 def bounds_way(question: Question) -> Way[BoundsResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
     tallies = numbers(both)
     facts = CountFacts(len(tallies), len(tallies), False, question.adjacency)
-    book = Codebook(question.codebook)
-
-    def made(release: CellsRelease, ledger: str, reason: str) -> BoundsResult:
-        return BoundsResult(described_call(both, tallies, ledger, reason), release, book)
-
     return Way(
         question,
+        described_call(both, tallies),
+        partial(BoundsResult, declared=Codebook(question.codebook)),
         unbound_cells(both.text, both.codebook, tallies),
         facts,
         lambda mechanism, _: choose(mechanism, BOUNDS, lambda: ("ranges", "")),
-        made,
         passes=True,
     )
 

@@ -8,11 +8,13 @@ from dpmodels.formula.two_sets import two_sets
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Way
 from dpmodels.models.moments import check_gaussian
+from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
 from dpmodels.results import CCAResult, MomentsCall
+from dpmodels.results.validate import require_law
 from dpmodels.typing import Coder
 
 
@@ -78,11 +80,12 @@ def dp_cca(
     return run_verb("cca", cca_way, formula, data, shared, "gauss", row_norm=row_norm)
 
 
+@spec_of("cca")
 def cca_way(question: Question) -> Way[CCAResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)
     joint = two_sets(question.formula, question.codebook).joint
-    return scaled_way(question, COVARIANCE, _result, lawful=True, coded=joint)
+    return scaled_way(question, COVARIANCE, _result, lawful=True, coded=joint, check=require_law)
 
 
 def _result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> CCAResult:

@@ -7,6 +7,7 @@ from typing import Unpack
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
 from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
@@ -102,6 +103,7 @@ def dp_cov(
     )
 
 
+@spec_of("cov")
 def cov_way(question: Question) -> Way[CovResult]:
     """Return the way of the verb's question."""
     return scaled_way(question, COVARIANCE, CovResult)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dpmodels.design.rows import asked_of
 from dpmodels.digest import digest
@@ -18,13 +18,14 @@ from dpmodels.options import ledger_of
 from dpmodels.postprocess.units import in_persons
 from dpmodels.privacy import Adjacency, Charge, Ledger, charge, group_events, planned_for_group
 from dpmodels.question import Question
+from dpmodels.results.spec import Spec
 from dpmodels.sites import Parties, parties, together
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, repr=False)
-class Way(Generic[Made]):
+class Way(Spec[Made]):
     """How one verb asks: what the crossing has to know of it, made before there are any rows."""
 
     question: Question
@@ -33,8 +34,6 @@ class Way(Generic[Made]):
     # From the word mechanism= and the holders' bound rows, none of them read, to a strategy, and
     # why it.
     choose: Callable[[object, Sequence[Any]], tuple[Any, str]]
-    # From a release, what the ledger said and the reason to what the user holds.
-    result: Callable[[Any, str, str], Made]
     # What mechanism="auto" is where sites add the noise; empty where no strategy is one sum of
     # integers.
     gaussian: str = ""
@@ -78,7 +77,7 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
     release = of_question(held.release(strategy, statistics, plan), way.question, held)
     charged.released(lambda: digest(release))
-    return way.result(release, charged.told, reason)
+    return way.of(release, charged.told, reason)
 
 
 def of_question(release: Any, question: Question, holders: Parties | None = None) -> Any:

@@ -48,15 +48,13 @@ def described_way(
         shape=shape,
     )
 
-    def made(release: Any, ledger: str, reason: str) -> Made:
-        return result(described_call(both, tallies, ledger, reason), release)
-
     return Way(
         question,
+        described_call(both, tallies),
+        result,
         unbound_cells(both.text, both.codebook, tallies),
         facts,
         partial(_ordered if shape else partial(_counted, more), facts, question.private),
-        made,
         "gaussian",
         foresee=partial(group_means, tallies),
     )
@@ -105,12 +103,10 @@ def _telling(facts: CountFacts, private: Sequence[PrivateCells]) -> int | None:
     return together(counts, facts.adjacency.places)
 
 
-def described_call(
-    both: Sides, tallies: tuple[Tally, ...], ledger: str, reason: str
-) -> DescribedCall:
+def described_call(both: Sides, tallies: tuple[Tally, ...]) -> DescribedCall:
     """Return the public facts of a description."""
     tables = tuple(map(table_call, tallies))
-    return DescribedCall(both.text, Codebook(both.codebook), tables, ledger, reason)
+    return DescribedCall(both.text, Codebook(both.codebook), tables)
 
 
 def table_call(tally: Tally) -> TableCall:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, Literal, Unpack
 
 from dpmodels.arguments import share, whole, word
 from dpmodels.codebook import Codebook
 from dpmodels.design import PrivateDesign
 from dpmodels.design.regression import box_design
-from dpmodels.errors import FormulaError, FrameError, shorten
+from dpmodels.errors import FormulaError, shorten
 from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.expression import compile_factor
 from dpmodels.formula.parse import check_size, parse, variables_in
@@ -20,11 +21,11 @@ from dpmodels.mechanisms import SCREENING, ScreeningMechanism, choose
 from dpmodels.mechanisms.choose import Choice, two_digits
 from dpmodels.mechanisms.screening_plan import LAWS, ScreenFacts, calibrated
 from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.postprocess.step_up import METHODS
 from dpmodels.privacy import Guarantee
 from dpmodels.question import Question
-from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.fdr import FDRResult
 from dpmodels.sites import together
@@ -136,6 +137,7 @@ def dp_fdr(
     )
 
 
+@spec_of("fdr")
 def fdr_way(question: Question) -> Way[FDRResult]:
     """Return the way of the verb's question."""
     words = question.words
@@ -150,23 +152,20 @@ def fdr_way(question: Question) -> Way[FDRResult]:
         most = whole("most", words["most"], 1, many, write)
     facts = ScreenFacts(many, most, alternative, question.adjacency, level)
 
-    def made(release: ScreenedRelease | PValuesRelease, ledger: str, reason: str) -> FDRResult:
-        call = ScreenCall(
-            formula=" ".join(question.formula.split()),
-            codebook=Codebook(own.public.codebook),
-            names=both.terms.names,
-            response=both.response.names[0],
-            most=most,
-            alternative=alternative,
-            ledger=ledger,
-            reason=reason,
-        )
-        return FDRResult(call, release, level, method)
+    call = ScreenCall(
+        formula=" ".join(question.formula.split()),
+        codebook=Codebook(own.public.codebook),
+        names=both.terms.names,
+        response=both.response.names[0],
+        most=most,
+        alternative=alternative,
+    )
+    result = partial(FDRResult, q=level, method=method)
 
     def chosen(mechanism: object, private: Sequence[PrivateDesign]) -> Choice[ScreeningMechanism]:
         return choose(mechanism, SCREENING, lambda: _auto(facts, question.private, private))
 
-    return Way(question, own, facts, chosen, made)
+    return Way(question, call, result, own, facts, chosen)
 
 
 def screened(formula: str, codebook: Codebook) -> TwoSided:
@@ -199,20 +198,6 @@ def screened(formula: str, codebook: Codebook) -> TwoSided:
             "'a + b + c ~ y', without offset()"
         )
     return both
-
-
-def require_screened(result: FDRResult) -> FDRResult:
-    """Return a result that was read, or refuse what is not of its formula."""
-    both = screened(result.call.formula, result.call.codebook)
-    if (result.call.names, result.call.response) != (both.terms.names, both.response.names[0]):
-        raise FrameError("call.names, call.response: not those of the formula")
-    chosen, many = result.release.chosen.tolist(), len(both.terms.names)
-    if len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(many)):
-        raise FrameError("release.chosen: not columns of the formula, each once")
-    if not chosen or not 1 <= result.call.most <= many or not abs(result.release.centre) <= 1:
-        raise FrameError("release.chosen, call.most, release.centre: not of such a release")
-    share("q", result.q)
-    return result
 
 
 def _auto(

@@ -153,7 +153,7 @@ def _simulated(one: FitContender, world: FitWorld, made: FitTrial) -> Any:
     with simulation(seed=SEED + world.repeat):
         statistic = world.rows.within(made.way.private).measured(strategy, plan)
         release = strategy.release(statistic, plan, source())
-        return made.way.result(of_question(release, made.way.question), "", "")
+        return made.way.of(of_question(release, made.way.question))
 
 
 def _outcome(result: Any, world: FitWorld, made: FitTrial) -> tuple[float, float, float]:

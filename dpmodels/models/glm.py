@@ -13,6 +13,7 @@ from dpmodels.mechanisms import RegressionMechanism
 from dpmodels.mechanisms.regression import COEFFICIENTS
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import Linear, Model, coefficients_way, levels, linear
+from dpmodels.models.replay import spec_of
 from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
@@ -195,6 +196,7 @@ def dp_glm(
     )
 
 
+@spec_of("glm")
 def glm_way(question: Question) -> Way[GLMResult | MultinomialResult]:
     """Return the way of the verb's question."""
     family, clip = question.words["family"], question.words["clip"]

@@ -18,6 +18,7 @@ from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way
 from dpmodels.models.plane import in_plane, plane_way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.hist import HistResult
@@ -96,6 +97,7 @@ def dp_hist(
     return run_verb("hist", hist_way, formula, data, shared, mechanism, breaks=breaks)
 
 
+@spec_of("hist")
 def hist_way(question: Question) -> Way[Any]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

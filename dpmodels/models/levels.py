@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Unpack
 
 from dpmodels.codebook import Codebook
@@ -11,10 +12,10 @@ from dpmodels.formula.coding import checked_codebook
 from dpmodels.formula.sides import named
 from dpmodels.mechanisms import LEVELS, LevelMechanism, choose
 from dpmodels.mechanisms.counts.partition import LevelFacts
-from dpmodels.models.crossing import Way, cross
-from dpmodels.models.verb import Shared, request, sources_of, verb
+from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
+from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
-from dpmodels.released import LevelsRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.levels import LevelsResult
 
@@ -85,29 +86,24 @@ def dp_levels(
     >>> list(cb)
     ['age', 'town']
     """
-    sources = sources_of(data, shared)
-    question = request("levels", formula, data, shared, resolve=_besides)
-    return cross(levels_way(question), sources, mechanism, shared.get("ledger"))
+    return run_verb("levels", levels_way, formula, data, shared, mechanism, resolve=_besides)
 
 
 def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
     return declared_besides(codebook, data, sites)
 
 
+@spec_of("levels")
 def levels_way(question: Question) -> Way[LevelsResult]:
     """Return the way of the verb's question."""
     book = checked_codebook(question.codebook)
     text, names = named(question.formula, book)
     tables = tuple(TableCall((), (), measured=name) for name in names)
-
-    def made(release: LevelsRelease, ledger: str, reason: str) -> LevelsResult:
-        call = DescribedCall(text, Codebook(), tables, ledger, reason)
-        return LevelsResult(call, release, book)
-
     return Way(
         question,
+        DescribedCall(text, Codebook(), tables),
+        partial(LevelsResult, declared=book),
         unbound_levels(text, names),
         LevelFacts(len(names), question.adjacency),
         lambda mechanism, _: choose(mechanism, LEVELS, lambda: ("partition", "")),
-        made,
     )

@@ -122,9 +122,10 @@ def coefficients_way(
     facts = RegressionFacts(terms.predictors, model.loss, question.adjacency)
     words = {"inference": False, **question.words}
 
-    def made(release: CoefficientsRelease, ledger: str, reason: str) -> Made:
-        coder = row_coder(terms.both.terms) if terms.both.terms.names else None
-        return result(_call(question, terms, model, ledger, reason), release, coder)
+    def with_coder(call: CoefficientsCall, release: CoefficientsRelease) -> Made:
+        return result(
+            call, release, row_coder(terms.both.terms) if terms.both.terms.names else None
+        )
 
     def one(mechanism: object, ridge: float | None) -> tuple[RegressionMechanism, str]:
         strategy, reason = choose(mechanism, table, lambda: automatic, {**words, "ridge": ridge})
@@ -143,13 +144,19 @@ def coefficients_way(
         rounded = len(held) > 1 and strategy.card.numerics == "idealised"
         return strategy, f"{reason} {ROUNDED}" if reason and rounded else reason
 
-    foresee = of_outcomes
-    return Way(question, terms.design, facts, chosen, made, passes=True, foresee=foresee)
+    return Way(
+        question,
+        _call(question, terms, model),
+        with_coder,
+        terms.design,
+        facts,
+        chosen,
+        passes=True,
+        foresee=of_outcomes,
+    )
 
 
-def _call(
-    question: Question, terms: Linear, model: Model, ledger: str, reason: str
-) -> CoefficientsCall:
+def _call(question: Question, terms: Linear, model: Model) -> CoefficientsCall:
     both, scaled, predictors = terms.both, terms.design.scaling, terms.predictors
     return CoefficientsCall(
         formula=both.response.formula,
@@ -163,8 +170,6 @@ def _call(
         worst_case=_worst_case(terms),
         scale=question.words["scale"],
         clip=model.loss.clip if isinstance(model.loss, Poisson) else math.nan,
-        ledger=ledger,
-        reason=reason,
     )
 
 

@@ -20,14 +20,17 @@ from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.foreseen import slopes_of_moments
+from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
 from dpmodels.models.verb import Shared, request, sources_of, verb
 from dpmodels.privacy import PureDP
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
+from dpmodels.results.call import MomentsCall
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.lm_layout import layout
+from dpmodels.results.validate import require_law
 from dpmodels.sites import Parties, together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
@@ -156,6 +159,7 @@ def dp_lm(
     return cross(lm_way(question), sources, mechanism, shared.get("ledger"))
 
 
+@spec_of("lm")
 def lm_way(question: Question) -> Way[LMResult]:
     """Return the way of the verb's question."""
     weights, book = question.words["weights"], question.codebook
@@ -167,14 +171,12 @@ def lm_way(question: Question) -> Way[LMResult]:
     own = joint_design(both, book, weights=weights, row_norm=row_norm, emphasis=emphasis)
     columns = len(own.public.names)
     facts = Facts(columns, question.adjacency, centred=True)
-
     setting = {"center": True, "scale": "range", "denoise": None, "ncomp": columns}
+    call, parameters = moments_call(own, setting), columns - 1 + both.intercept
 
-    def made(release: MomentsRelease, ledger: str, reason: str) -> LMResult:
+    def fitted(call: MomentsCall, release: MomentsRelease) -> LMResult:
         coder = row_coder(both.terms) if both.terms.names else None
-        model = LinearModel(both.intercept, weights)
-        call = moments_call(own, setting, release, ledger, reason)
-        return LMResult(call, release, model, coder)
+        return LMResult(call, release, LinearModel(both.intercept, weights), coder)
 
     def automatic(private: Sequence[PrivateDesign]) -> tuple[str, str]:
         own, counts = question.adjacency, (one.nrows for one in private)
@@ -205,11 +207,21 @@ def lm_way(question: Question) -> Way[LMResult]:
             return strategy, reason
         if kind == "HC" and isinstance(strategy, Ellipsoid):
             strategy = replace(strategy, alike=max(strategy.alike, UNEVEN))
-        known = layout(moments_call(own, setting), weights)
+        known = layout(call, weights)
         return Sandwiched(strategy, both.intercept, known, vcov=kind), reason
 
-    foresee = partial(slopes_of_moments, own)
-    return Way(question, own, facts, chosen, made, "moments", foresee=foresee)
+    return Way(
+        question,
+        call,
+        fitted,
+        own,
+        facts,
+        chosen,
+        "moments",
+        foresee=partial(slopes_of_moments, own),
+        sizes={"parameter": parameters, "parameter_": parameters},
+        check=require_law,
+    )
 
 
 def _check(vcov: object, question: Question) -> None:

@@ -12,9 +12,9 @@ from dpmodels.mechanisms import MARGINS, MarginMechanism, choose
 from dpmodels.mechanisms.choose import auto_margins
 from dpmodels.mechanisms.margin_plan import MarginFacts
 from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
-from dpmodels.released import MarginsRelease
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.margins import MarginsResult
 
@@ -83,26 +83,25 @@ def dp_margins(
     return run_verb("margins", margins_way, formula, data, shared, mechanism)
 
 
+@spec_of("margins")
 def margins_way(question: Question) -> Way[MarginsResult]:
     """Return the way of the verb's question."""
     own = margins(question.formula, question.codebook)
     facts = MarginFacts(own.sizes, own.terms, question.adjacency)
 
-    def made(release: MarginsRelease, ledger: str, reason: str) -> MarginsResult:
-        return MarginsResult(margins_call(own, ledger, reason), release)
-
     return Way(
         question,
+        margins_call(own),
+        MarginsResult,
         unbound_margins(own),
         facts,
         lambda mechanism, private: choose(
             mechanism, MARGINS, partial(auto_margins, facts, question.private)
         ),
-        made,
     )
 
 
-def margins_call(own: Margins, ledger: str = "", reason: str = "") -> DescribedCall:
+def margins_call(own: Margins) -> DescribedCall:
     """Return the public facts of margins: a table each."""
     tables = (
         TableCall(
@@ -110,4 +109,4 @@ def margins_call(own: Margins, ledger: str = "", reason: str = "") -> DescribedC
         )
         for term in own.terms
     )
-    return DescribedCall(own.text, Codebook(own.codebook), tuple(tables), ledger, reason)
+    return DescribedCall(own.text, Codebook(own.codebook), tuple(tables))

@@ -8,6 +8,7 @@ from dpmodels.formula.sides import one_measured, sides
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.groups import MeanResult
@@ -90,6 +91,7 @@ def dp_mean(
     return run_verb("mean", mean_way, formula, data, shared, mechanism)
 
 
+@spec_of("mean")
 def mean_way(question: Question) -> Way[MeanResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

@@ -8,6 +8,7 @@ from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.mechanisms import COVARIANCE
 from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import WRITE_DELTA, PureDP
@@ -80,6 +81,7 @@ def dp_moments(
     )
 
 
+@spec_of("moments")
 def moments_way(question: Question) -> Way[MomentsResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)

@@ -7,6 +7,7 @@ from typing import Unpack
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
 from dpmodels.models.crossing import Way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
@@ -124,6 +125,7 @@ def dp_pca(
     )
 
 
+@spec_of("pca")
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
     """Return the way of the verb's question."""
     checked_eigenvals(question.words.get("eigenvals"))

@@ -20,10 +20,12 @@ from dpmodels.mechanisms.scalar import Exponential, QuantileFacts
 from dpmodels.mechanisms.scalar.tree import FIRST
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import checked_level
+from dpmodels.results.call import DescribedCall
 from dpmodels.results.quantile import QuantileResult
 from dpmodels.typing import Floats
 
@@ -117,6 +119,7 @@ def dp_quantile(
     )
 
 
+@spec_of("quantile")
 def quantile_way(question: Question) -> Way[QuantileResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)
@@ -128,17 +131,18 @@ def quantile_way(question: Question) -> Way[QuantileResult]:
     grid = grid_of(grouped)
     tally = Tally((*factors, _grid(number, grid)))
 
-    def made(release: QuantilesRelease, ledger: str, reason: str) -> QuantileResult:
-        call = described_call(both, (grouped,), ledger, reason)
+    def result(call: DescribedCall, release: QuantilesRelease) -> QuantileResult:
         bought = None if release.card == Exponential.card else level
         return QuantileResult(call, release, probs, bought, grid.cells)
 
     return Way(
         question,
+        described_call(both, (grouped,)),
+        result,
         unbound_cells(both.text, both.codebook, (tally,)),
         QuantileFacts(probs, grouped.cells, grid, level, question.adjacency),
         lambda mechanism, _: choose(mechanism, QUANTILES, lambda: _auto(probs, level, grid)),
-        made,
+        sizes={"prob": len(probs)},
     )
 
 

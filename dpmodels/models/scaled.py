@@ -16,9 +16,9 @@ from dpmodels.models.crossing import Way
 from dpmodels.models.foreseen import components
 from dpmodels.postprocess.denoise import RULES
 from dpmodels.question import Question
-from dpmodels.released import MomentsRelease, Release
 from dpmodels.results import MomentsCall
 from dpmodels.results.base import checked_ncomp
+from dpmodels.results.spec import accept
 from dpmodels.sites import together
 from dpmodels.typing import Coder
 
@@ -36,6 +36,7 @@ def scaled_way(
     automatic: frozenset[str] | None = None,
     lawful: bool = False,
     coded: Design | None = None,
+    check: Callable[[Any], None] = accept,
 ) -> Way[Made]:
     """Return the way of a verb on moments; `coded` are its columns, if not of a right-hand side."""
     words, relation = question.words, question.adjacency
@@ -67,13 +68,22 @@ def scaled_way(
             )
         return choice
 
-    def made(release: Any, ledger: str, reason: str) -> Made:
-        asked = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
-        call = moments_call(own, asked, release, ledger, reason)
+    def with_coder(call: MomentsCall, release: Any) -> Made:
         return result(call, release, row_coder(own.public))
 
-    foresee = partial(components, own)
-    return Way(question, own, facts, chosen, made, "gauss", lawful=lawful, foresee=foresee)
+    settings = {"center": center, "scale": scale, "denoise": denoise, "ncomp": kept}
+    return Way(
+        question,
+        moments_call(own, settings),
+        with_coder,
+        own,
+        facts,
+        chosen,
+        "gauss",
+        lawful=lawful,
+        foresee=partial(components, own),
+        check=check,
+    )
 
 
 def checked_rule(denoise: object) -> str | None:
@@ -84,20 +94,10 @@ def checked_rule(denoise: object) -> str | None:
     raise ArgumentError(f"denoise={said(denoise)}: expected {known} or None")
 
 
-def moments_call(
-    own: PrivateDesign,
-    asked: Mapping[str, Any],
-    release: Release | None = None,
-    ledger: str = "",
-    reason: str = "",
-) -> MomentsCall:
-    """Return the public facts of a release of moments; `asked` fills what a design does not say.
-
-    Without the release they are those before it.
-    """
-    ball = release.ball if isinstance(release, MomentsRelease) else None
+def moments_call(own: PrivateDesign, settings: Mapping[str, Any]) -> MomentsCall:
+    """Return the public facts of a design; `settings` fill what it does not say."""
     public, scaling = own.public, own.scaling
-    call = MomentsCall(
+    return MomentsCall(
         formula=public.formula,
         codebook=public.codebook,
         names=public.names,
@@ -108,8 +108,5 @@ def moments_call(
         row_norm=scaling.row_norm,
         worst_case=scaling.worst_case,
         unit_rows=scaling.unit,
-        ledger=ledger,
-        reason=reason,
-        **asked,
+        **settings,
     )
-    return call.held_in(ball)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -11,7 +10,7 @@ from dpmodels.arguments import between, whole, word
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
 from dpmodels.design.regression import box_design
-from dpmodels.errors import ArgumentError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, said, shorten
 from dpmodels.formula.parse import check_size
 from dpmodels.formula.response import TwoSided, two_levels, two_sided
 from dpmodels.formula.sides import Sides, grouping, sides
@@ -26,6 +25,7 @@ from dpmodels.mechanisms.protocol import Score
 from dpmodels.mechanisms.selection_plan import SelectionFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Guarantee
 from dpmodels.question import Question
@@ -162,6 +162,7 @@ def dp_select(
     )
 
 
+@spec_of("select")
 def select_way(question: Question) -> Way[SelectResult]:
     """Return the way of the verb's question."""
     formula = question.formula
@@ -174,27 +175,49 @@ def _levels_way(question: Question) -> Way[SelectResult]:
     both = sides(question.formula, question.codebook)
     tally = levels(both)
     facts = selection_facts(question, LevelScore(tally.cells), _score(question, COUNT))
-    call = described_call(both, (tally,), "", "")
-    return Way(
-        question,
-        unbound_cells(both.text, both.codebook, (tally,)),
-        facts,
-        partial(_chosen, facts, question.private),
-        partial(_result, call, COUNT, facts),
-    )
+    private = unbound_cells(both.text, both.codebook, (tally,))
+    return _way(question, described_call(both, (tally,)), COUNT, facts, private)
 
 
 def _columns_way(question: Question) -> Way[SelectResult]:
     both = columns(question.formula, question.codebook)
     kind = _score(question, "correlation", "z", GAIN)
     facts = selection_facts(question, _ranked_by(kind, len(both.terms.names)), kind)
+    return _way(question, columns_call(both), kind, facts, box_design(both))
+
+
+def _way(
+    question: Question, call: DescribedCall, score: Any, facts: SelectionFacts, private: Any
+) -> Way[SelectResult]:
     return Way(
         question,
-        box_design(both),
+        call,
+        partial(
+            SelectResult,
+            score=score,
+            asked=facts.most,
+            threshold=facts.threshold,
+            share=facts.share,
+        ),
+        private,
         facts,
         partial(_chosen, facts, question.private),
-        partial(_result, columns_call(both), kind, facts),
+        check=partial(_require_selected, score, facts),
     )
+
+
+def _require_selected(score: str, facts: SelectionFacts, release: SelectionRelease) -> None:
+    """Refuse a release of another number of candidates, or without what its score releases."""
+    number = len(release.places)
+    if number > facts.most or (facts.threshold is None and number != facts.most):
+        raise FrameError("release.places: not as many as the request asks for")
+    if score == COUNT:
+        return
+    missing = {part is None for part in (release.values, release.scatters, release.response)}
+    if release.count is None or release.least is None or len(missing) > 1:
+        raise FrameError("release: the number of rows or moments of columns are missing")
+    if (score == GAIN) != (release.slopes is not None):
+        raise FrameError("release.slopes: expected coefficients where columns are of most gain")
 
 
 def _score(question: Question, *known: str) -> Any:
@@ -214,18 +237,6 @@ def _ranked_by(kind: Any, size: int) -> Score:
             "write fewer of them, or score='correlation'"
         )
     return GainScore(size)
-
-
-def _result(
-    call: DescribedCall,
-    score: str,
-    facts: SelectionFacts,
-    release: SelectionRelease,
-    ledger: str,
-    reason: str,
-) -> SelectResult:
-    own = replace(call, ledger=ledger, reason=reason)
-    return SelectResult(own, release, score, facts.most, facts.threshold, facts.share)
 
 
 def columns(formula: str, codebook: Codebook) -> TwoSided:

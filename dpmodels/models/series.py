@@ -12,7 +12,7 @@ import numpy as np
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
-from dpmodels.errors import ArgumentError, FormulaError, shorten
+from dpmodels.errors import ArgumentError, FormulaError, FrameError, shorten
 from dpmodels.formula.periods import Periods, periods
 from dpmodels.formula.sides import Sides, sides
 from dpmodels.formula.tally import Tally
@@ -23,9 +23,9 @@ from dpmodels.mechanisms.choose_running import auto_running
 from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
-from dpmodels.released import SumsRelease
 from dpmodels.results.series import SeriesResult
 from dpmodels.typing import Floats
 
@@ -112,6 +112,7 @@ def dp_series(
     return run_verb("series", series_way, formula, data, shared, mechanism, time=time, by=by)
 
 
+@spec_of("series")
 def series_way(question: Question) -> Way[SeriesResult]:
     """Return the way of the verb's question."""
     time, by = question.words["time"], question.words["by"]
@@ -120,16 +121,21 @@ def series_way(question: Question) -> Way[SeriesResult]:
     groups, cells = tally.cells // len(over), len(over)
     facts = CountFacts(1, tally.size, False, question.adjacency, (groups, cells))
 
-    def made(release: SumsRelease, ledger: str, reason: str) -> SeriesResult:
-        return SeriesResult(described_call(both, (tally,), ledger, reason), release, time, by)
-
     return Way(
         question,
+        described_call(both, (tally,)),
+        partial(SeriesResult, time=time, by=by),
         unbound_cells(both.text, both.codebook, (tally,)),
         facts,
         lambda mechanism, _: _chosen(mechanism, partial(auto_running, facts, question.private)),
-        made,
+        check=_require_running,
     )
+
+
+def _require_running(release: Any) -> None:
+    """Refuse sums that are not of counts over time."""
+    if release.sums not in RUNNING:
+        raise FrameError("release.sums: not sums of counts over time")
 
 
 def _chosen(mechanism: object, automatic: Callable[[], tuple[str, str]]) -> Choice[Any]:

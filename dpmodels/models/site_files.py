@@ -247,7 +247,7 @@ def combine(files: Sequence[AnyPath]) -> Combined:
     # The rows lie at the sites: of none the lattice and its public facts are told.
     basis = strategy.measure(way.private, plan).fingerprint.digest
     release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
-    combined: Combined = way.result(release, "kept by each site", reason)
+    combined: Combined = way.of(release, "kept by each site", reason)
     return combined
 
 

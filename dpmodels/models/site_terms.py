@@ -15,8 +15,8 @@ from dpmodels.models.hist import hist_way
 from dpmodels.models.lm import lm_way
 from dpmodels.models.mean import mean_way
 from dpmodels.models.moments import moments_way
-from dpmodels.models.overview import summary_way
 from dpmodels.models.pca import pca_way
+from dpmodels.models.summary import summary_way
 from dpmodels.models.survfit import survfit_way
 from dpmodels.models.table import table_way
 from dpmodels.models.var import var_way

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from dpmodels.codebook import Codebook
 from dpmodels.design.cells import unbound_cells
-from dpmodels.errors import ArgumentError, BudgetError, FormulaError, said, shorten
+from dpmodels.errors import ArgumentError, BudgetError, FormulaError, FrameError, said, shorten
 from dpmodels.formula.periods import Periods, periods
 from dpmodels.formula.sides import Sides, grouping, sides
 from dpmodels.formula.tally import MAX_CELLS, Tally
@@ -28,6 +29,8 @@ _MOST_CELLS: Final = 32 * MOST_ROWS
 _APART: Final = (
     'has it too: write three variables, such as "~ activity" with time="minute" and person="id"'
 )
+# How far a scale of noise may be off, as it is computed by functions that machines round apart.
+_NEAR: Final = 1e-9
 _ONE_STATE: Final = Adjacency("replace")
 _WRITE: Final = (
     'dp_table("~ activity", df, time="minute", person="id", '
@@ -41,12 +44,7 @@ def asked_states(
     """Return the question; ArgumentError for words that have no sense beside such a guarantee."""
     person = words.pop("person", None)
     person = book.person if person is None else person
-    if not isinstance(person, str) or not isinstance(time, str):
-        word, own = ("time", time) if isinstance(person, str) else ("person", person)
-        raise ArgumentError(
-            f"{word}={said(own)}: a Pufferfish guarantee is of each person's state at each time, "
-            f"and needs the names of both columns; write {_WRITE}"
-        )
+    _require_columns(time, person)
     for word, own in words.items():
         if own is not None:
             raise ArgumentError(
@@ -56,9 +54,20 @@ def asked_states(
     return Question("table", formula, book, budget, _ONE_STATE, {"time": time, "person": person})
 
 
+def _require_columns(time: object, person: object) -> None:
+    """Refuse to count without the names of both columns."""
+    for word, own in (("person", person), ("time", time)):
+        if not isinstance(own, str):
+            raise ArgumentError(
+                f"{word}={said(own)}: a Pufferfish guarantee is of each person's state at each "
+                f"time, and needs the names of both columns; write {_WRITE}"
+            )
+
+
 def states_way(question: Question) -> Way[StatesResult]:
     """Return the way of the verb's question."""
     budget, time = question.guarantee, question.words["time"]
+    _require_columns(time, question.words.get("person"))
     assert isinstance(budget, Pufferfish)
     both, over = series_of(question.formula, question.codebook, time)
     if question.words["person"] in both.codebook:
@@ -84,19 +93,24 @@ def states_way(question: Question) -> Way[StatesResult]:
     )
     facts = SeriesFacts(len(state.levels), steps, series, counts)
 
-    def made(release: CountsRelease, ledger: str, reason: str) -> StatesResult:
-        return StatesResult(described_call(both, (tally,), ledger, reason), release, time)
+    def check(release: CountsRelease) -> None:
+        """Refuse a scale of noise that is not that of the guarantee and so many times."""
+        needed, quilt = budget.active(steps).scale, release.quilt
+        if quilt is None or not math.isclose(quilt.scale, needed, rel_tol=_NEAR):
+            raise FrameError("release.quilt: not that of the guarantee and so many times")
 
     book = both.codebook | {time: _wider(both.codebook, time)}
     placed = Tally((over.factor, state), most=_MOST_CELLS)
     return Way(
         question,
+        described_call(both, (tally,)),
+        partial(StatesResult, time=time),
         unbound_cells(both.text, Codebook(book), (placed,)),
         facts,
         lambda mechanism, _: choose(mechanism, CHAINS, partial(_only, facts)),
-        made,
         lawful=True,
         reads=reads,
+        check=check,
     )
 
 

@@ -20,11 +20,14 @@ from dpmodels.frames.delimited import CsvMode
 from dpmodels.mechanisms.counts.randomized_response import MOST_CELLS
 from dpmodels.models.describing import described_call
 from dpmodels.models.linear import levels
+from dpmodels.models.replay import spec_of
 from dpmodels.models.table import counted
 from dpmodels.noise import simulating
 from dpmodels.privacy import PureDP, adjacency
+from dpmodels.question import Question
 from dpmodels.released import AnswersFitRelease, AnswersRelease, Card, Channel
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
+from dpmodels.results.spec import Spec
 from dpmodels.results.survey import SurveyResult
 from dpmodels.results.survey_fit import SurveyFitResult
 from dpmodels.sites.parties import parties, with_csv
@@ -145,7 +148,7 @@ def _tabulated(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> SurveyResult:
+) -> Any:
     both = sides(formula, book)
     tally = counted(both)
     if tally.cells > MOST_CELLS:
@@ -166,7 +169,7 @@ def _tabulated(
         incomplete=incomplete,
         **_terms(who, channels, round(float(values.sum())) + incomplete),
     )
-    return SurveyResult(described_call(both, (tally,), UNCHARGED, ""), release)
+    return _result(formula, book, release, weights, who.stratified)
 
 
 def _modelled(
@@ -176,13 +179,13 @@ def _modelled(
     devices: Devices,
     weights: str | None,
     strata: Strata,
-) -> SurveyFitResult:
+) -> Any:
     name = strata if isinstance(strata, str) else next(iter(strata or ()), None)
     apart = [one for one in (weights, name) if one is not None]
     both = two_sided(formula, book, apart=apart)
     channel = _channel(both, devices)
     used = Codebook({**both.terms.codebook, **both.response.codebook})
-    call = fit_call(both, used)
+    levels(both, "dp_survey")
     who = respondents(answers, used, book, weights, strata)
     if who.shares is not None:
         raise FormulaError(
@@ -202,7 +205,34 @@ def _modelled(
         log_likelihood_null=null.log_likelihood,
         **_terms(who, (channel,), complete + incomplete),
     )
-    return SurveyFitResult(call, release, row_coder(both.terms) if both.terms.names else None)
+    return _result(formula, book, release, weights, name)
+
+
+def _result(
+    formula: str, book: Codebook, release: Any, weights: str | None, strata: str | None
+) -> Any:
+    """Return the result of what was counted or fitted."""
+    words = {"weights": weights, "strata": strata}
+    relation = release.adjacency
+    request = Question("survey", formula, book, release.guarantee, relation, words)
+    return survey_spec(request).of(release, UNCHARGED)
+
+
+@spec_of("survey")
+def survey_spec(request: Question) -> Spec[Any]:
+    """Return the public facts of a table, or of a regression, of answers."""
+    book = request.codebook
+    if not parse(request.formula, book).response:
+        both = sides(request.formula, book)
+        return Spec(request, described_call(both, (counted(both),)), SurveyResult)
+    apart = [str(name) for name in request.words.values() if name is not None]
+    two = two_sided(request.formula, book, apart=apart)
+    used = Codebook({**two.terms.codebook, **two.response.codebook})
+
+    def fitted(call: CoefficientsCall, release: AnswersFitRelease) -> SurveyFitResult:
+        return SurveyFitResult(call, release, row_coder(two.terms) if two.terms.names else None)
+
+    return Spec(request, fit_call(two, used), fitted)
 
 
 def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
@@ -220,7 +250,6 @@ def fit_call(both: TwoSided, used: Codebook) -> CoefficientsCall:
         worst_case=1.0,
         scale=None,
         clip=math.nan,
-        ledger=UNCHARGED,
     )
 
 

@@ -16,6 +16,7 @@ from dpmodels.mechanisms.count_plan import CountFacts
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_call
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Guarantee
 from dpmodels.question import Question
@@ -101,6 +102,7 @@ def dp_survfit(
     return run_verb("survfit", survfit_way, formula, data, shared, mechanism, breaks=breaks)
 
 
+@spec_of("survfit")
 def survfit_way(question: Question) -> Way[SurvfitResult]:
     """Return the way of the verb's question."""
     own = survival(question.formula, question.codebook)
@@ -109,17 +111,14 @@ def survfit_way(question: Question) -> Way[SurvfitResult]:
     shape = (tally.cells // cells, cells)
     facts = CountFacts(1, tally.size, False, question.adjacency, shape)
 
-    def made(release: Any, ledger: str, reason: str) -> SurvfitResult:
-        call = described_call(own.sides, (tally,), ledger, reason)
-        inner = tuple(min(end, own.grid.upper) for end in ends[1:])
-        return SurvfitResult(call, release, inner)
-
+    inner = tuple(min(end, own.grid.upper) for end in ends[1:])
     return Way(
         question,
+        described_call(own.sides, (tally,)),
+        partial(SurvfitResult, ends=inner),
         unbound_cells(own.text, own.codebook, (tally,)),
         facts,
         partial(_chosen, facts, question.private),
-        made,
         "gaussian",
     )
 

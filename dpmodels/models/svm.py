@@ -7,6 +7,7 @@ from typing import Unpack
 from dpmodels.mechanisms import Objective, Output, RegressionMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.linear import Model, coefficients_way, levels, linear
+from dpmodels.models.replay import spec_of
 from dpmodels.models.tune import Tune, asked_ridge
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
@@ -110,6 +111,7 @@ def dp_svm(
     )
 
 
+@spec_of("svm")
 def svm_way(question: Question) -> Way[SVMResult]:
     """Return the way of the verb's question."""
     loss, terms = Huber(question.words["width"]), linear(question)

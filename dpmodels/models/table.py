@@ -11,6 +11,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import RESPONSES, CountMechanism, ResponseMechanism
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.describing import described_way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.states import asked_states, refuse_alone, states_way
 from dpmodels.models.verb import Shared, run_verb, sources_of, verb
 from dpmodels.privacy import Pufferfish
@@ -123,8 +124,11 @@ def _table_of_states(
     return cross(states_way(question), sources, mechanism, shared.get("ledger"))
 
 
-def table_way(question: Question) -> Way[TableResult | SurveyResult]:
+@spec_of("table")
+def table_way(question: Question) -> Way[Any]:
     """Return the way of the verb's question."""
+    if isinstance(question.guarantee, Pufferfish):
+        return states_way(question)
     both = sides(question.formula, question.codebook)
     _require_full_cross(both)
     return described_way(question, both, (counted(both),), _result, RESPONSES)

@@ -11,6 +11,7 @@ from dpmodels.formula.sides import one_measured, sides
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.ttest import TTestResult
@@ -86,6 +87,7 @@ def dp_ttest(
     return run_verb("ttest", ttest_way, formula, data, shared, mechanism, mu=mu)
 
 
+@spec_of("ttest")
 def ttest_way(question: Question) -> Way[TTestResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

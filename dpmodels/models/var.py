@@ -9,6 +9,7 @@ from dpmodels.formula.tally import Tally
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.results.groups import VarResult
@@ -74,6 +75,7 @@ def dp_var(
     return run_verb("var", var_way, formula, data, shared, mechanism)
 
 
+@spec_of("var")
 def var_way(question: Question) -> Way[VarResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

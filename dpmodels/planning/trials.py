@@ -75,7 +75,7 @@ class Trial:
                 private = self.way.private.of(self.posed.population.drawn(self.rows, rng))
                 statistic = strategy.measure(private, plan)
                 release = strategy.release(statistic, plan, source())
-                result = self.way.result(of_question(release, self.way.question), "", reason)
+                result = self.way.of(of_question(release, self.way.question), "", reason)
                 found.append(self.verb.read(result, self.posed, self.alpha))
         return Reading(*map(np.array, zip(*found, strict=True)))
 

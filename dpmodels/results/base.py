@@ -1,27 +1,28 @@
-"""What every result is: it prints as a table; made from a release, it is saved and not pickled."""
+"""What every result is: it prints as a table; made from a release, it can be saved and copied."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, TypeVar
 
 import pandas as pd
 
 from dpmodels.arguments import share, truth, whole
-from dpmodels.errors import NotAvailable, PrivacyError
+from dpmodels.errors import FrameError, NotAvailable
 from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, hidden_by
+from dpmodels.question import Question
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
 from dpmodels.results.legend import legend
 from dpmodels.results.reading_line import NO_ROW, convergence_words, reading_line
+from dpmodels.results.spec import Spec
+from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.writing import write_whole
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
-
-NOT_PICKLED = "results are not pickled; write fit.save(path) and dp.load(path)"
 
 NO_SCORE = (
     "is not available: accuracy on the private rows is not released with the coefficients; for "
@@ -59,6 +60,9 @@ def caption_of(release: AnyRelease) -> str:
     hidden = hidden_by(release.guarantee, release.adjacency)
     mechanism = facts["Mechanism"]
     return f"Privacy: {facts['Guarantee']}; neighbours: {hidden}; noise: {mechanism}."
+
+
+Derived = TypeVar("Derived")
 
 
 class Refused:
@@ -117,8 +121,20 @@ class Printed:
         return NO_ROW
 
 
+class Derivation(NamedTuple):
+    """What is computed from another result: its call, its kind, and which part of the release."""
+
+    call: Any
+    result: Callable[[Any, Any], Any]
+    take: Callable[[Any], Any] = lambda release: release
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Result(Printed):
     """A result that a user holds; made from one release.
+
+    It is computed from its request and its release. Public values only: it can be
+    pickled, copied and saved.
 
     A subclass is a frozen dataclass that says what is its own: `tidy()`, `_size`
     for its repr and `_line()` for `glance()`.
@@ -126,6 +142,12 @@ class Result(Printed):
     Labels and units of the codebook stand in the printed report, and labels in
     the last columns of `tidy()`, where there are any.
     """
+
+    # What was asked; None where a user put the result together.
+    request: Question | None = field(default=None, init=False, compare=False)
+
+    # Results that are derived from this one, at no cost, by their names in a request.
+    derivations: ClassVar[Mapping[str, Callable[..., Derivation]]] = {}
 
     if TYPE_CHECKING:
 
@@ -212,16 +234,32 @@ class Result(Printed):
         A digest in the file shows damage and careless change. It is no
         signature: who can change the file can write the digest too.
         """
-        from dpmodels.results.store import result_bytes
-
         write_whole(path, result_bytes(self), overwrite=overwrite)
 
     def __repr__(self) -> str:
         words = ", ".join(filter(None, (self._size, guarantee_words(self.release))))
         return f"<{type(self).__name__} {self.call.formula!r}: {words}>"
 
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(NOT_PICKLED)
+    def __reduce__(self) -> tuple[Any, ...]:
+        saved = saved_of(self)
+        return replay.dispatch(type(saved)), (saved,)
+
+    def _derive(self, kind: type[Derived], verb: str, **words: Any) -> Derived:
+        """Return a result of a kind that is computed from this one, at no cost."""
+        part = self.derivations[verb](self, **words)
+        request = None if self.request is None else self.request.derive(verb, **words)
+        spec: Spec[Derived] = Spec(request, part.call, part.result)
+        return spec.of(part.take(self.release), self.call.ledger, self.call.reason)
+
+    def derived(self, request: Question) -> Spec[Any]:
+        """Return the specification of a request whose parent is that of this result."""
+        if request.verb not in self.derivations:
+            raise FrameError(f"request.verb: {request.verb!r} is not computed from its parent")
+        try:
+            part = self.derivations[request.verb](self, **request.words)
+        except TypeError:
+            raise FrameError(f"request.words: not those of {request.verb!r}") from None
+        return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:
         return replace(report_of(self), legend=legend(self.call.codebook))

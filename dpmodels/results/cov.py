@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,14 @@ from dpmodels.labels import square, with_labels
 from dpmodels.postprocess import Covariance, correlation
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis, root_sd
-from dpmodels.results.base import Result, checked_ncomp, per_row, public_rows, release_facts
+from dpmodels.results.base import (
+    Derivation,
+    Result,
+    checked_ncomp,
+    per_row,
+    public_rows,
+    release_facts,
+)
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.legend import labelled
 from dpmodels.results.pca import PCAResult
@@ -295,12 +302,23 @@ class CovResult(Result):
             For a scale that the release does not have: ``"range"`` of one in
             natural units, None of rows on the unit sphere.
         """
-        own = self.call
-        free = {own.scale, "sd"} if own.unit_rows or own.scale is None else {"range", "sd", None}
-        if not isinstance(scale, str | None) or scale not in free:
-            known = " or ".join(f'"{one}"' if one else "None" for one in sorted(free, key=str))
-            raise ArgumentError(f"scale={said(scale)}: this release has scale={known}")
-        kept = checked_ncomp(ncomp, len(own.names))
-        return PCAResult(replace(own, ncomp=kept, scale=scale), self.release, self.coder)
+        return self._derive(PCAResult, "pca", ncomp=ncomp, scale=scale)
 
+    def _pca(self, ncomp: int | None, scale: str | None) -> Derivation:
+        def result(call: MomentsCall, release: MomentsRelease) -> PCAResult:
+            return PCAResult(call, release, self.coder)
+
+        return Derivation(rescaled(self.call, ncomp, scale), result)
+
+    derivations: ClassVar = {"pca": _pca}
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")
+
+
+def rescaled(call: MomentsCall, ncomp: int | None, scale: str | None) -> MomentsCall:
+    """Return the call of components of a released matrix; ArgumentError if it has not the scale."""
+    unscaled = call.unit_rows or call.scale is None
+    free = {call.scale, "sd"} if unscaled else {"range", "sd", None}
+    if not isinstance(scale, str | None) or scale not in free:
+        known = " or ".join(f'"{one}"' if one else "None" for one in sorted(free, key=str))
+        raise ArgumentError(f"scale={said(scale)}: this release has scale={known}")
+    return replace(call, ncomp=checked_ncomp(ncomp, len(call.names)), scale=scale)

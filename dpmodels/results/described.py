@@ -52,14 +52,11 @@ def counted(call: DescribedCall, release: CountsRelease) -> Counted:
     return Counted(parts, float(values[-1]), sd, noise, effect, clustered)
 
 
-def taken(
-    call: DescribedCall, release: CountsRelease, number: int
-) -> tuple[DescribedCall, CountsRelease]:
-    """Take one table out of a release, as if it alone had been asked for."""
+def taken(call: DescribedCall, release: CountsRelease, number: int) -> CountsRelease:
+    """Take the counts of one table out of a release, as if it alone had been asked for."""
     start = sum(table.size for table in call.tables[:number])
-    facts = call.tables[number]
-    values = release.values[start : start + facts.size]
-    return replace(call, tables=(facts,)), replace(release, values=values, whole=origin(release))
+    values = release.values[start : start + call.tables[number].size]
+    return replace(release, values=values, whole=origin(release))
 
 
 def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from dpmodels.outside import array
 from dpmodels.postprocess.ordered import ordered
 from dpmodels.postprocess.protocol import OrderedCounts
 from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
-from dpmodels.results.base import Result, checked_level
+from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line, interval_columns, interval_frame
@@ -69,11 +69,13 @@ class HistResult(Result):
         NotAvailable where sums of bins were released.
         """
         if isinstance(self.release, CountsRelease):
-            return TableResult(self.call, self.release)
+            return self._derive(TableResult, "table")
         raise NotAvailable(
             f"table is not available: {self.release.card.name!r} released sums of bins, which are "
             "no table of independent counts; write counts, released or tidy()"
         )
+
+    derivations: ClassVar = {"table": lambda self: Derivation(self.call, TableResult)}
 
     @property
     def _facts(self) -> TableCall:

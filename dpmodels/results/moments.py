@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,17 +17,17 @@ from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.two_sets import two_sets
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import Result, checked_level, per_row
+from dpmodels.results.base import Derivation, Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
-from dpmodels.results.cov import CovResult
+from dpmodels.results.cov import CovResult, rescaled
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.legend import labelled
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.oneway import aov
-from dpmodels.results.part import Taken, check_variables, part, part_of
+from dpmodels.results.part import check_variables, columns_of, part
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder
 
@@ -47,9 +47,6 @@ class MomentsResult(Result):
     call: MomentsCall
     release: MomentsRelease
     coders: Callable[[Design], Coder] | None = field(default=None, repr=False)
-
-    def _part(self, formula: str | None) -> Taken:
-        return part(self.call, self.release, formula)
 
     def _coder(self, design: Design) -> Coder | None:
         return None if self.coders is None else self.coders(design)
@@ -72,8 +69,7 @@ class MomentsResult(Result):
         FormulaError
             If it codes to a column that was not released.
         """
-        own = self._part(formula)
-        return CovResult(own.call, own.release, self._coder(own.design))
+        return self._derive(CovResult, "cov", formula=formula)
 
     def cor(self, formula: str | None = None) -> xr.DataArray:
         """Return the correlations of a formula's columns, ``variable × variable_``; as `cov`."""
@@ -126,9 +122,9 @@ class MomentsResult(Result):
         ``center=False`` does not take off the released means: it analyses the
         second moment about 0. The formula is as in :meth:`cov`.
         """
-        truth("center", center)
-        fit = self.cov(formula)
-        return replace(fit, call=replace(fit.call, center=center)).pca(ncomp, scale)
+        return self._derive(
+            PCAResult, "pca", formula=formula, ncomp=ncomp, center=center, scale=scale
+        )
 
     def lm(self, formula: str) -> LMResult:
         """Return the linear regression of one released column on others.
@@ -143,11 +139,7 @@ class MomentsResult(Result):
         FormulaError
             If it has no response, or codes to a column that was not released.
         """
-        check_variables(formula, self.call)
-        both = two_sided(formula, self.call.codebook)
-        own = part_of(self.call, self.release, both.joint)
-        coder = self._coder(both.terms) if both.terms.names else None
-        return LMResult(own.call, own.release, LinearModel(both.intercept), coder)
+        return self._derive(LMResult, "lm", formula=formula)
 
     def cor_test(
         self,
@@ -195,7 +187,7 @@ class MomentsResult(Result):
 
         ``variable × variable_``; nan where one is not identified. Words are those of `cov`.
         """
-        return pcor(self.call, self.release, self._part(formula).call.names)
+        return pcor(self.call, self.release, columns_of(self.call, formula).names)
 
     def cca(self, formula: str) -> CCAResult:
         """Return the canonical correlations of two sets of released columns.
@@ -210,9 +202,7 @@ class MomentsResult(Result):
         FormulaError
             If a side is empty, both name one column, or one was not released.
         """
-        check_variables(formula, self.call)
-        own = part_of(self.call, self.release, two_sets(formula, self.call.codebook).joint)
-        return CCAResult(own.call, own.release)
+        return self._derive(CCAResult, "cca", formula=formula)
 
     def aov(self, formula: str) -> Estimates:
         """Test that all groups have the same mean, as R's ``aov`` of one term.
@@ -269,5 +259,48 @@ class MomentsResult(Result):
     def _size(self) -> str:
         return f"{len(self.call.names)} columns"
 
+    def _cov(self, formula: str | None) -> Derivation:
+        coded = columns_of(self.call, formula)
+        columns = part(self.call, coded)
+
+        def result(call: MomentsCall, release: MomentsRelease) -> CovResult:
+            return CovResult(columns.named(call, release), release, self._coder(coded))
+
+        return Derivation(columns.call, result, columns.take)
+
+    def _pca(
+        self, formula: str | None, ncomp: int | None, center: bool, scale: str | None
+    ) -> Derivation:
+        centred = truth("center", center)
+        coded = columns_of(self.call, formula)
+        columns = part(replace(self.call, center=centred), coded)
+
+        def result(call: MomentsCall, release: MomentsRelease) -> PCAResult:
+            return PCAResult(columns.named(call, release), release, self._coder(coded))
+
+        return Derivation(rescaled(columns.call, ncomp, scale), result, columns.take)
+
+    def _lm(self, formula: str) -> Derivation:
+        check_variables(formula, self.call)
+        both = two_sided(formula, self.call.codebook)
+        columns = part(self.call, both.joint)
+
+        def result(call: MomentsCall, release: MomentsRelease) -> LMResult:
+            coder = self._coder(both.terms) if both.terms.names else None
+            model = LinearModel(both.intercept)
+            return LMResult(columns.named(call, release), release, model, coder)
+
+        return Derivation(columns.call, result, columns.take)
+
+    def _cca(self, formula: str) -> Derivation:
+        check_variables(formula, self.call)
+        columns = part(self.call, two_sets(formula, self.call.codebook).joint)
+
+        def result(call: MomentsCall, release: MomentsRelease) -> CCAResult:
+            return CCAResult(columns.named(call, release), release)
+
+        return Derivation(columns.call, result, columns.take)
+
+    derivations: ClassVar = {"cov": _cov, "pca": _pca, "lm": _lm, "cca": _cca}
     _no_intervals = "write .cov(formula).conf_int(), .lm(formula).conf_int(), or .mean(formula)"
     scores, fittedvalues, resid = per_row("pca().transform(newdata)")

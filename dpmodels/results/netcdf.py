@@ -48,7 +48,7 @@ def file_bytes(written: str, text: str, arrays: Arrays) -> bytes:
     return made
 
 
-def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
+def open_saved(path: str | PathLike[str], *known: str) -> Saved:
     """Open a file that ``save`` wrote, and check its digest."""
     name = repr(str(path))
     try:
@@ -59,10 +59,10 @@ def open_saved(path: str | PathLike[str], known: str | None = None) -> Saved:
             "fit.save(path)"
         ) from None
     written = own["format"]
-    if known is not None and written != known:
+    if known and written not in known:
         raise FrameError(
-            f"{name} has the format {shorten(ascii(written))}, and this version reads {known!r} "
-            "alone: load it with the version of dpmodels that saved it"
+            f"{name} has the format {shorten(ascii(written))}, and this version reads "
+            f"{', '.join(map(repr, known))}: load it with the version of dpmodels that saved it"
         )
     if set(own) != {"format", "facts", "sha256"}:
         raise FrameError(

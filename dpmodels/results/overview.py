@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.equal_means import EqualMeans, equal_means
 from dpmodels.inference.independence import Independence
 from dpmodels.released import CountsRelease
+from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.discoveries import Tested
@@ -65,12 +67,19 @@ class OverviewResult(Tested):
         ArgumentError
             If it is not in the overview.
         """
-        if variable not in self.variables:
+        kind: type[MeanResult | TableResult] = MeanResult
+        return self._derive(kind, "variable", name=variable)
+
+    def _variable(self, name: str) -> Derivation:
+        if name not in self.variables:
             known = ", ".join(map(repr, self.variables))
-            raise ArgumentError(f"variable {said(variable)} is not described; those are {known}")
-        number = self.variables.index(variable)
-        own = taken(self.call, self.release, number)
-        return MeanResult(*own) if self.call.tables[number].measured else TableResult(*own)
+            raise ArgumentError(f"variable {said(name)} is not described; those are {known}")
+        number = self.variables.index(name)
+        kind = MeanResult if self.call.tables[number].measured else TableResult
+        alone = replace(self.call, tables=self.call.tables[number : number + 1])
+        return Derivation(alone, kind, partial(taken, self.call, number=number))
+
+    derivations: ClassVar = {"variable": _variable}
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         return pd.concat({name: _flat(self[name].noise_int(level)) for name in self.variables})

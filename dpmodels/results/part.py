@@ -16,48 +16,52 @@ from dpmodels.released import MomentsRelease
 from dpmodels.results.call import MomentsCall
 
 
-class Taken(NamedTuple):
-    """Some columns of a release, as if they alone had been asked for."""
+class Part(NamedTuple):
+    """Some columns of a joint release, as if they alone had been asked for."""
 
     call: MomentsCall
-    release: MomentsRelease
-    design: Design
+    positions: list[int]
+    joint: MomentsCall
+
+    def take(self, release: MomentsRelease) -> MomentsRelease:
+        """Return these columns of the joint release."""
+        assert release.total is not None
+        return replace(
+            release,
+            total=release.total[self.positions],
+            second=release.second[np.ix_(self.positions, self.positions)],
+            whole=origin(release),
+        )
+
+    def named(self, call: MomentsCall, release: MomentsRelease) -> MomentsCall:
+        """Return the call with the words on what these columns are a part of."""
+        whole = (release.whole or "")[:SHOWN]
+        of = f"{len(self.joint.names)} columns ({self.joint.formula}), digest {whole}"
+        return replace(call, part_of=of)
 
 
-def part(call: MomentsCall, release: MomentsRelease, formula: str | None) -> Taken:
-    """Take the columns of a formula, None for all, out of a joint release; nothing is spent.
-
-    FormulaError if the formula codes to a column that was not released.
-    """
-    text = call.formula if formula is None else formula
-    if formula is not None:
-        check_variables(formula, call)
-    return part_of(call, release, design(text, call.codebook))
-
-
-def part_of(call: MomentsCall, release: MomentsRelease, own: Design) -> Taken:
-    """Take the columns of a design out of a joint release; FormulaError if one is not in it."""
-    places, whole = _places(own, call), origin(release)
+def part(call: MomentsCall, coded: Design) -> Part:
+    """Return the columns of a design; FormulaError if one is not in the joint release."""
+    positions = _places(coded, call)
     chosen = replace(
         call,
-        formula=own.formula,
-        codebook=own.codebook,
-        names=own.names,
-        lower=call.lower[places],
-        upper=call.upper[places],
-        origin=call.origin[places],
-        divisor=call.divisor[places],
-        ncomp=len(own.names),
-        part_of=f"{len(call.names)} columns ({call.formula}), digest {whole[:SHOWN]}",
+        formula=coded.formula,
+        codebook=coded.codebook,
+        names=coded.names,
+        lower=call.lower[positions],
+        upper=call.upper[positions],
+        origin=call.origin[positions],
+        divisor=call.divisor[positions],
+        ncomp=len(coded.names),
     )
-    assert release.total is not None
-    taken = replace(
-        release,
-        total=release.total[places],
-        second=release.second[np.ix_(places, places)],
-        whole=whole,
-    )
-    return Taken(chosen, taken, own)
+    return Part(chosen, positions, call)
+
+
+def columns_of(call: MomentsCall, formula: str | None) -> Design:
+    """Code a formula, None for that of all columns; FormulaError if one was not released."""
+    if formula is not None:
+        check_variables(formula, call)
+    return design(call.formula if formula is None else formula, call.codebook)
 
 
 def places_of(call: MomentsCall, text: str) -> list[int]:

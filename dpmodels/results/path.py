@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real, several, truth
-from dpmodels.errors import ArgumentError, NotAvailable, PrivacyError, said
+from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.adjusted import largest
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.paths import lasso_path, ridge_path
@@ -229,12 +229,6 @@ class PathResult(Printed):
     def noise_int(self, level: float = 0.95) -> NoReturn:
         """Not available: the message says why, and what to write."""
         raise NotAvailable(f"noise_int() is not available: {_NO_INTERVAL}")
-
-    def __reduce__(self) -> NoReturn:
-        raise PrivacyError(
-            "paths are not pickled; write fit.save(file) of the regression, and of dp.load(file) "
-            f".{self.penalty}_path()"
-        )
 
     def _reading(self) -> str:
         return reading_line(self.linear.release)

@@ -1,101 +1,133 @@
-"""Results in files: released values and public facts, no rows.
+"""Results in files: a request and its release; everything else is computed from them.
 
-A result is a tree of frozen dataclasses. A file has the name of its class, its fields as JSON,
-and beside them the arrays, under the names of the fields they are. What is read has to have the
-shape that the annotations of the fields declare, so that a result that was loaded can be used
-like the one that was saved.
+A release is a frozen dataclass. A file has the request, the name of the release's class with its
+fields as JSON, and beside them the arrays, under the names of the fields they are. What is read
+has to have the shape that the annotations of the fields declare.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache, reduce
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
+from functools import cache, reduce, singledispatch
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 import numpy as np
 
 from dpmodels.codebook import Codebook
-from dpmodels.errors import FrameError
-from dpmodels.outside import Shape, conform, fields_of, one_of, parse
+from dpmodels.errors import FrameError, NotAvailable
+from dpmodels.outside import Shape, conform, fields_of, one_of
 from dpmodels.privacy import Event, Guarantee, Pufferfish
-from dpmodels.results.held_together import require_together, sizes
+from dpmodels.question import Question
+from dpmodels.released import AnyRelease
 from dpmodels.results.netcdf import Saved, file_bytes
 
-FORMAT: Final = "dpmodels.result/1"
+FORMAT: Final = "dpmodels.result/2"
 
-# Names of fields from a result down to one of its parts.
-Way = tuple[str, ...]
-Result = TypeVar("Result")
+# Names of fields from a release down to one of its parts.
+Path = tuple[str, ...]
 
-# Fields of a result that hold code for public rows, which no file has.
-_CODE: Final = ("coder", "coders")
 # Written with their names, by which one is told from another.
 _NAMED: Final = (*get_args(Guarantee), Pufferfish, *get_args(Event))
+_RELEASES: Final[Mapping[str, Any]] = {kind.__name__: kind for kind in get_args(AnyRelease)}
 
 
-def result_bytes(result: object) -> bytes:
+class Parts(NamedTuple):
+    """What a file says: all that a result is computed from."""
+
+    request: Question
+    release: Any
+    ledger: str
+    reason: str
+
+
+@singledispatch
+def replay(saved: object) -> Any:
+    """Return the result of a saved request and release; the verbs register how."""
+    raise NotAvailable("no verb is known: import dpmodels.models")
+
+
+def saved_of(result: Any) -> Saved:
+    """Return the parts of a result as a file has them."""
+    if result.request is None:
+        raise NotAvailable(
+            f"this {type(result).__name__} was not returned by a verb, or was changed since: there "
+            "is no request that it could be computed from again"
+        )
+    kind: Any = type(result.release)
+    facts = {
+        "request": result.request.to_saved(),
+        "release": [kind.__name__, _plain(result.release)],
+        "ledger": result.call.ledger,
+        "reason": result.call.reason,
+    }
+    arrays = {path[-1]: part_at(result.release, path) for path, _ in arrays_of(kind)}
+    return Saved(FORMAT, facts, {name: own for name, own in arrays.items() if own is not None})
+
+
+def result_bytes(result: Any) -> bytes:
     """Return the file of a result; what is read back prints the same tables."""
-    kind: Any = type(result)
-    own = {name: _plain(getattr(result, name)) for name in _shape(kind)}
-    text = json.dumps({"kind": kind.__name__, **own})
-    held = {way[-1]: (dims, _at(result, way)) for way, dims in _arrays(kind)}
-    arrays = {name: own for name, own in held.items() if own[1] is not None}
-    values = {name: own for name, (_, own) in arrays.items()}
-    read_result(Saved(FORMAT, parse(text.encode()), values), (kind,))
-    return file_bytes(FORMAT, text, arrays)
+    _, facts, arrays = saved_of(result)
+    text = json.dumps(facts)
+    replay(Saved(FORMAT, json.loads(text), arrays))
+    kind: Any = type(result.release)
+    dims = {path[-1]: own for path, own in arrays_of(kind)}
+    return file_bytes(FORMAT, text, {name: (dims[name], own) for name, own in arrays.items()})
 
 
-def read_result(saved: Saved, kinds: Iterable[type[Result]]) -> Result:
-    """Read what :func:`result_bytes` wrote, without code for public rows."""
-    known: Mapping[str, Any] = {kind.__name__: kind for kind in kinds}
-    plain = saved.facts
-    named = plain.get("kind") if isinstance(plain, dict) else None
-    kind = known[conform(one_of(*known), named, "kind")]
-    for way, _ in _arrays(kind):
-        if way[-1] in saved.arrays:
-            plain = _put(plain, way, saved.arrays[way[-1]])
-    own = conform({"kind": str, **_shape(kind)}, plain, "")
-    own.pop("kind")
-    result: Result = kind(**own)
-    _require_shapes(result, saved.arrays)
-    require_together(result)
-    return result
+def read_parts(saved: Saved) -> Parts:
+    """Read a request and its release; FrameError for what has another shape."""
+    shape = {
+        "request": Question.of_saved,
+        "release": _release(saved.arrays),
+        "ledger": str,
+        "reason": str,
+    }
+    return Parts(**conform(shape, saved.facts, ""))
 
 
-def _require_shapes(result: Any, arrays: Mapping[str, Any]) -> None:
-    """Refuse arrays that are not of the result, or not of the sizes that its facts imply."""
-    kind: Any = type(result)
-    known, held = sizes(result), set()
-    for way, dims in _arrays(kind):
-        own, expected = _at(result, way), tuple(known[dim] for dim in dims)
-        if own is None:
-            continue
-        if own.shape != expected:
-            raise FrameError(f"array {way[-1]!r}: expected the shape {expected}, found {own.shape}")
-        held.add(way[-1])
-    for name in sorted(arrays.keys() - held):
-        raise FrameError(f"array {name!a} is not of such a result")
+def _release(arrays: Mapping[str, Any]) -> Any:
+    """Return the shape of a release whose arrays stand beside its fields."""
+
+    def read(plain: Any) -> Any:
+        name, facts = plain if isinstance(plain, list | tuple) and len(plain) == 2 else (None, None)
+        kind = _RELEASES[conform(one_of(*_RELEASES), name, "name")]
+        return read_release(kind, facts, arrays)
+
+    return read
 
 
-def _shape(kind: Any) -> Mapping[str, Shape]:
-    return {name: own for name, own in fields_of(kind).items() if name not in _CODE}
+def read_release(kind: Any, facts: Any, arrays: Mapping[str, Any]) -> Any:
+    """Read a release of a kind; FrameError for other fields or arrays than it has."""
+    release = conform(kind, with_arrays(kind, facts, arrays), "release")
+    known = {path[-1] for path, _ in arrays_of(kind) if part_at(release, path) is not None}
+    for strange in sorted(arrays.keys() - known):
+        raise FrameError(f"array {strange!a} is not of such a result")
+    return release
+
+
+def with_arrays(kind: Any, facts: Any, arrays: Mapping[str, Any]) -> Any:
+    """Return plain fields with the arrays where they belong."""
+    for path, _ in arrays_of(kind):
+        if path[-1] in arrays:
+            facts = _put(facts, path, arrays[path[-1]])
+    return facts
 
 
 @cache
-def _arrays(kind: Any) -> tuple[tuple[Way, tuple[str, ...]], ...]:
-    """Return the places of all arrays in a kind of result, with the names of their dimensions."""
-    return tuple(dict.fromkeys(_arrays_under(_shape(kind), ())))
+def arrays_of(kind: Any) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+    """Return the places of all arrays in a kind of release, with the names of their dimensions."""
+    return tuple(dict.fromkeys(_arrays_under(fields_of(kind), ())))
 
 
-def _arrays_under(shape: Mapping[str, Shape], way: Way) -> Iterator[tuple[Way, tuple[str, ...]]]:
+def _arrays_under(shape: Mapping[str, Shape], path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     for name, own in shape.items():
         for part in (own, *get_args(own)):
             if get_origin(part) is Annotated and get_args(part)[2:]:
-                yield (*way, name), get_args(part)[2:]
+                yield (*path, name), get_args(part)[2:]
             elif isinstance(part, type) and is_dataclass(part):
-                yield from _arrays_under(fields_of(part), (*way, name))
+                yield from _arrays_under(fields_of(part), (*path, name))
 
 
 def _plain(value: Any) -> Any:
@@ -113,15 +145,15 @@ def _plain(value: Any) -> Any:
     return [type(value).__name__, own] if isinstance(value, _NAMED) else own
 
 
-def _at(result: object, way: Way) -> Any:
-    """Return what is at the end of a way, None where it leads nowhere."""
-    return reduce(lambda own, name: getattr(own, name, None), way, result)
+def part_at(release: object, path: Path) -> Any:
+    """Return what is at the end of a path, None where it leads nowhere."""
+    return reduce(lambda own, name: getattr(own, name, None), path, release)
 
 
-def _put(plain: Any, way: Way, values: Any) -> Any:
+def _put(plain: Any, path: Path, values: Any) -> Any:
     """Return plain values with an array where there was null."""
-    if not way:
+    if not path:
         return values if plain is None else plain
-    if not isinstance(plain, dict) or way[0] not in plain:
+    if not isinstance(plain, dict) or path[0] not in plain:
         return plain
-    return {**plain, way[0]: _put(plain[way[0]], way[1:], values)}
+    return {**plain, path[0]: _put(plain[path[0]], path[1:], values)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from dpmodels.inference.differences import Difference, difference
 from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
-from dpmodels.results.base import checked_level
+from dpmodels.results.base import Derivation, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import interval_columns
 from dpmodels.results.discoveries import Tested
@@ -50,7 +50,9 @@ class TTestResult(Tested):
     @cached_property
     def means(self) -> MeanResult:
         """The means of the groups, from the same release."""
-        return MeanResult(self.call, self.release)
+        return self._derive(MeanResult, "mean")
+
+    derivations: ClassVar = {"mean": lambda self: Derivation(self.call, MeanResult)}
 
     @cached_property
     def _difference(self) -> Difference:

@@ -19,6 +19,7 @@ def saved(tmp_path_factory):
         path = folder / f"{number}.nc"
         fit.save(path)
         made.append((path.read_bytes(), untrusted.unsealed(path)))
+    made += ((path.read_bytes(), untrusted.unsealed(path)) for path in untrusted.FORMAT_1)
     return made
 
 
@@ -48,9 +49,15 @@ def outcome(work):
 
 def try_saved(saved, path, luck):
     raw, (written, facts, arrays) = luck.choice(saved)
-    how = luck.randrange(4)
+    how = luck.randrange(6)
     if how == 0:
         path.write_bytes(untrusted.damaged(raw, luck))
+    elif how == 4:
+        request = luck.choice(saved)[1][1].get("request", {})
+        path.write_bytes(untrusted.saved_as(written, {**facts, "request": request}, arrays))
+    elif how == 5:
+        request = untrusted.changed({"request": facts.get("request", {})}, luck)
+        path.write_bytes(untrusted.saved_as(written, {**facts, **request}, arrays))
     elif how == 1:
         arrays = untrusted.changed_arrays(arrays, luck)
         path.write_bytes(untrusted.saved_as(written, facts, arrays))
@@ -146,14 +153,15 @@ def test_what_was_not_changed_can_be_used(saved, sent, tmp_path):
 
 def test_the_first_fault_of_a_saved_file_is_named(saved, tmp_path):
     written, facts, arrays = saved[0][1]
-    card = {**facts["release"]["card"], "name": 3}
+    kind, release = facts["release"]
+    card = {**release["card"], "name": 3}
     for change, says in [
         ({"card": card}, "release.card.name: expected a text, found a whole number"),
         ({"rows": None}, "release.rows: not a number of rows"),
         ({"guarantee": ["ApproxDP", {"eps": -1.0, "delta": 1e-6}]}, "release.guarantee: .*eps"),
         ({"simulated": 1}, "release.simulated: expected true or false"),
     ]:
-        other = {**facts, "release": {**facts["release"], **change}}
+        other = {**facts, "release": [kind, {**release, **change}]}
         path = tmp_path / "a.nc"
         path.write_bytes(untrusted.saved_as(written, other, arrays))
         with pytest.raises(FrameError, match=says):

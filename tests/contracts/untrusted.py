@@ -5,6 +5,7 @@ import inspect
 import json
 import random
 import warnings
+from pathlib import Path
 
 import numpy as np
 from verb_entry import BOOK, ROWS, fitted
@@ -23,10 +24,15 @@ ODD = [
     *([], {}, [[]], ["x"], [1, 2, 3], {"x": 1}, {"\x1b]0;t\x07": 1}),
 ]
 
+# Of every kind, in the first format of files.
+FORMAT_1 = sorted((Path(__file__).parents[1] / "results" / "format_1").glob("*.nc"))
+
 
 def results():
     """One result of every format."""
     yield from map(fitted, forms("forged").values())
+    moments = fitted(forms("stored")["moments ~ age + wage + region"])
+    yield from (moments.cov("~ wage + age"), moments.lm("age ~ wage"), moments.cov().pca(1))
 
 
 def ledger_of(site, folder):
@@ -105,6 +111,8 @@ def damaged(content, luck):
 def changed_arrays(arrays, luck):
     """Arrays with one of them dropped, renamed, of another shape or with other values."""
     made = dict(arrays)
+    if not made:
+        return {"x": (("x",), np.ones(1))}
     name = luck.choice(sorted(made))
     dims, own = made[name]
     how = luck.randrange(6)

@@ -1,4 +1,4 @@
-"""Record the stored list again: `python tests/golden/record.py`, after a release changes on purpose."""
+"""Record the stored list again, after a release changes on purpose."""
 
 import sys
 from collections import Counter

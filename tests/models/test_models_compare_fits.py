@@ -165,7 +165,7 @@ def test_a_release_of_rows_that_stand_several_times_is_that_of_the_rows():
             with simulation(seed=3):
                 statistic = own.within(way.private).measured(strategy, plan)
                 release = strategy.release(statistic, plan, source())
-            found.append(way.result(release, "", "").params)
+            found.append(way.of(release).params)
         pd.testing.assert_series_equal(*found, check_exact=True)
 
 

@@ -150,7 +150,7 @@ def test_the_least_noise_is_that_of_a_plain_sum():
     assert fit("~ y", data, mechanism="geometric").bse_noise.iloc[0] > 1.25 * plain
 
 
-def test_results_hold_no_rows_and_are_not_pickled():
+def test_results_hold_no_rows_and_are_pickled():
     is_private(fit())
 
 

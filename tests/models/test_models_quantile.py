@@ -227,7 +227,7 @@ def test_many_groups_have_a_coarser_grid():
     assert many >= COARSEST
 
 
-def test_results_hold_no_rows_and_are_not_pickled():
+def test_results_hold_no_rows_and_are_pickled():
     is_private(fit())
 
 

@@ -249,7 +249,6 @@ def test_a_file_of_other_sums_is_refused(tmp_path):
     fit = asked("~ 1", by="month", mechanism="tree")
     fit.save(tmp_path / "fit.nc")
     assert dp.load(tmp_path / "fit.nc").summary().as_text() == fit.summary().as_text()
-    other = replace(fit, release=replace(fit.release, sums="wavelet"))
-    other.save(tmp_path / "other.nc")
+    object.__setattr__(fit, "release", replace(fit.release, sums="wavelet"))
     with pytest.raises(FrameError, match=r"release\.sums"):
-        dp.load(tmp_path / "other.nc")
+        fit.save(tmp_path / "other.nc")

@@ -106,5 +106,5 @@ def test_a_difference_of_hundreds_of_errors_is_found():
     assert found.pvalue < 1e-6
 
 
-def test_results_hold_no_rows_and_are_not_pickled():
+def test_results_hold_no_rows_and_are_pickled():
     is_private(fit())

@@ -80,5 +80,5 @@ def test_variances_are_never_negative():
     assert min(one.noise_int().iloc[0, 0] for one in found) == 0.0
 
 
-def test_results_hold_no_rows_and_are_not_pickled():
+def test_results_hold_no_rows_and_are_pickled():
     is_private(fit())

@@ -10,7 +10,7 @@ import pytest
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
 from dpmodels.released import Ball, MomentNoise
 from dpmodels.results import CovResult
-from dpmodels.results.part import part
+from dpmodels.results.part import columns_of, part
 
 MATRIX = np.array([[0.25, 0.06, 0.0], [0.06, 0.16, -0.02], [0.0, -0.02, 0.09]])
 UNITS = np.array([50.0, 1.0, 0.01])
@@ -263,6 +263,6 @@ def test_wrong_words_of_components(cov, words):
 
 def test_parts_are_matched_by_public_range_too(cov):
     same, other = cov(names=("a", "b", "c"), lower=-np.ones(3), upper=np.ones(3)), cov()
-    assert part(same.call, same.release, "~ c + a").call.names == ("c", "a")
+    assert part(same.call, columns_of(same.call, "~ c + a")).call.names == ("c", "a")
     with pytest.raises(FormulaError, match="column 'age'"):
-        part(other.call, other.release, "~ age")
+        part(other.call, columns_of(other.call, "~ age"))

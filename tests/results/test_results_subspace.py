@@ -1,8 +1,6 @@
 """What is made of released directions: chosen releases, so every table is repeatable."""
 
-import copy
 import math
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +9,14 @@ from matplotlib.figure import Figure
 
 import dpmodels as dp
 from dpmodels.design import row_coder
-from dpmodels.errors import ArgumentError, FrameError, NotAvailable, PrivacyError
+from dpmodels.errors import ArgumentError, FrameError, NotAvailable
 from dpmodels.formula import design
 from dpmodels.mechanisms import PPCA
 from dpmodels.privacy import ApproxDP, BoundedRangeEvent, GaussianEvent, PureDP, adjacency
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import MomentsCall, SubspaceResult
 from dpmodels.results.netcdf import open_saved
-from dpmodels.results.store import FORMAT, read_result
+from dpmodels.results.store import FORMAT
 
 NAMES = tuple(f"x{i}" for i in range(5))
 LIMIT = "eps in the limit of the chain (128 sweeps of plane rotations, a public number)"
@@ -238,21 +236,24 @@ def test_public_rows_have_coordinates_where_no_mean_is_needed():
         SubspaceResult(call_of(), PLAIN).transform(PUBLIC)
 
 
-@pytest.mark.parametrize("release", [PLAIN, BOUGHT, PRIVATE])
-def test_what_is_read_back_is_the_same(release, tmp_path):
-    own = fit(release)
+@pytest.mark.parametrize("eigenvals", [None, "private"])
+def test_what_is_read_back_is_the_same(eigenvals, tmp_path):
+    rows = {name: np.random.default_rng(2).uniform(-1, 1, 300) for name in NAMES}
+    book, budget = dp.codebook(dict.fromkeys(NAMES, (-1, 1))), {"eps": 2.0}
+    own = dp.dp_pca(
+        *("~ .", rows), codebook=book, mechanism="ppca", ncomp=2, eigenvals=eigenvals, **budget
+    )
     own.save(tmp_path / "fit.nc")
-    saved = open_saved(tmp_path / "fit.nc")
-    assert saved.format == FORMAT
-    again = replace(read_result(saved, [SubspaceResult]), coder=own.coder)
+    assert open_saved(tmp_path / "fit.nc").format == FORMAT
+    again = dp.load(tmp_path / "fit.nc")
+    assert type(again) is SubspaceResult
     assert again.summary().as_text() == own.summary().as_text()
     assert again.to_xarray().identical(own.to_xarray())
     assert again.glance().equals(own.glance())
     assert again.noise().equals(own.noise())
-    assert again.release.events == release.events
-    assert again.release.guarantee == release.guarantee
+    assert again.release.events == own.release.events
+    assert again.release.guarantee == own.release.guarantee
     assert again.call.codebook == own.call.codebook
-    assert again.transform(PUBLIC).identical(own.transform(PUBLIC))
     (tmp_path / "other.nc").write_bytes(b"no netCDF")
     with pytest.raises(FrameError, match="save"):
         open_saved(tmp_path / "other.nc")
@@ -264,12 +265,6 @@ def test_what_exists_for_rows_only_is_not_available(name):
     with pytest.raises(NotAvailable, match=name) as raised:
         getattr(fit(), name)
     assert "transform(newdata)" in str(raised.value)
-
-
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_results_are_neither_pickled_nor_copied(way):
-    with pytest.raises(PrivacyError, match="save"):
-        way(fit())
 
 
 def test_changing_what_was_handed_out_changes_nothing():

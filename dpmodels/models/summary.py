@@ -13,6 +13,7 @@ from dpmodels.formula.values import Category, Real, Truth, Varying
 from dpmodels.mechanisms.counts import CountMechanism
 from dpmodels.models.crossing import Way
 from dpmodels.models.describing import described_way, mean_tally
+from dpmodels.models.replay import spec_of
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import Adjacency
 from dpmodels.question import Question
@@ -82,6 +83,7 @@ def dp_summary(
     return run_verb("summary", summary_way, formula, data, shared, mechanism, tests=tests)
 
 
+@spec_of("summary")
 def summary_way(question: Question) -> Way[OverviewResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

@@ -1,84 +1,133 @@
-"""Whether the parts of a result go together, where no annotation of a field can say it."""
+"""Whether a release from a file is one of its request, where no annotation of a field can say it.
+
+The public facts of the request are computed before; here are the sizes that they imply for the
+arrays of a release, and what its numbers have to satisfy.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 from typing import Any, Final
 
 import numpy as np
 
 from dpmodels.errors import FrameError
-from dpmodels.formula.parse import MAX_ORDER, MAX_TERMS
-from dpmodels.outside import LONGEST
+from dpmodels.outside import LONGEST, fields_of
 from dpmodels.postprocess.halves import Halves
 from dpmodels.postprocess.ordered import numbers
-from dpmodels.postprocess.residuals import cells, components
+from dpmodels.postprocess.residuals import cells, components, largest
+from dpmodels.privacy import Pufferfish
+from dpmodels.question import Question
 from dpmodels.released import (
+    AnswersFitRelease,
     AnswersRelease,
     AnyRelease,
     CellsRelease,
+    Channel,
     CoefficientsRelease,
     CountsRelease,
     LevelsRelease,
     MarginsRelease,
     MomentsRelease,
+    PValuesRelease,
     QuantilesRelease,
     RunsRelease,
+    ScreenedRelease,
     SelectionRelease,
     SubspaceRelease,
     SumsRelease,
 )
 from dpmodels.results.call import (
+    AnyCall,
     CoefficientsCall,
     DescribedCall,
     MomentsCall,
     ScreenCall,
     TableCall,
 )
+from dpmodels.results.held_margins import HeldMargins
+from dpmodels.results.spec import Spec
+from dpmodels.results.store import arrays_of, part_at
 
-# Of a coefficient's unit, whose square is a number too; bounds of variables are up to 1e100.
-_SHORTEST = 1e-120
+# How far from 1 the sum of a law may be, as its entries are rounded.
+_NEAR: Final = 1e-9
 
 
-def sizes(result: Any) -> dict[str, int]:
-    """Return the sizes of the dimensions of a result's arrays, as its facts imply them."""
-    match result.call:
+def require_release(spec: Spec[Any], release: Any) -> None:
+    """Refuse a release of another request, of other sizes, or that contradicts itself."""
+    request, call = spec.question, spec.call
+    assert request is not None
+    # Nothing of the release is read yet: its class alone tells which result it would be.
+    kind: Any = type(spec.result(call, release))
+    if not isinstance(release, fields_of(kind, "release")["release"]):
+        raise FrameError(f"release: {type(release).__name__} is not a release of the request")
+    _require_terms(request, release)
+    _require_shapes(release, {**_sizes(call, release), **spec.sizes})
+    _OF_KIND[type(release)](call, release)
+    spec.check(release)
+
+
+def require_law(release: Any) -> None:
+    """Refuse moments without a known law of their noise."""
+    if release.total is None or not all(map(math.isfinite, astuple(release.noise))):
+        raise FrameError("array 'total', release.noise: expected both, without nan")
+
+
+def _require_shapes(release: Any, known: Mapping[str, int]) -> None:
+    """Refuse arrays of other sizes than the public facts imply."""
+    kind: Any = type(release)
+    for path, dims in arrays_of(kind):
+        values = part_at(release, path)
+        if values is None:
+            continue
+        if unknown := [dim for dim in dims if dim not in known]:
+            raise FrameError(f"release: the request has no array by {unknown[0]}")
+        expected = tuple(known[dim] for dim in dims)
+        if values.shape != expected:
+            raise FrameError(
+                f"array {path[-1]!r}: expected the shape {expected}, found {values.shape}"
+            )
+
+
+def _sizes(call: AnyCall, release: Any) -> dict[str, int]:
+    """Return the sizes of the dimensions of a release's arrays, as public facts imply them."""
+    match call:
         case MomentsCall(names=names, ncomp=ncomp):
-            model = getattr(result, "model", None)
-            terms = len(names) - 1 + (model is not None and model.intercept)
-            own = {"variable": len(names), "variable_": len(names), "component": ncomp}
-            return {**own, "parameter": terms, "parameter_": terms}
+            return {"variable": len(names), "variable_": len(names), "component": ncomp}
         case CoefficientsCall(names=names, intercept=intercept, blocks=blocks):
-            own = dict.fromkeys(("coefficient", "coefficient_"), len(names))
-            own |= dict.fromkeys(("column", "column_"), len(names) * blocks)
-            return {**own, **dict.fromkeys(("variable", "variable_"), len(names) - intercept)}
+            sizes = dict.fromkeys(("coefficient", "coefficient_"), len(names))
+            sizes |= dict.fromkeys(("column", "column_"), len(names) * blocks)
+            return sizes | dict.fromkeys(("variable", "variable_"), len(names) - intercept)
         case ScreenCall():
-            return {"chosen": len(result.release.chosen)}
-        case DescribedCall(tables=(first, *_) as tables):
-            bins, probs = first.shape[-1:], getattr(result, "probs", ())
-            groups = {"group": first.cells, "prob": len(probs), "place": 3}
-            groups["count"] = _counts(result.release)
-            groups |= _answers(result.release)
-            groups["selected"] = len(getattr(result.release, "places", ()))
-            groups["residual"] = _residuals(result)
-            parts = sum(own.size for own in tables)
-            match result.release:
-                case SumsRelease() as sums:
-                    parts = _sums(first, sums)
-                case RunsRelease(sizes=steps):
-                    parts = sum(steps)
-            ends = {"edge": sum(bins) + 1, "edge_along": math.prod(first.shape[-2:-1]) + 1}
-            return {"part": parts, **ends, **groups}
-    raise FrameError("call.tables: expected one at least")
+            return {"chosen": len(getattr(release, "chosen", ()))}
+    return _table_sizes(call, release)
 
 
-def _answers(release: Any) -> dict[str, int]:
-    """Return how many strata and combinations of answers there are."""
-    if not isinstance(release, AnswersRelease):
-        return {}
-    answers = math.prod(len(own.law) for own in release.channels)
-    return {"stratum": len(release.strata) or 1, "answer": answers}
+def _table_sizes(call: DescribedCall, release: Any) -> dict[str, int]:
+    first = call.tables[0]
+    sizes = {"group": first.cells, "place": 3, "part": sum(own.size for own in call.tables)}
+    match release:
+        case SumsRelease():
+            sizes["part"] = _sums(first, release)
+        case RunsRelease(sizes=steps):
+            sizes["part"] = sum(steps)
+        case CellsRelease(sizes=steps):
+            sizes["count"] = sum(size + 1 for size in steps)
+        case LevelsRelease(levels=levels):
+            sizes["count"] = sum(map(len, levels))
+        case AnswersRelease(channels=channels, strata=strata):
+            sizes["answer"] = math.prod(len(own.law) for own in channels)
+            sizes["stratum"] = len(strata) or 1
+        case SelectionRelease(places=places):
+            sizes["selected"] = len(places)
+        case MarginsRelease():
+            margins = HeldMargins(call, release)
+            sizes["residual"] = sum(
+                cells(part, margins.sizes) for part in components(margins.asked)
+            )
+    return sizes
 
 
 def _sums(facts: TableCall, release: SumsRelease) -> int:
@@ -90,44 +139,17 @@ def _sums(facts: TableCall, release: SumsRelease) -> int:
     return numbers(release)
 
 
-def _counts(release: AnyRelease) -> int:
-    """Return how many counts of cells, or of levels, there are."""
-    match release:
-        case CellsRelease(sizes=sizes):
-            return sum(size + 1 for size in sizes)
-        case LevelsRelease(levels=levels):
-            return sum(map(len, levels))
-    return 0
-
-
-def _residuals(result: Any) -> int:
-    """Return how many numbers the components of margins have; 0 where there are none."""
-    if not isinstance(result.release, MarginsRelease):
-        return 0
-    tables = result.call.tables
-    if len(tables) > MAX_TERMS or max(len(own.factors) for own in tables) > MAX_ORDER:
-        raise FrameError(
-            f"call.tables: expected {MAX_TERMS:,} margins of {MAX_ORDER} variables at most"
-        )
-    if any(len(own.factors) != len(own.levels) for own in tables):
-        raise FrameError("call.tables: expected the levels of each variable")
-    return sum(cells(part, result.held.sizes) for part in components(result.held.asked))
-
-
-def require_together(result: Any) -> None:
-    """Refuse a result whose call and release contradict themselves or each other."""
-    call, release = result.call, result.release
-    _require_terms(release)
-    match call:
-        case MomentsCall():
-            _require_scaling(call)
-        case DescribedCall():
-            _require_tables(call)
-    if type(release) in _OF_KIND:
-        _OF_KIND[type(release)](call, release)
-
-
-def _require_terms(release: AnyRelease) -> None:
+def _require_terms(request: Question, release: AnyRelease) -> None:
+    stated = ["guarantee"]
+    # Of a chain of states the release says how many rows of a person count; none is protected.
+    if not isinstance(request.guarantee, Pufferfish):
+        stated.append("adjacency")
+    # A file of the first format has no declarations of the variables of a condition.
+    if request.subset is not None:
+        stated.append("subset")
+    for name in stated:
+        if getattr(release, name) != getattr(request, name):
+            raise FrameError(f"release.{name}: not that of the request")
     relation, joint = release.adjacency, getattr(release, "shared", None)
     if (release.rows is not None) != relation.n_public or not 0 <= (release.rows or 0) <= 2**53:
         raise FrameError(f"release.rows: not a number of rows as under {relation.name!r}")
@@ -139,26 +161,10 @@ def _require_terms(release: AnyRelease) -> None:
         raise FrameError("release.noise_sd: expected a positive number")
 
 
-def _require_scaling(call: MomentsCall) -> None:
-    if not 1 <= call.ncomp <= len(call.names):
-        raise FrameError(f"call.ncomp: expected a number from 1 to {len(call.names)}")
-    if not (call.divisor >= 1 / LONGEST).all() or not (call.lower <= call.upper).all():
-        raise FrameError("arrays 'lower', 'upper', 'divisor': no ranges, or no scaling of them")
-    if not call.row_norm >= 1 / LONGEST:
-        raise FrameError("call.row_norm: expected a positive number")
-    if not (np.abs(call.box) <= LONGEST).all():
-        raise FrameError(f"arrays 'origin', 'divisor': columns are not scaled within {LONGEST:g}")
-
-
-def _require_tables(call: DescribedCall) -> None:
-    for own in call.tables:
-        if own.degree < 0 or not own.lower <= own.upper or 0 in own.shape:
-            raise FrameError("call.tables: no table of levels and of a number's range")
-        if own.clustered and own.degree != 2:
-            raise FrameError("call.tables: persons in several cells, and not the parts of a mean")
-
-
 def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
+    box = call.held_in(release.ball).box
+    if not (np.abs(box) <= LONGEST).all():
+        raise FrameError(f"release.ball: columns are not scaled within {LONGEST:g}")
     if release.total is None and call.center:
         raise FrameError("array 'total' is missing: call.center says the mean was taken off")
     noise = release.noise
@@ -169,8 +175,6 @@ def _require_moments(call: MomentsCall, release: MomentsRelease) -> None:
 
 
 def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) -> None:
-    if not (np.abs(call.matrix).max(axis=1, initial=0.0) >= _SHORTEST).all():
-        raise FrameError(f"array 'matrix': expected a number from {_SHORTEST:g} up in each row")
     if release.gradient is not None and math.isnan(release.gradient_sd + release.coefficient_sd):
         raise FrameError("release: array 'gradient' is there, and nan for its noise or the rest's")
     bought = release.curvature
@@ -181,6 +185,9 @@ def _require_coefficients(call: CoefficientsCall, release: CoefficientsRelease) 
         raise FrameError("release.ball.axes: expected none for such a regression")
     if release.ball is not None and not release.ball.radius >= 1 / LONGEST:
         raise FrameError(f"release.ball.radius: expected a number from {1 / LONGEST:g} up")
+    tuning = release.tuning
+    if tuning is not None and release.ridge != dict(enumerate(tuning.ridges)).get(tuning.chosen):
+        raise FrameError("release.tuning: the ridge is not the one that was chosen")
 
 
 def _require_variances(call: MomentsCall, release: SubspaceRelease) -> None:
@@ -227,8 +234,6 @@ def _require_runs(facts: TableCall, release: RunsRelease) -> None:
 
 
 def _require_quantiles(call: DescribedCall, release: QuantilesRelease) -> None:
-    if len(call.tables) != 1:
-        raise FrameError("call.tables: expected one")
     if not (release.rank_sd > 0).all() or not (release.count_sd > 0).all():
         raise FrameError("arrays 'rank_sd', 'count_sd': expected positive numbers")
 
@@ -261,7 +266,56 @@ def _require_selected(call: DescribedCall, release: SelectionRelease) -> None:
         raise FrameError("release.noise_sd, release.step: expected a law of the values' noise")
 
 
-# What each kind of release is held to, beside its call.
+def _require_screened(call: ScreenCall, release: ScreenedRelease | PValuesRelease) -> None:
+    chosen = release.chosen.tolist()
+    if (
+        not chosen
+        or len(set(chosen)) != len(chosen)
+        or not set(chosen) <= {*range(len(call.names))}
+    ):
+        raise FrameError("release.chosen: not columns of the formula, each once")
+    if not abs(release.centre) <= 1:
+        raise FrameError("release.centre: expected a number from -1 to 1")
+
+
+def _require_margins(call: DescribedCall, release: MarginsRelease) -> None:
+    terms = HeldMargins(call, release).asked
+    noised = components(terms)[int(release.rows is not None) :]
+    expected = len(noised if release.law == "gaussian" else largest(terms))
+    if len(release.noise_sds) != expected or not min(release.noise_sds) >= 1 / LONGEST:
+        raise FrameError(f"release.noise_sds: expected {expected} numbers from {1 / LONGEST:g} up")
+
+
+def _require_answers(call: DescribedCall, release: AnswersRelease) -> None:
+    facts = call.tables[0]
+    whole = [own for own in release.channels[:1] if len(own.law) > facts.cells]
+    sizes = (facts.cells + 1,) if whole else facts.shape
+    if len(release.channels) != len(sizes):
+        raise FrameError("release.channels: expected one a question")
+    for own, size in zip(release.channels, sizes, strict=True):
+        _require_channel(own, size)
+    weights = [own for own in (release.weights, release.squares) if own is not None]
+    if len(weights) == 1 or not all((own >= 0).all() for own in (release.values, *weights)):
+        raise FrameError("arrays 'values', 'weights', 'squares': expected sums of weights")
+    if release.shares is not None and len(release.shares) != len(release.strata):
+        raise FrameError("release.shares: expected one a stratum")
+    if release.incomplete < 0:
+        raise FrameError("release.incomplete: expected a number of respondents")
+
+
+def _require_answers_fit(call: CoefficientsCall, release: AnswersFitRelease) -> None:
+    _require_channel(release.channel, 2)
+
+
+def _require_channel(own: Channel, size: int) -> None:
+    """Refuse what is not the channel of a question with so many levels."""
+    total = math.fsum(own.law)
+    known = abs(total - 1) < _NEAR if own.how else own.truth == 1
+    if len(own.law) != size or not 0 < own.truth <= 1 or min(own.law) < 0 or not known:
+        raise FrameError("release: a channel is not that of a device of its question")
+
+
+# What each kind of release has to satisfy, with the public facts of its request.
 _OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
     MomentsRelease: _require_moments,
     SubspaceRelease: _require_variances,
@@ -273,4 +327,9 @@ _OF_KIND: Final[Mapping[type[Any], Callable[[Any, Any], None]]] = {
     CellsRelease: _require_cells,
     LevelsRelease: _require_levels,
     SelectionRelease: _require_selected,
+    ScreenedRelease: _require_screened,
+    PValuesRelease: _require_screened,
+    MarginsRelease: _require_margins,
+    AnswersRelease: _require_answers,
+    AnswersFitRelease: _require_answers_fit,
 }
