@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.codebook import Codebook
 from dpmodels.inference import Spectrum, Unread
@@ -16,6 +15,9 @@ from dpmodels.labels import component_names
 from dpmodels.plots.names import positions
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Smaller ones are left blank in tables and pictures: a convention.
 SMALL_LOADING: Final = 0.1
