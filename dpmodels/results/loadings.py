@@ -12,7 +12,6 @@ from dpmodels.codebook import Codebook
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
-from dpmodels.plots.names import positions
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
@@ -48,6 +47,8 @@ def ellipses(
     spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
 ) -> tuple[Floats | None, str]:
     """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    from dpmodels.plots.names import positions
+
     chosen = positions(component_names(kept), components)
     if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
         return None, NO_ELLIPSES
