@@ -151,7 +151,7 @@ def _require_words(verb: Verb, words: Mapping[str, Any]) -> None:
 
 
 def _read_words(verb: Verb, plain: Mapping[str, Any], where: str) -> None:
-    conform({word: verb.shapes[word] for word in plain}, dict(plain), where)
+    conform({word: shape for word, shape in verb.shapes.items() if word in plain}, plain, where)
 
 
 def _is_plain(value: object) -> bool:

@@ -4,6 +4,8 @@ import copy
 import importlib.util
 import pickle
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -87,16 +89,24 @@ RNG = np.random.default_rng(4)
 ROWS = {"wage": RNG.uniform(0, 80, 900), "sex": RNG.choice(["F", "M"], 900)}
 
 
-@pytest.fixture(scope="module")
-def mine(tmp_path_factory):
-    """The function of a verb that is declared by its decorators alone, for these tests."""
-    path = tmp_path_factory.mktemp("throw_away") / "throw_away_mine.py"
-    path.write_text(FILE, "utf-8")
+@contextmanager
+def declared(name, text, folder):
+    """The function of a verb that is declared by its decorators alone, for a while."""
+    path = folder / f"throw_away_{name}.py"
+    path.write_text(text, "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    yield module.dp_mine
-    del sys.modules[path.stem], VERBS["mine"]
+    try:
+        yield getattr(module, f"dp_{name}")
+    finally:
+        del sys.modules[path.stem], VERBS[name]
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory):
+    with declared("mine", FILE, tmp_path_factory.mktemp("throw_away")) as function:
+        yield function
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +186,17 @@ def test_it_is_audited(mine):
     (line,) = (line for line in declared_lines() if line.verb.func is mine)
     assert line.name == "dp_mine geometric (eps)"
     assert dp.audit(line.verb, line.pair, runs=64).verdict == "consistent"
+
+
+def test_the_verb_that_contributing_shows_can_be_used(tmp_path):
+    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
+    text = guide.partition("## Add a verb")[2].partition("```python\n")[2].partition("```")[0]
+    with declared("spread", text, tmp_path):
+        fit = dp.session(ROWS, BOOK, eps=2.0).spread("wage ~ sex", eps=1.0)
+        assert fit.sd.between(10, 40).all()
+        assert "Private variances" in str(fit.summary())
+        plan = dp.plan([dp.call.spread("~ wage")], codebook=BOOK, n=2_000, eps=1.0)
+        assert plan.table["identified"].tolist() == [1.0]
 
 
 def test_a_verb_that_nobody_declared_is_refused_by_name():
