@@ -39,7 +39,7 @@ class Verb(NamedTuple):
     @property
     def charges(self) -> bool:
         """Whether it charges a ledger, as what reads private rows does."""
-        return "ledger" in signature(self.function).parameters
+        return self.name not in UNCHARGED
 
     @property
     def options(self) -> dict[str, Any]:
@@ -73,6 +73,8 @@ def _plain_shape(annotation: Any) -> Shape:
     return reduce(or_, (tuple[float, ...] if get_args(kind) else kind for kind in kinds))
 
 
+# The verbs that read public answers: they charge no ledger.
+UNCHARGED: Final = ("survey",)
 # The verbs whose modules were imported.
 VERBS: Final[dict[str, Verb]] = {}
 
@@ -87,7 +89,7 @@ def spec_of(
 ) -> Callable[[SpecFunction], SpecFunction]:
     """Declare a verb: register the function that makes the specification of its requests.
 
-    It stands in the module ``dpmodels.models.<verb>``, beside the function ``dp_<verb>``.
+    It stands in ``dpmodels/models``, beside the function ``dp_<verb>``.
 
     Parameters
     ----------
@@ -111,11 +113,13 @@ def spec_of(
 
 
 @cache
-def _exported() -> tuple[str, ...]:
+def exported() -> dict[str, str]:
+    """Return the files in ``models`` of the verbs of the package's stub, by name."""
     stub = files("dpmodels").joinpath("__init__.pyi").read_text("utf-8")
-    return tuple(re.findall(r"^from \.models\.(\w+) import dp_\1 as dp_\1$", stub, re.MULTILINE))
+    found = re.findall(r"^from \.models\.(\w+) import dp_(\w+) as dp_\2$", stub, re.MULTILINE)
+    return {name: module for module, name in found}
 
 
 def verb_names() -> tuple[str, ...]:
     """Return the names of all verbs, of the package's stub and declared since; import none."""
-    return tuple(dict.fromkeys((*_exported(), *VERBS)))
+    return tuple(dict.fromkeys((*exported(), *VERBS)))

@@ -13,14 +13,14 @@ from dpmodels.results.netcdf import Saved
 from dpmodels.results.spec import Spec
 from dpmodels.results.store import read_parts, replay
 from dpmodels.results.validate import require_release
-from dpmodels.verbs import VERBS, Verb, verb_names
+from dpmodels.verbs import VERBS, Verb, exported, verb_names
 from dpmodels.verbs import spec_of as spec_of
 
 
 def verb_of(name: str) -> Verb | None:
     """Return a verb by its name, None where there is no such verb."""
-    if name not in VERBS and name in verb_names():
-        import_module(f"dpmodels.models.{name}")
+    if name not in VERBS and name in exported():
+        import_module(f"dpmodels.models.{exported()[name]}")
     return VERBS.get(name)
 
 

@@ -31,7 +31,7 @@ from dpmodels.sessions.shares import fraction, left_words, whole_of
 from dpmodels.sessions.terms import Terms
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
-from dpmodels.verbs import verb_names
+from dpmodels.verbs import UNCHARGED, verb_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -333,7 +333,8 @@ class Session:
 
 
 for _name in verb_names():
-    setattr(Session, _name, Method(_name))
+    if _name not in UNCHARGED:
+        setattr(Session, _name, Method(_name))
 session = Session
 
 
