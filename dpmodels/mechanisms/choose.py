@@ -42,6 +42,7 @@ from dpmodels.mechanisms.protocol import (
     Facts,
     SubspaceMechanism,
 )
+from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
 from dpmodels.postprocess.residuals import fitted_variances
@@ -77,6 +78,7 @@ def choose(
         return Choice(_checked(mechanism, next(iter(table.values()))), "")
     name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
+        refuse_retired("mechanism=", name)
         names = ", ".join(repr(known) for known in ("auto", *table))
         near = get_close_matches(mechanism.lower(), table, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""

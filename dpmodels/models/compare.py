@@ -20,6 +20,7 @@ from dpmodels.formula.parse import parse
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
+from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.models.compare_fits import Assumptions, compared_fits, fit_way
 from dpmodels.models.invented import Box, box_of
 from dpmodels.models.pca import automatic
@@ -240,6 +241,7 @@ def _chosen(names: object, known: Collection[str]) -> list[str]:
         raise ArgumentError(f"mechanisms={said(names)}: expected a list of names out of {listed}")
     for name in names:
         if not isinstance(name, str) or name not in known:
+            refuse_retired("mechanisms: ", name)
             raise ArgumentError(
                 f"mechanisms: {said(name)} is not known; expected names out of {listed}"
             )
