@@ -40,6 +40,7 @@ from dpmodels.released import (
     SumsRelease,
 )
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 # Of parts of the moments that are not released with noise of their own.
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
@@ -91,6 +92,39 @@ class Strategy(Protocol[Known, Planned, Rows, Released]):
 
     def release(self, statistic: Statistic, plan: Planned, entropy: Entropy, /) -> Released:
         """Add noise and hand over; called once, after the ledger was charged."""
+
+
+class MomentMechanism(Protocol):
+    """What a user-supplied mechanism of moments has: a name, a law, a plan and a release.
+
+    Its class is made without arguments.
+
+    Attributes
+    ----------
+    name : str
+        The word that selects it, an identifier.
+    law : {"gaussian", "laplace"}
+        The law of its noise, independent on and above the diagonal.
+    """
+
+    name: str
+    law: str
+
+    def plan(self, facts: Facts, guarantee: Guarantee, /) -> MomentNoise:
+        """Return standard deviations of the noise, from public facts alone.
+
+        They are of the number of rows, of each coordinate of their sum, and of each diagonal and
+        off-diagonal entry of their second moment, for rows in the unit ball. The same arguments
+        give the same answer.
+        """
+
+    def release(self, moments: Floats, noise: MomentNoise, source: Any, /) -> Floats:
+        """Return the moments with noise, as a symmetric matrix.
+
+        `moments` is exact and cannot be written to: the sum of ``z zᵀ`` over complete rows,
+        ``z = (1, x)``, shape (columns + 1, columns + 1). `noise` is the answer of ``plan``, and
+        `source` a :class:`~dpmodels.mechanisms.user_supplied.NoiseSource`.
+        """
 
 
 class Ranked(NamedTuple):

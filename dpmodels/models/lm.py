@@ -18,6 +18,7 @@ from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Roun
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
+from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.crossing import Way, cross
 from dpmodels.models.foreseen import slopes_of_moments
 from dpmodels.models.replay import spec_of
@@ -35,7 +36,7 @@ from dpmodels.sites import Parties, together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
-LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ROUNDS = (
     "at this size rounds tell where the rows are; the noise is then that of an ellipsoid about "
