@@ -9,6 +9,7 @@ from typing import Final
 
 from dpmodels import mechanisms
 from dpmodels.citation import citation
+from dpmodels.mechanisms.user_supplied import registered_card
 from dpmodels.released import Card
 from dpmodels.report.latex import escaped
 from dpmodels.version import __version__
@@ -27,9 +28,12 @@ def _documented() -> dict[Card, str]:
 
 
 def card_named(name: str) -> Card | None:
-    """Return the card of a name; None where no mechanism has it, or several have."""
+    """Return the card of a name; None where no mechanism has it, or several have.
+
+    Of a name that the package has not, the card of the user-supplied mechanism that is registered.
+    """
     found = [card for card in _documented() if card.name == name]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else registered_card(name)
 
 
 def source(card: Card) -> str:
