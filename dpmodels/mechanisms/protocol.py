@@ -127,6 +127,10 @@ class MomentMechanism(Protocol):
         """
 
 
+# As ``mechanism=`` takes it, once its class is registered.
+Registered = MomentMechanism | type[MomentMechanism]
+
+
 class Ranked(NamedTuple):
     """Scores of all candidates, whole numbers, the best the largest.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from dpmodels.formula.two_sets import two_sets
-from dpmodels.mechanisms import MomentMechanism
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
 from dpmodels.models.moments import check_gaussian, gauss_if_auto
 from dpmodels.models.replay import spec_of
@@ -24,7 +24,7 @@ def dp_cca(
     data: object = None,
     *,
     row_norm: float | None = None,
-    mechanism: str | MomentMechanism = "auto",
+    mechanism: str | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> CCAResult:
     """Release canonical correlations of two sets of columns, as R's ``cancor``.

@@ -15,6 +15,7 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.products import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
@@ -52,7 +53,7 @@ def dp_lm(
     weights: str | None = None,
     row_norm: float | None = None,
     vcov: str | None = None,
-    mechanism: str | CovarianceMechanism = "auto",
+    mechanism: str | CovarianceMechanism | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> LMResult:
     """Fit a private linear regression by least squares.

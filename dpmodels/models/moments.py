@@ -6,7 +6,7 @@ from typing import Unpack
 
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms import MomentMechanism
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import GAUSSIAN_MOMENTS, scaled_way
@@ -25,7 +25,7 @@ def dp_moments(
     *,
     row_norm: float | None = None,
     denoise: str | None = "auto",
-    mechanism: str | MomentMechanism = "auto",
+    mechanism: str | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
