@@ -231,3 +231,43 @@ def test_a_subclass_of_a_mechanism_of_the_package_states_no_exactness():
 
     fit = dp.dp_cov("~ a + b", ROWS, **BUDGET, mechanism=Mine())
     assert "gauss (user-supplied mechanism, not checked)" in fit.summary().as_markdown()
+
+
+@pytest.mark.parametrize("given", ["equal", Equal], ids=["name", "class"])
+def test_mechanisms_are_compared_with_it(given):
+    words = {"codebook": BOOK, "n": 5_000, "eps": 1.0, "delta": 1e-6, "repeats": 1}
+    for formula, plain in (("~ a + b + c", "gauss"), ("c ~ a + b", "moments")):
+        compared = dp.compare_mechanisms(formula, mechanisms=[plain, given], **words)
+        lines = compared.table.set_index("mechanism")
+        assert set(lines.index) == {plain, "equal"}
+        assert lines.loc["equal", "numerics"] == "user-supplied mechanism, not checked"
+        assert lines.loc["equal", "fits"]
+        assert "equal" in str(compared.summary())
+        usual = dp.compare_mechanisms(formula, mechanisms=None, **words)
+        assert "equal" not in usual.table["mechanism"].tolist()
+    with pytest.raises(ArgumentError, match="is not known; expected names out of"):
+        dp.compare_mechanisms("I(c > 0.5) ~ a", mechanisms=[given], family="binomial", **words)
+
+
+def test_a_comparison_says_why_it_does_not_fit_a_budget():
+    compared = dp.compare_mechanisms(
+        "~ a + b", codebook=BOOK, n=5_000, eps=1.0, repeats=1, mechanisms=["laplace", "equal"]
+    )
+    lines = compared.table.set_index("mechanism")
+    assert not lines.loc["equal", "fits"]
+
+
+@pytest.mark.parametrize("given", ["equal", Equal, Equal(2.0)], ids=["name", "class", "instance"])
+def test_power_is_that_of_its_noise(given):
+    words = {
+        "codebook": BOOK,
+        "n": 2_000,
+        "eps": 1.0,
+        "delta": 1e-6,
+        "effect": {"a": 0.2},
+        "verb": "lm",
+    }
+    own = dp.power("c ~ a + b", mechanism=given, **words)
+    gauss = dp.power("c ~ a + b", mechanism="moments", **words)
+    assert "equal" in str(own.summary())
+    assert (own.table["noise_sd"] > gauss.table["noise_sd"]).all()
