@@ -1,5 +1,8 @@
 """User-supplied mechanisms in the verbs of their family."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from user_mechanisms import (
@@ -271,3 +274,14 @@ def test_power_is_that_of_its_noise(given):
     gauss = dp.power("c ~ a + b", mechanism="moments", **words)
     assert "equal" in str(own.summary())
     assert (own.table["noise_sd"] > gauss.table["noise_sd"]).all()
+
+
+def test_the_example_of_the_guide_runs(capsys):
+    text = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names = {"__name__": "example"}
+    exec(compile(example, "CONTRIBUTING.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "Check of a user-supplied mechanism: passed" in printed
+    assert "spherical (user-supplied" in printed
+    assert names["fit"].release.card.numerics == "user-supplied mechanism, checked"
