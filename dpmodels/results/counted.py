@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.shares import count_interval
@@ -19,6 +18,9 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import Counted, counted, interval_columns, interval_frame
 from dpmodels.results.legend import labelled
 from dpmodels.typing import Integers
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, repr=False, eq=False)
