@@ -8,22 +8,22 @@ from typing import Final
 from dpmodels.errors import ArgumentError
 
 _WISHART: Final = (
-    "its claim of eps-differential privacy is wrong: Wishart noise leaves matrices that one "
+    "its claim of eps-differential privacy is wrong, as Wishart noise leaves matrices that one "
     "neighbour can release and the other cannot (Imtiaz and Sarwate, 2016, retracted in April "
-    "2017; the same fault in Jiang, Xie and Zhang, 2016)"
+    "2017; the same fault in Jiang, Xie and Zhang, 2016)",
+    'write "laplace", or "moments" in dp_lm, which keep a pure guarantee',
 )
-_PURE: Final = 'write "laplace", or "moments" in dp_lm, which keep a pure guarantee'
 RETIRED: Final[Mapping[str, tuple[str, str]]] = {
-    "wishart": (_WISHART, _PURE),
-    "dp_pca_sn": (_WISHART, _PURE),
+    "wishart": _WISHART,
+    "dp_pca_sn": _WISHART,
     "sulq": (
-        "SULQ (Blum, Dwork, McSherry and Nissim, 2005) adds noise that is not symmetric, and was "
-        "superseded by MOD-SULQ (Chaudhuri, Sarwate and Sinha, 2012)",
-        'write "gauss", which needs far less noise than either, or "mod_sulq" to compare',
+        "SULQ (Blum, Dwork, McSherry and Nissim, 2005) was modified to MOD-SULQ by Chaudhuri, "
+        'Sarwate and Sinha (2012), which is "mod_sulq" here',
+        'write "gauss", which needs far less noise, or "mod_sulq" to compare',
     ),
     "ag": (
-        'Analyze Gauss (Dwork, Talwar, Thakurta and Zhang, 2014) is "analyze_gauss" here, and is '
-        'superseded by "gauss", which has half the noise variance off the diagonal',
+        'Analyze Gauss (Dwork, Talwar, Thakurta and Zhang, 2014) is "analyze_gauss" here; '
+        '"gauss" has half its noise variance off the diagonal at the same guarantee',
         'write "gauss", or "analyze_gauss" to compare',
     ),
 }
