@@ -80,9 +80,8 @@ def mechanism_list() -> str:
         listed(
             [
                 "dpmodels.mechanisms.user_supplied.register",
-                "dpmodels.mechanisms.verification.check",
+                "dpmodels.mechanisms.user_supplied.check",
                 "dpmodels.mechanisms.protocol.MomentMechanism",
-                "dpmodels.mechanisms.user_supplied.NoiseSource",
             ]
         ),
     ]

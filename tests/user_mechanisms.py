@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpmodels import mechanisms
-from dpmodels.mechanisms import MomentNoise, user_supplied
+from dpmodels.mechanisms import MomentMechanism, MomentNoise, user_supplied
 from dpmodels.mechanisms.add_noise import laplace_multipliers
 from dpmodels.privacy import gaussian_multiplier
 
 
 @dataclass
-class Equal:
+class Equal(MomentMechanism):
     """Noise that is spherical for the Frobenius norm of the sum of z z'."""
 
     factor: float = 1.0
@@ -24,9 +24,6 @@ class Equal:
         sd = self.factor * gaussian_multiplier(guarantee) * math.sqrt(8)
         off = sd / math.sqrt(2)
         return MomentNoise(sd, off, sd, off)
-
-    def release(self, moments, noise, source):
-        return moments + source.matrix(noise, len(moments) - 1)
 
 
 class EqualLaplace(Equal):
@@ -54,8 +51,8 @@ class Halved(Equal):
 
     name = "halved"
 
-    def release(self, moments, noise, source):
-        return moments + 0.5 * source.matrix(noise, len(moments) - 1)
+    def release(self, moments, sd, draw):
+        return super().release(moments, 0.5 * sd, draw)
 
 
 class Doubled(Equal):
@@ -63,8 +60,8 @@ class Doubled(Equal):
 
     name = "doubled"
 
-    def release(self, moments, noise, source):
-        return 2 * moments + source.matrix(noise, len(moments) - 1)
+    def release(self, moments, sd, draw):
+        return super().release(2 * moments, sd, draw)
 
 
 class Alike(Equal):
@@ -72,9 +69,8 @@ class Alike(Equal):
 
     name = "alike"
 
-    def release(self, moments, noise, source):
-        drawn = source.draw(1.0) * user_supplied.sd_matrix(noise, len(moments) - 1)
-        return moments + drawn
+    def release(self, moments, sd, draw):
+        return moments + draw(1.0) * sd
 
 
 class OwnBits(Equal):
@@ -82,20 +78,28 @@ class OwnBits(Equal):
 
     name = "own_bits"
 
-    def release(self, moments, noise, source):
-        sds = user_supplied.sd_matrix(noise, len(moments) - 1)
-        drawn = np.triu(np.random.default_rng().normal(scale=sds))
-        return moments + drawn + np.triu(drawn, 1).T
+    def release(self, moments, sd, draw):
+        return super().release(moments, sd, lambda sd: np.random.default_rng().normal(scale=sd))
 
 
 class Writes(Equal):
+    """It overwrites the moments, which are a copy."""
+
     name = "writes"
 
-    def release(self, moments, noise, source):
-        moments.setflags(write=True)
-        noisy = moments + source.matrix(noise, len(moments) - 1)
-        moments[:] = 0
-        return noisy
+    def release(self, moments, sd, draw):
+        moments += super().release(0 * moments, sd, draw)
+        return moments
+
+
+class Seldom(Equal):
+    """It tells the moments once in six releases, where columns are correlated."""
+
+    name = "seldom"
+
+    def release(self, moments, sd, draw):
+        told = draw(1.0) > 1 and moments[1, 2] != 0
+        return super().release(moments, sd, draw) + 1e6 * told * moments
 
 
 class Fickle(Equal):
@@ -113,15 +117,15 @@ class Quotes(Equal):
 
     name = "quotes"
 
-    def release(self, moments, noise, source):
+    def release(self, moments, sd, draw):
         raise ValueError(f"cannot use {moments.tolist()}")
 
 
 class Lopsided(Equal):
     name = "lopsided"
 
-    def release(self, moments, noise, source):
-        return moments + np.triu(source.matrix(noise, len(moments) - 1))
+    def release(self, moments, sd, draw):
+        return moments + np.triu(draw(sd))
 
 
 class NoPlan(Equal):

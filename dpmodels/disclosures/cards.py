@@ -28,10 +28,7 @@ def _documented() -> dict[Card, str]:
 
 
 def card_named(name: str) -> Card | None:
-    """Return the card of a name; None where no mechanism has it, or several have.
-
-    Of a name that the package has not, the card of the user-supplied mechanism that is registered.
-    """
+    """Return the card of a name, registered ones too; None where none has it, or several have."""
     found = [card for card in _documented() if card.name == name]
     return found[0] if len(found) == 1 else registered_card(name)
 

@@ -88,9 +88,8 @@ from dpmodels.mechanisms.selection import SparseVector as SparseVector
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random
-from dpmodels.mechanisms.user_supplied import NoiseSource as NoiseSource
+from dpmodels.mechanisms.user_supplied import check as check
 from dpmodels.mechanisms.user_supplied import register as register
-from dpmodels.mechanisms.verification import check as check
 from dpmodels.released import MomentNoise as MomentNoise
 
 COVARIANCE: dict[str, type[CovarianceMechanism]] = {

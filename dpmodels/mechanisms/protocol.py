@@ -94,8 +94,8 @@ class Strategy(Protocol[Known, Planned, Rows, Released]):
         """Add noise and hand over; called once, after the ledger was charged."""
 
 
-class MomentMechanism(Protocol):
-    """What a user-supplied mechanism of moments has: a name, a law, a plan and a release.
+class MomentMechanism:
+    """The base of user-supplied mechanisms: a name, the law of its noise, a plan and a release.
 
     Its class is made without arguments.
 
@@ -110,21 +110,24 @@ class MomentMechanism(Protocol):
     name: str
     law: str
 
-    def plan(self, facts: Facts, guarantee: Guarantee, /) -> MomentNoise:
+    def plan(self, facts: Facts, guarantee: Guarantee) -> MomentNoise:
         """Return standard deviations of the noise, from public facts alone.
 
         They are of the number of rows, of each coordinate of their sum, and of each diagonal and
         off-diagonal entry of their second moment, for rows in the unit ball. The same arguments
         give the same answer.
         """
+        raise NotImplementedError
 
-    def release(self, moments: Floats, noise: MomentNoise, source: Any, /) -> Floats:
-        """Return the moments with noise, as a symmetric matrix.
+    def release(self, moments: Floats, sd: Floats, draw: Callable[[Floats], Floats]) -> Floats:
+        """Return the moments with the planned noise, as a symmetric matrix.
 
-        `moments` is exact and cannot be written to: the sum of ``z zᵀ`` over complete rows,
-        ``z = (1, x)``, shape (columns + 1, columns + 1). `noise` is the answer of ``plan``, and
-        `source` a :class:`~dpmodels.mechanisms.user_supplied.NoiseSource`.
+        `moments` is exact: the sum of ``z zᵀ`` over complete rows, ``z = (1, x)``, shape
+        (columns + 1, columns + 1). `sd` has the planned standard deviations in the same shape,
+        and ``draw(sd)`` draws independent noise, from the only source of random numbers.
         """
+        upper = np.triu(draw(sd))
+        return np.asarray(moments + upper + np.triu(upper, 1).T)
 
 
 # As ``mechanism=`` takes it, once its class is registered.

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpmodels.design import PrivateDesign
+from dpmodels.entry_point import deferred
 from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, said
 from dpmodels.mechanisms.add_noise import (
     GAUSSIAN,
@@ -55,72 +56,10 @@ LAWS: Final[Mapping[str, Law]] = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
 _FINE: Final = 2.0**40
 # A plan may fall short by so much, as products are rounded; the noise is drawn larger by as much.
 _ROUNDING: Final = 1e-9
-
-
-class NoiseSource:
-    """Noise of a mechanism's law, from the package's random bits.
-
-    It is made by the package and handed to ``release``.
-    """
-
-    __slots__ = ("_entropy", "_law")
-
-    def __init__(self, law: str, entropy: Entropy | None) -> None:
-        self._law, self._entropy = LAWS[law], entropy
-
-    def draw(self, sd: ArrayLike) -> Floats:
-        """Draw independent noise.
-
-        Parameters
-        ----------
-        sd : array_like
-            Standard deviations.
-
-        Returns
-        -------
-        ndarray
-            Of the shape of `sd`.
-        """
-        sds = np.asarray(sd, dtype=np.float64)
-        if self._entropy is None:  # The part of a release that is not noise is checked by itself
-            return np.zeros(sds.shape)
-        units = self._law.draw(_FINE, sds.size, self._entropy).astype(np.float64)
-        drawn: Floats = units.reshape(sds.shape) * (sds * (1 + _ROUNDING) / (_FINE * self._law.sd))
-        return drawn
-
-    def matrix(self, noise: MomentNoise, columns: int) -> Floats:
-        """Draw independent noise for all moments.
-
-        Parameters
-        ----------
-        noise : MomentNoise
-            The planned standard deviations.
-        columns : int
-            Number of coded columns.
-
-        Returns
-        -------
-        ndarray, shape (columns + 1, columns + 1)
-            Symmetric.
-        """
-        drawn = np.triu(self.draw(np.nan_to_num(sd_matrix(noise, columns))))
-        return np.asarray(drawn + np.triu(drawn, 1).T)
-
-
-def sd_matrix(noise: MomentNoise, columns: int) -> Floats:
-    """Return the standard deviation of each moment, shape (columns + 1, columns + 1)."""
-    sds = np.full((columns + 1, columns + 1), noise.off)
-    np.fill_diagonal(sds, noise.diagonal)
-    sds[0, :] = sds[:, 0] = noise.mean
-    sds[0, 0] = noise.count
-    return sds
-
-
 Kind = TypeVar("Kind", bound=type)
 _REGISTERED: Final[dict[str, type[Any]]] = {}
 # What was checked of a class; it is no longer checked once one of these is replaced.
 _PASSED: Final[dict[type[Any], tuple[Any, ...]]] = {}
-_PARAMETERS: Final = {"plan": ("facts", "guarantee"), "release": ("moments", "noise", "source")}
 
 
 def register(mechanism: Kind) -> Kind:
@@ -129,8 +68,7 @@ def register(mechanism: Kind) -> Kind:
     Parameters
     ----------
     mechanism : type
-        A class as :class:`MomentMechanism` describes: ``name``, ``law``,
-        ``plan(facts, guarantee)`` and ``release(moments, noise, source)``.
+        A subclass of ``dp.mechanisms.MomentMechanism``.
 
     Returns
     -------
@@ -146,47 +84,41 @@ def register(mechanism: Kind) -> Kind:
     -----
     Afterwards the name, the class and its instances are accepted as ``mechanism=`` by
     :func:`dp_pca`, :func:`dp_cov`, :func:`dp_moments`, :func:`dp_cca`, :func:`dp_lm`,
-    :func:`power` and :func:`compare_mechanisms`. ``"auto"`` never chooses it.
+    :func:`power` and :func:`compare_mechanisms`. ``"auto"`` never chooses it. A class
+    of the same module and name replaces the one registered before.
 
     The class runs your code on exact moments of private rows. The package checks before
     the charge that the planned noise suffices for the guarantee, and reports an
     exception of your code with a fixed text that quotes no value. It cannot check that
-    ``release`` adds that noise and keeps nothing:
-    :func:`dpmodels.mechanisms.check` tests it, on made-up rows. Tables print
-    "user-supplied mechanism, checked" or "not checked".
-
-    A class of the same module and name replaces the one registered before.
+    ``release`` adds that noise and keeps nothing: ``dp.mechanisms.check`` tests it on
+    made-up rows. Tables print "user-supplied mechanism, checked" or "not checked".
 
     Examples
     --------
     >>> import math
     >>> import dpmodels as dp
     >>> from dpmodels.privacy import gaussian_multiplier
-    >>> class Spherical:
-    ...     name, law = "spherical", "gaussian"
+    >>> @dp.mechanisms.register
+    ... class OneScale(dp.mechanisms.MomentMechanism):
+    ...     name, law = "one_scale", "gaussian"
     ...
     ...     def plan(self, facts, guarantee):
     ...         # Replacing a row moves the sum of z z' by at most √8 in Frobenius norm.
     ...         sd = gaussian_multiplier(guarantee) * math.sqrt(8)
-    ...         off = sd / math.sqrt(2)
-    ...         return dp.mechanisms.MomentNoise(count=sd, mean=off, diagonal=sd, off=off)
-    ...
-    ...     def release(self, moments, noise, source):
-    ...         return moments + source.matrix(noise, len(moments) - 1)
-    >>> Spherical = dp.mechanisms.register(Spherical)
-    >>> cb = dp.codebook(a=(0, 1), b=(0, 1))
-    >>> rows = {"a": [0.2, 0.7] * 500, "b": [0.1, 0.9] * 500}
-    >>> fit = dp.dp_cov("~ a + b", rows, codebook=cb, eps=1, delta=1e-6, mechanism="spherical")
-    >>> fit.release.card.numerics
-    'user-supplied mechanism, not checked'
+    ...         return dp.mechanisms.MomentNoise(count=sd, mean=sd, diagonal=sd, off=sd)
     """
-    require_mechanism(mechanism)
-    name: str = mechanism.name  # type: ignore[attr-defined]
-    if name == "auto" or name in _package_names():
-        raise ArgumentError(f"name={name!r} is the name of a mechanism of the package; use another")
+    own = require_mechanism(mechanism)
+    name: str = own.name
+    if type(own) is not mechanism:
+        given = type(own).__name__
+        raise ArgumentError(f"mechanism= is of type {given}; expected the class, {given}")
     refuse_retired("name=", name)
-    known = _REGISTERED.get(name)
-    if known is not None and _place(known) != _place(mechanism):
+    package = vars(sys.modules["dpmodels.mechanisms"]).items()
+    tables = [table for key, table in package if key.isupper() and isinstance(table, dict)]
+    if name == "auto" or any(name in table for table in tables):
+        raise ArgumentError(f"name={name!r} is the name of a mechanism of the package; use another")
+    known = _REGISTERED.get(name, mechanism)
+    if (known.__module__, known.__qualname__) != (mechanism.__module__, mechanism.__qualname__):
         raise ArgumentError(
             f"name={name!r} is taken by the registered class {known.__qualname__}; use another"
         )
@@ -194,68 +126,94 @@ def register(mechanism: Kind) -> Kind:
     return mechanism
 
 
+def check(mechanism: Any, *, runs: int = 10_000) -> Any:
+    """Try a user-supplied mechanism on made-up rows, and audit it.
+
+    Parameters
+    ----------
+    mechanism : type or instance
+        A class as for :func:`dpmodels.mechanisms.register`, registered or not, or an
+        instance with options.
+    runs : int
+        Releases on each of the two tables of the audit, from 1,000.
+
+    Returns
+    -------
+    MechanismCheck
+        Its ``verdict`` is "passed" or "convicted", with a ``reason``.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a mechanism of moments at all.
+
+    Notes
+    -----
+    It checks that ``plan`` is a function of its arguments with enough noise; that a
+    release draws random numbers by ``draw`` alone; that what it adds to the moments is
+    independent and of the planned size; by ``dp.audit.coupled``, that neighbours
+    differ by no more than that noise allows; and runs ``dp.audit``. A false
+    conviction has a probability of about 1e-4.
+
+    Releases of a mechanism that passed are printed with "user-supplied mechanism,
+    checked", until one of its methods or options changes. Passing proves no guarantee:
+    rows and neighbours that were not tried may be treated otherwise.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.privacy import gaussian_multiplier
+    >>> class TooQuiet(dp.mechanisms.MomentMechanism):
+    ...     name, law = "too_quiet", "gaussian"
+    ...
+    ...     def plan(self, facts, guarantee):
+    ...         sd = gaussian_multiplier(guarantee)
+    ...         return dp.mechanisms.MomentNoise(sd, sd, sd, sd)
+    >>> dp.mechanisms.check(TooQuiet).verdict
+    'convicted'
+    """
+    return deferred["check"]()(mechanism, runs)
+
+
 def require_mechanism(mechanism: object) -> Any:
-    """Return an instance of a class that is a mechanism of moments; ArgumentError for another."""
-    if not isinstance(mechanism, type):
-        raise ArgumentError(
-            f"mechanism= is of type {type(mechanism).__name__}; expected a class, such as Mine"
+    """Return an instance of a mechanism of moments or of its class; else ArgumentError."""
+    kind: Any = mechanism if isinstance(mechanism, type) else type(mechanism)
+    name, law = (getattr(kind, word, None) for word in ("name", "law"))
+    claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
+    fault = ""
+    if not issubclass(kind, MomentMechanism):
+        fault = "expected a subclass of dp.mechanisms.MomentMechanism"
+    elif not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
+        fault = f"name={said(name)}: expected an identifier, such as name = 'mine'"
+    elif not isinstance(law, str) or law not in LAWS:
+        fault = f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
+    elif claims:
+        fault = (
+            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
+            f"'exact'; leave out {claims[0]}"
         )
-    own: Any = mechanism
-    name, law = getattr(own, "name", None), getattr(own, "law", None)
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
-        raise ArgumentError(
-            f"name={said(name)} of {own.__name__}: expected an identifier, such as name = 'mine'"
-        )
-    if not isinstance(law, str) or law not in LAWS:
-        raise ArgumentError(
-            f"law={said(law)} of {own.__name__}: expected the law of its noise, 'gaussian' or "
-            "'laplace'"
-        )
-    for claim in ("numerics", "card", "claim"):
-        if hasattr(own, claim):
-            raise ArgumentError(
-                f"{own.__name__}.{claim}: a user-supplied mechanism cannot state its own "
-                f"guarantee or numerics, such as 'exact'; leave out {claim}"
-            )
-    for method, parameters in _PARAMETERS.items():
-        try:
-            signature(getattr(own, method)).bind(None, *parameters)
-        except (AttributeError, TypeError, ValueError):
-            raise ArgumentError(
-                f"{own.__name__} needs a method {method}(self, {', '.join(parameters)})"
-            ) from None
     try:
-        return own()
+        signature(kind.release).bind(None, "moments", "sd", "draw")
+        own = kind() if isinstance(mechanism, type) and not fault else mechanism
     except Exception as error:
-        raise ArgumentError(
-            f"{own.__name__}() raised {type(error).__name__}: give all its arguments defaults"
-        ) from None
-
-
-def _place(mechanism: type[Any]) -> tuple[str, str]:
-    return mechanism.__module__, mechanism.__qualname__
-
-
-def _package_names() -> set[str]:
-    """Return the names in the package's tables of mechanisms."""
-    tables = vars(sys.modules["dpmodels.mechanisms"]).items()
-    return {key for name, own in tables if name.isupper() and isinstance(own, dict) for key in own}
+        fault = fault or (
+            f"{kind.__name__}() raised {type(error).__name__}: it needs plan(self, facts, "
+            "guarantee), release(self, moments, sd, draw) and defaults of its options"
+        )
+    if fault:
+        raise ArgumentError(f"{kind.__name__}: {fault}")
+    return own
 
 
 def supplied(mechanism: object, table: Mapping[str, Any]) -> UserSupplied | None:
     """Return the strategy of a registered mechanism where a table is of moments, else None."""
-    if isinstance(mechanism, str):
-        kind = _REGISTERED.get(mechanism)
-    else:
-        kind = mechanism if isinstance(mechanism, type) else type(mechanism)
-    if not table.keys() & {"gauss", "adassp"} or kind is None:
-        return None
-    if isinstance(mechanism, UserSupplied):
-        return mechanism
+    if isinstance(mechanism, UserSupplied) or not table.keys() & {"gauss", "adassp"}:
+        return mechanism if isinstance(mechanism, UserSupplied) else None
+    named = _REGISTERED.get(mechanism) if isinstance(mechanism, str) else mechanism
+    kind = named if isinstance(named, type) else type(named)
     if kind in _REGISTERED.values():
-        own: Any = kind() if isinstance(mechanism, str | type) else mechanism
-        return UserSupplied(own)
-    if hasattr(kind, "plan") and hasattr(kind, "release") and not hasattr(kind, "measure"):
+        return UserSupplied(require_mechanism(named))
+    if issubclass(kind, MomentMechanism):
         raise ArgumentError(
             f"mechanism= is the class {kind.__name__}, which is not registered: write "
             f"dp.mechanisms.register({kind.__name__}) first"
@@ -271,9 +229,7 @@ def registered_card(name: str) -> Card | None:
 def stated_card(strategy: Any, card: Card) -> Card:
     """Return the card as it is printed: a strategy from outside states no numerics of its own."""
     kind = type(getattr(strategy, "base", strategy))
-    if kind.__module__.startswith("dpmodels."):
-        return card
-    return replace(card, numerics=NOT_CHECKED)
+    return card if kind.__module__.startswith("dpmodels.") else replace(card, numerics=NOT_CHECKED)
 
 
 def record_passed(mechanism: Any) -> None:
@@ -303,23 +259,21 @@ class UserSupplied:
     @property
     def card(self) -> Card:
         """What is printed of it, in the package's words."""
-        own = self.mechanism
-        passed = _PASSED.get(type(own)) == _checked_parts(own)
+        passed = _PASSED.get(type(self.mechanism)) == _checked_parts(self.mechanism)
         return Card(
-            name=own.name,
+            name=self.mechanism.name,
             theorem="noise as planned satisfies the guarantee; that it is added is not proved",
             sensitivity="of the moments of (1, x), as for gauss or laplace",
-            noise=f"{own.law}, of standard deviations that the mechanism plans",
+            noise=f"{self.mechanism.law}, of standard deviations that the mechanism plans",
             numerics=CHECKED if passed else NOT_CHECKED,
             source="user-supplied",
         )
 
     def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
         """Plan the noise; ArgumentError where it is not a plan, or less than is needed."""
-        name, law = self.mechanism.name, self.law
         event: GaussianEvent | LaplaceEvent = (
             GaussianEvent(gaussian_multiplier(guarantee))
-            if law is GAUSSIAN
+            if self.law is GAUSSIAN
             else LaplaceEvent(laplace_multipliers(guarantee)[0])
         )
         try:
@@ -328,14 +282,14 @@ class UserSupplied:
             raise
         except Exception as error:
             raise ArgumentError(
-                f"mechanism {name!r}: plan() raised {type(error).__name__}; nothing was charged"
+                self._fault(f"raised {type(error).__name__}; nothing was charged")
             ) from None
-        scales = _scales(name, noise, law, centred=facts.centred)
-        reached = _multiplier(facts, scales, law)
+        scales = self._scales(noise, centred=facts.centred)
+        reached = _multiplier(facts, scales, self.law)
         if reached * (1 + _ROUNDING) < event.multiplier:
+            short = f"multiply it by {event.multiplier / reached:.6g} or more"
             raise ArgumentError(
-                f"mechanism {name!r}: plan() gives too little noise for "
-                f"{guarantee.describe()}; multiply it by {event.multiplier / reached:.6g} or more"
+                self._fault(f"gives too little noise for {guarantee.describe()}; {short}")
             )
         lattice = choose_lattice(facts.columns, ROOM * float(np.nanmax(scales)))
         return Plan(guarantee, (event,), lattice, facts, in_steps(lattice, scales, 0.0))
@@ -347,29 +301,36 @@ class UserSupplied:
     def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
         """Run the mechanism's release; MechanismError, with a fixed text, where it fails."""
         exact, rows = statistic.cross()
-        radius = plan.lattice.radius
-        source = NoiseSource(self.mechanism.law, entropy)
-        noisy = self.released((exact / radius**2).astype(np.float64), plan, source)
-        unit = radius / plan.lattice.steps
+        radius, steps = plan.lattice.radius, plan.lattice.steps
+        noisy = self.released((exact / radius**2).astype(np.float64), plan, entropy)
+        unit = radius / steps
         total = None if math.isnan(plan.steps.mean) else noisy[0, 1:] * unit
         parts = NoisyMoments(
             float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
         )
         return hand_over(self.card, plan, parts, rows)
 
-    def planned(self, plan: Plan) -> MomentNoise:
-        """Return the planned standard deviations, for rows of length 1 at most."""
-        unit = self.law.sd / plan.lattice.radius**2
-        return MomentNoise(*(step * unit for step in astuple(plan.steps)))
+    def planned(self, plan: Plan) -> Floats:
+        """Return the planned standard deviations of moments of rows of length 1 at most."""
+        count, mean, diagonal, off = np.nan_to_num(astuple(plan.steps))
+        sd = np.full((plan.facts.columns + 1,) * 2, off)
+        np.fill_diagonal(sd, diagonal)
+        sd[0, :] = sd[:, 0] = mean
+        sd[0, 0] = count
+        return np.asarray(sd * self.law.sd / plan.lattice.radius**2)
 
-    def released(self, exact: Floats, plan: Plan, source: NoiseSource) -> Floats:
-        """Return what the mechanism makes of exact moments, in its own units."""
-        exact.setflags(write=False)
+    def released(self, exact: Floats, plan: Plan, entropy: Entropy) -> Floats:
+        """Return what the mechanism makes of a copy of exact moments, in its own units."""
+
+        def draw(sd: ArrayLike) -> Floats:
+            sds = np.asarray(sd, dtype=np.float64) * (1 + _ROUNDING)
+            units = self.law.draw(_FINE, sds.size, entropy).reshape(sds.shape)
+            return np.asarray(units * (sds / (_FINE * self.law.sd)))
+
+        sd, noisy = self.planned(plan), exact
         failed = "raised an exception, whose message is not shown because it could quote rows"
         try:
-            noisy = np.array(
-                self.mechanism.release(exact, self.planned(plan), source), dtype=np.float64
-            )
+            noisy = np.array(self.mechanism.release(exact.copy(), sd, draw), dtype=np.float64)
             fits = noisy.shape == exact.shape and bool(np.isfinite(noisy).all())
             failed = "" if fits and (noisy == noisy.T).all() else "returned no symmetric matrix"
         except Exception:
@@ -381,23 +342,21 @@ class UserSupplied:
             )
         return noisy
 
+    def _fault(self, fault: str) -> str:
+        return f"mechanism {self.mechanism.name!r}: plan() {fault}"
 
-def _scales(name: str, noise: object, law: Law, *, centred: bool) -> tuple[float, ...]:
-    """Return the scales of planned noise; no sum of the rows is released unless it is wanted."""
-    if not isinstance(noise, MomentNoise):
-        raise ArgumentError(
-            f"mechanism {name!r}: plan() returned {type(noise).__name__}; expected "
-            "dp.mechanisms.MomentNoise(count, mean, diagonal, off)"
-        )
-    count, mean, diagonal, off = astuple(noise)
-    sds = (count, mean if centred else math.nan, diagonal, off)
-    for part, sd in zip(("count", "mean", "diagonal", "off"), sds, strict=True):
-        number = isinstance(sd, float | int | np.number)
-        if not (number and 0 < sd < math.inf) and (centred or part != "mean"):
-            raise ArgumentError(
-                f"mechanism {name!r}: plan() gives {part}={said(sd)}; expected a positive number"
-            )
-    return tuple(float(sd) / law.sd for sd in sds)
+    def _scales(self, noise: object, *, centred: bool) -> tuple[float, ...]:
+        """Return the scales of planned noise; no sum of rows is released unless it is wanted."""
+        if not isinstance(noise, MomentNoise):
+            known = "dp.mechanisms.MomentNoise(count, mean, diagonal, off)"
+            raise ArgumentError(self._fault(f"returned {type(noise).__name__}; expected {known}"))
+        sds = vars(noise) if centred else vars(noise) | {"mean": math.nan}
+        for part, sd in sds.items():
+            number = isinstance(sd, float | int | np.number)
+            if not (number and 0 < sd < math.inf) and (centred or part != "mean"):
+                fault = f"gives {part}={said(sd)}; expected a positive number"
+                raise ArgumentError(self._fault(fault))
+        return tuple(float(sd) / self.law.sd for sd in sds.values())
 
 
 def _multiplier(facts: Facts, scales: tuple[float, ...], law: Law) -> float:

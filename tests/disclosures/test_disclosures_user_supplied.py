@@ -40,5 +40,5 @@ def test_a_checked_class_is_no_longer_checked_once_it_is_changed():
     record_passed(Mine())
     assert UserSupplied(Mine()).card.numerics.endswith(", checked")
     assert UserSupplied(Mine(2.0)).card.numerics.endswith("not checked")
-    Mine.release = lambda self, moments, noise, source: moments
+    Mine.release = lambda self, moments, sd, draw: moments
     assert UserSupplied(Mine()).card.numerics.endswith("not checked")
