@@ -100,3 +100,9 @@ def test_an_audit_convicts_what_is_told_in_few_releases():
 def test_what_is_not_a_mechanism_is_refused(given):
     with pytest.raises(ArgumentError, match=r"expected a subclass of dp\.mechanisms"):
         dp.mechanisms.check(given)
+
+
+@pytest.mark.parametrize("claim", ["numerics", "card", "claim", "law"])
+def test_a_claim_of_exactness_is_refused(claim):
+    with pytest.raises(ArgumentError, match="'exact'"):
+        dp.mechanisms.check(type("Mine", (Equal,), {claim: "exact"}))
