@@ -74,4 +74,15 @@ def mechanism_list() -> str:
         seen.update(new)
         parts += [f"## `dp.mechanisms.{name}`\n", *cards, ""]
         parts += [listed(new)] if new else []
+    parts += [
+        "## A mechanism of your own\n",
+        "A registered class is taken by the verbs of moments; see `CONTRIBUTING.md`.\n",
+        listed(
+            [
+                "dpmodels.mechanisms.user_supplied.register",
+                "dpmodels.mechanisms.user_supplied.check",
+                "dpmodels.mechanisms.protocol.MomentMechanism",
+            ]
+        ),
+    ]
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 import lazy_loader as _lazy
 
+from dpmodels import bindings as bindings
 from dpmodels.dictionaries.door import codebook as codebook
 
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

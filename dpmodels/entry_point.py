@@ -10,10 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+# What lower layers call of higher ones; `dpmodels.bindings` fills it.
+deferred: Final[dict[str, Callable[[], Any]]] = {}
 
 
 def entry_point(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

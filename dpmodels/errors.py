@@ -84,6 +84,14 @@ class LedgerError(DPModelsError):
     """A ledger refuses a release: what it would cost is more than what is left."""
 
 
+class MechanismError(DPModelsError, RuntimeError):
+    """A user-supplied mechanism failed on exact moments; the budget stays spent.
+
+    It comes after the charge. The text is fixed and quotes neither a value nor the message of the
+    exception, which could hold values of rows.
+    """
+
+
 class PrivacyError(DPModelsError, TypeError):
     """Something was asked that would carry private values out of the house."""
 

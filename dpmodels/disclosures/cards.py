@@ -9,6 +9,7 @@ from typing import Final
 
 from dpmodels import mechanisms
 from dpmodels.citation import citation
+from dpmodels.mechanisms.user_supplied import registered_card
 from dpmodels.released import Card
 from dpmodels.report.latex import escaped
 from dpmodels.version import __version__
@@ -27,9 +28,9 @@ def _documented() -> dict[Card, str]:
 
 
 def card_named(name: str) -> Card | None:
-    """Return the card of a name; None where no mechanism has it, or several have."""
+    """Return the card of a name, registered ones too; None where none has it, or several have."""
     found = [card for card in _documented() if card.name == name]
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 else registered_card(name)
 
 
 def source(card: Card) -> str:

@@ -18,6 +18,7 @@ from dpmodels.disclosures.declarations import declarations
 from dpmodels.disclosures.gather import Charged, Gathered
 from dpmodels.disclosures.guarantees import NOT, TRUTHS, guaranteed, neighbours
 from dpmodels.disclosures.pictures import pictures
+from dpmodels.mechanisms.user_supplied import CHECKED, NOT_CHECKED
 from dpmodels.models.reading import reading
 from dpmodels.privacy import Guarantee, Pufferfish, hidden_by
 from dpmodels.privacy.register import convergence_notes
@@ -189,7 +190,16 @@ def _mechanisms(found: Gathered, cards: tuple[Card, ...]) -> Iterator[Block]:
                 f"Mechanism {name}: not told here, as no result of it is at hand and the ledger "
                 "has no more than its name."
             )
-    ideal = [card.name for card in cards if not card.numerics.startswith("exact")]
+    supplied = [card.name for card in cards if card.numerics in (CHECKED, NOT_CHECKED)]
+    rest = [card for card in cards if card.name not in supplied]
+    ideal = [card.name for card in rest if not card.numerics.startswith("exact")]
+    if supplied:
+        yield Words(
+            f"User-supplied mechanisms ({', '.join(supplied)}): code from outside of the package "
+            "read exact moments of the rows. The package checked that the planned noise suffices "
+            "for the guarantee, not that this code adds it and keeps nothing; a mechanism marked "
+            "as checked passed tests on made-up rows, which prove no guarantee."
+        )
     yield Words(
         "Exact numerics: the theorem is about the computation as it was made, on whole numbers."
         + (

@@ -52,6 +52,7 @@ from dpmodels.mechanisms.protocol import CovarianceMechanism as CovarianceMechan
 from dpmodels.mechanisms.protocol import Facts as Facts
 from dpmodels.mechanisms.protocol import LevelMechanism as LevelMechanism
 from dpmodels.mechanisms.protocol import MarginMechanism as MarginMechanism
+from dpmodels.mechanisms.protocol import MomentMechanism as MomentMechanism
 from dpmodels.mechanisms.protocol import Plan as Plan
 from dpmodels.mechanisms.protocol import ResponseMechanism as ResponseMechanism
 from dpmodels.mechanisms.protocol import SelectionMechanism as SelectionMechanism
@@ -87,6 +88,9 @@ from dpmodels.mechanisms.selection import SparseVector as SparseVector
 from dpmodels.mechanisms.subspace.power import Power as Power
 from dpmodels.mechanisms.subspace.ppca import PPCA as PPCA
 from dpmodels.mechanisms.subspace.random import Random as Random
+from dpmodels.mechanisms.user_supplied import check as check
+from dpmodels.mechanisms.user_supplied import register as register
+from dpmodels.released import MomentNoise as MomentNoise
 
 COVARIANCE: dict[str, type[CovarianceMechanism]] = {
     "gauss": Gauss,

@@ -42,8 +42,10 @@ from dpmodels.mechanisms.protocol import (
     Facts,
     SubspaceMechanism,
 )
+from dpmodels.mechanisms.retired import refuse_retired
 from dpmodels.mechanisms.scalar.paired import Paired
 from dpmodels.mechanisms.second_moment import scatter_range
+from dpmodels.mechanisms.user_supplied import supplied
 from dpmodels.postprocess.residuals import fitted_variances
 from dpmodels.privacy import Adjacency, Guarantee, PureDP
 from dpmodels.statistics.moments import absolute_sensitivity, absolute_weights
@@ -71,12 +73,16 @@ def choose(
 
     A name is one of the table's, or ``"auto"``, for which `automatic` gives one of them and why;
     each option goes to the named strategy if it has such a field. An instance is taken as it is.
-    ArgumentError for anything else.
+    So is what a registered user-supplied mechanism is run by. ArgumentError for anything else.
     """
+    user_strategy: Any = supplied(mechanism, table)
+    if user_strategy is not None:
+        return Choice(user_strategy, "")
     if not isinstance(mechanism, str):
         return Choice(_checked(mechanism, next(iter(table.values()))), "")
     name, reason = automatic() if mechanism == "auto" else (mechanism, "")
     if name not in table:
+        refuse_retired("mechanism=", name)
         names = ", ".join(repr(known) for known in ("auto", *table))
         near = get_close_matches(mechanism.lower(), table, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""

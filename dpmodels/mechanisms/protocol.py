@@ -40,6 +40,7 @@ from dpmodels.released import (
     SumsRelease,
 )
 from dpmodels.statistics import Statistic
+from dpmodels.typing import Floats
 
 # Of parts of the moments that are not released with noise of their own.
 SILENT = MomentNoise(math.nan, math.nan, math.nan, math.nan)
@@ -91,6 +92,46 @@ class Strategy(Protocol[Known, Planned, Rows, Released]):
 
     def release(self, statistic: Statistic, plan: Planned, entropy: Entropy, /) -> Released:
         """Add noise and hand over; called once, after the ledger was charged."""
+
+
+class MomentMechanism:
+    """The base of user-supplied mechanisms: a name, the law of its noise, a plan and a release.
+
+    Its class is made without arguments.
+
+    Attributes
+    ----------
+    name : str
+        The word that selects it, an identifier.
+    law : {"gaussian", "laplace"}
+        The law of its noise, independent on and above the diagonal.
+    """
+
+    name: str
+    law: str
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> MomentNoise:
+        """Return standard deviations of the noise, from public facts alone.
+
+        They are of the number of rows, of each coordinate of their sum, and of each diagonal and
+        off-diagonal entry of their second moment, for rows in the unit ball. The same arguments
+        give the same answer.
+        """
+        raise NotImplementedError
+
+    def release(self, moments: Floats, sd: Floats, draw: Callable[[Floats], Floats]) -> Floats:
+        """Return the moments with the planned noise, as a symmetric matrix.
+
+        `moments` is exact: the sum of ``z zᵀ`` over complete rows, ``z = (1, x)``, shape
+        (columns + 1, columns + 1). `sd` has the planned standard deviations in the same shape,
+        and ``draw(sd)`` draws independent noise, from the only source of random numbers.
+        """
+        upper = np.triu(draw(sd))
+        return np.asarray(moments + upper + np.triu(upper, 1).T)
+
+
+# As ``mechanism=`` takes it, once its class is registered.
+Registered = MomentMechanism | type[MomentMechanism]
 
 
 class Ranked(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 from dpmodels.formula.two_sets import two_sets
-from dpmodels.mechanisms import COVARIANCE
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
-from dpmodels.models.moments import check_gaussian
+from dpmodels.models.moments import check_gaussian, gauss_if_auto
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import scaled_way
+from dpmodels.models.scaled import GAUSSIAN_MOMENTS, scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
@@ -24,6 +24,7 @@ def dp_cca(
     data: object = None,
     *,
     row_norm: float | None = None,
+    mechanism: str | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> CCAResult:
     """Release canonical correlations of two sets of columns, as R's ``cancor``.
@@ -38,6 +39,9 @@ def dp_cca(
     row_norm : float, optional
         Clip scaled rows to a smaller ball than the codebook's worst case: less
         noise, and bias where rows are longer.
+    mechanism : str or instance
+        ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
+        noise is taken too, see :func:`dpmodels.mechanisms.register`.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def dp_cca(
     >>> fit.cor.sizes, fit.xcoef.sizes
     (Frozen({'component': 2}), Frozen({'variable': 2, 'component': 2}))
     """
-    return run_verb("cca", cca_way, formula, data, shared, "gauss", row_norm=row_norm)
+    named = gauss_if_auto(mechanism)
+    return run_verb("cca", cca_way, formula, data, shared, named, row_norm=row_norm)
 
 
 @spec_of("cca", gaussian="gauss")
@@ -85,7 +90,9 @@ def cca_way(question: Question) -> Way[CCAResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)
     joint = two_sets(question.formula, question.codebook).joint
-    return scaled_way(question, COVARIANCE, _result, lawful=True, coded=joint, check=require_law)
+    return scaled_way(
+        question, GAUSSIAN_MOMENTS, _result, lawful=True, coded=joint, check=require_law
+    )
 
 
 def _result(call: MomentsCall, release: MomentsRelease, coder: Coder) -> CCAResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,8 @@ from dpmodels.formula.parse import parse
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts
 from dpmodels.mechanisms.choose import Table, auto_moments
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
+from dpmodels.mechanisms.retired import refuse_retired
+from dpmodels.mechanisms.user_supplied import supplied
 from dpmodels.models.compare_fits import Assumptions, compared_fits, fit_way
 from dpmodels.models.invented import Box, box_of
 from dpmodels.models.pca import automatic
@@ -52,7 +54,7 @@ def compare_mechanisms(
     scale: str | None = "range",
     row_norm: float | str | None = None,
     adjacency: AdjacencyName | Adjacency = "replace",
-    mechanisms: Sequence[str] | None = None,
+    mechanisms: Sequence[str | type] | None = None,
     denoise: str | None = "auto",
     repeats: int = 3,
     family: str | None = None,
@@ -87,8 +89,9 @@ def compare_mechanisms(
     center, scale, row_norm, adjacency, denoise
         As for :func:`dp_pca`; `scale` and `row_norm` as for :func:`dp_glm` where
         there is a response, and then neither `center` nor `denoise`.
-    mechanisms : sequence of str, optional
-        Names to compare; all by default.
+    mechanisms : sequence of str or type, optional
+        Names to compare, or registered classes of moments; all of the package by
+        default.
     repeats : int
         Simulated releases of each on each shape, from 1.
     family : {"gaussian", "binomial", "poisson"}, optional
@@ -194,7 +197,7 @@ def compare_mechanisms(
     made = Trial(question, call, facts, shares, box)
     rows = question.rows if question.adjacency.n_public else None
     auto = Automatic(*auto_moments(facts, guarantee, rows, automatic(scale)))
-    entered = contenders({name: MOMENTS[name] for name in named}, made)
+    entered = contenders(named, MOMENTS, made)
     shapes = lengths(made) if question.row_length is None else None
     each = by_shape(tried(entered, made))
     frame = pd.DataFrame([over_shapes(one.name, each) | one.known for one in entered])
@@ -231,19 +234,27 @@ def _refuse_moments(**usual: bool) -> None:
         raise ArgumentError(f"{name}= goes with '~ a + b': leave it out where there is a response")
 
 
-def _chosen(names: object, known: Collection[str]) -> list[str]:
+def _chosen(names: object, known: Mapping[str, type[Any]]) -> list[str]:
     """Return which mechanisms are named, all of them by default."""
     if names is None:
         return list(known)
     listed = ", ".join(map(repr, known))
     if isinstance(names, str) or not isinstance(names, Sequence) or not names:
         raise ArgumentError(f"mechanisms={said(names)}: expected a list of names out of {listed}")
-    for name in names:
-        if not isinstance(name, str) or name not in known:
+    listed_names = [_registered_name(name, known) for name in names]
+    for name in listed_names:
+        if not isinstance(name, str) or (name not in known and supplied(name, known) is None):
+            refuse_retired("mechanisms: ", name)
             raise ArgumentError(
                 f"mechanisms: {said(name)} is not known; expected names out of {listed}"
             )
-    return list(names)
+    return listed_names
+
+
+def _registered_name(given: object, known: Mapping[str, type[Any]]) -> Any:
+    """Return the name of a registered mechanism that such a table takes, or what was given."""
+    own = supplied(given, known) if isinstance(given, str | type) else None
+    return given if own is None else own.mechanism.name
 
 
 def _shares(spectrum: object, columns: int) -> Floats:

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from dpmodels.errors import ArgumentError
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
@@ -22,7 +23,7 @@ def dp_cov(
     center: bool = True,
     scale: str | None = "range",
     row_norm: float | str | None = None,
-    mechanism: str | CovarianceMechanism = "auto",
+    mechanism: str | CovarianceMechanism | Registered = "auto",
     denoise: str | None = "auto",
     **shared: Unpack[Shared],
 ) -> CovResult:

@@ -12,6 +12,7 @@ from dpmodels.digest import digest
 from dpmodels.errors import FrameError
 from dpmodels.formula.subset import subset
 from dpmodels.frames.protocol import before_charge
+from dpmodels.mechanisms.user_supplied import stated_card
 from dpmodels.models.foreseen import Foresight, nothing, warn
 from dpmodels.noise import simulating
 from dpmodels.options import ledger_of
@@ -73,7 +74,9 @@ def cross(way: Way[Made], data: object, mechanism: object, ledger: Ledger | None
     """Take the rows of all holders across, and record what came out."""
     held = parties(data)
     (strategy, plan, reason), statistics, charged = measured(way, held, mechanism, ledger)
-    release = of_question(held.release(strategy, statistics, plan), way.question, held)
+    release = held.release(strategy, statistics, plan)
+    release = replace(release, card=stated_card(strategy, release.card))
+    release = of_question(release, way.question, held)
     charged.released(lambda: digest(release))
     return way.of(release, charged.told, reason)
 

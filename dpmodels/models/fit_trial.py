@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.errors import ArgumentError, BudgetError
 from dpmodels.formula.response import TwoSided
 from dpmodels.mechanisms.regression import COEFFICIENTS, REGRESSION
+from dpmodels.mechanisms.user_supplied import registered_card
 from dpmodels.models.crossing import Planned, Way, of_question, planned
 from dpmodels.models.invented import Shape
 from dpmodels.models.invented_fit import InventedFit, invented_fit
@@ -87,9 +88,10 @@ class FitContender(NamedTuple):
     @property
     def known(self) -> dict[str, object]:
         """What is said of it besides what is predicted."""
-        kind = (REGRESSION | COEFFICIENTS)[self.name]
+        known = REGRESSION | COEFFICIENTS
+        card = known[self.name].card if self.name in known else registered_card(self.name)
         return {
-            "numerics": kind.card.numerics,
+            "numerics": "" if card is None else card.numerics,
             "fits": self.plan is not None,
             "note": self.note,
         }

@@ -15,9 +15,11 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula.products import cells
 from dpmodels.formula.response import two_sided
 from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Rounds, choose
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
+from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.crossing import Way
 from dpmodels.models.foreseen import slopes_of_moments
 from dpmodels.models.replay import spec_of
@@ -35,7 +37,7 @@ from dpmodels.sites import together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
-LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds)
+LAWFUL = (Moments, AdaSSP, Ellipsoid, Gauss, Laplace, Rounds, UserSupplied)
 ONCE = "one release of exact moments: every interval is made from noise of known law."
 ROUNDS = (
     "at this size rounds tell where the rows are; the noise is then that of an ellipsoid about "
@@ -51,7 +53,7 @@ def dp_lm(
     weights: str | None = None,
     row_norm: float | None = None,
     vcov: str | None = None,
-    mechanism: str | CovarianceMechanism = "auto",
+    mechanism: str | CovarianceMechanism | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> LMResult:
     """Fit a private linear regression by least squares.

@@ -6,10 +6,10 @@ from typing import Unpack
 
 from dpmodels.design import row_coder
 from dpmodels.errors import ArgumentError, BudgetError
-from dpmodels.mechanisms import COVARIANCE
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
-from dpmodels.models.scaled import scaled_way
+from dpmodels.models.scaled import GAUSSIAN_MOMENTS, scaled_way
 from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import WRITE_DELTA, PureDP
 from dpmodels.question import Question
@@ -25,6 +25,7 @@ def dp_moments(
     *,
     row_norm: float | None = None,
     denoise: str | None = "auto",
+    mechanism: str | Registered = "auto",
     **shared: Unpack[Shared],
 ) -> MomentsResult:
     """Release the number of rows, means and second moments of columns, once.
@@ -44,6 +45,9 @@ def dp_moments(
         codebook's worst case: less noise, and bias where rows are longer.
     denoise : {"auto", "invariant", "spiked", "psd", None}
         How noise is taken off the eigenvalues of matrices, free of charge.
+    mechanism : str or instance
+        ``"auto"`` and ``"gauss"`` are the same. A registered mechanism of Gaussian
+        noise is taken too, see :func:`dpmodels.mechanisms.register`.
 
     Returns
     -------
@@ -76,8 +80,9 @@ def dp_moments(
     >>> m.pca("~ age + income").loadings.sizes, m.cor("~ age + sex").sizes
     (Frozen({'variable': 2, 'component': 2}), Frozen({'variable': 2, 'variable_': 2}))
     """
+    named = gauss_if_auto(mechanism)
     return run_verb(
-        "moments", moments_way, formula, data, shared, "gauss", row_norm=row_norm, denoise=denoise
+        "moments", moments_way, formula, data, shared, named, row_norm=row_norm, denoise=denoise
     )
 
 
@@ -85,7 +90,12 @@ def dp_moments(
 def moments_way(question: Question) -> Way[MomentsResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)
-    return scaled_way(question, COVARIANCE, _result, lawful=True)
+    return scaled_way(question, GAUSSIAN_MOMENTS, _result, lawful=True)
+
+
+def gauss_if_auto(mechanism: object) -> object:
+    """Return what ``"auto"`` stands for: the only one of the package whose noise is Gaussian."""
+    return "gauss" if isinstance(mechanism, str) and mechanism == "auto" else mechanism
 
 
 def check_gaussian(question: Question) -> None:

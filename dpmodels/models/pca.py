@@ -6,6 +6,7 @@ from typing import Unpack
 
 from dpmodels.mechanisms import COVARIANCE, SUBSPACE, CovarianceMechanism, SubspaceMechanism
 from dpmodels.mechanisms.eigenvectors_within import checked_eigenvals
+from dpmodels.mechanisms.protocol import Registered
 from dpmodels.models.crossing import Way
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import scaled_way
@@ -28,7 +29,7 @@ def dp_pca(
     center: bool = True,
     scale: str | None = "range",
     row_norm: float | str | None = None,
-    mechanism: str | CovarianceMechanism | SubspaceMechanism = "auto",
+    mechanism: str | CovarianceMechanism | SubspaceMechanism | Registered = "auto",
     denoise: str | None = "auto",
     eigenvals: str | None = None,
     **shared: Unpack[Shared],

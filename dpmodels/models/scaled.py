@@ -10,8 +10,9 @@ from dpmodels.design import PrivateDesign, row_coder, unbound_design
 from dpmodels.design.private import coded_design
 from dpmodels.errors import ArgumentError, said
 from dpmodels.formula import Design
-from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, choose
+from dpmodels.mechanisms import COVARIANCE, SUBSPACE, Facts, Gauss, choose
 from dpmodels.mechanisms.choose import Table, auto_moments
+from dpmodels.mechanisms.user_supplied import UserSupplied
 from dpmodels.models.crossing import Way
 from dpmodels.models.foreseen import components
 from dpmodels.postprocess.denoise import RULES
@@ -23,6 +24,8 @@ from dpmodels.sites import together
 from dpmodels.typing import Coder
 
 Made = TypeVar("Made")
+# What verbs take whose results need Gaussian noise of a known law.
+GAUSSIAN_MOMENTS: Table = {"gauss": COVARIANCE["gauss"]}
 MANY_PASSES = frozenset(
     name for name, kind in COVARIANCE.items() if getattr(kind, "passes", "one") == "many"
 )
@@ -60,6 +63,8 @@ def scaled_way(
         able = known - MANY_PASSES if once else known
         automatic = partial(auto_moments, facts, question.private, rows, able)
         choice = choose(mechanism, table, automatic, options)
+        if table is GAUSSIAN_MOMENTS:
+            require_gaussian(choice.strategy, question.verb)
         if scale == "sd" and type(choice.strategy) in SUBSPACE.values():
             raise ArgumentError(
                 'scale="sd" needs private standard deviations, which '
@@ -83,6 +88,16 @@ def scaled_way(
         foresee=partial(components, own),
         check=check,
     )
+
+
+def require_gaussian(strategy: object, verb: str) -> None:
+    """Refuse what a result with intervals cannot be made of."""
+    own = isinstance(strategy, UserSupplied) and strategy.mechanism.law == "gaussian"
+    if not own and not isinstance(strategy, Gauss):
+        raise ArgumentError(
+            f"mechanism= is of type {type(strategy).__name__}; dp_{verb} needs moments with "
+            'Gaussian noise of a known law: write "gauss", or a registered mechanism of that law'
+        )
 
 
 def checked_rule(denoise: object) -> str | None:

@@ -66,9 +66,9 @@ class World(NamedTuple):
     energy: float
 
 
-def contenders(table: Table, made: Trial) -> list[Contender]:
+def contenders(names: Sequence[str], table: Table, made: Trial) -> list[Contender]:
     """Plan every strategy for the guarantee."""
-    return [_contender(name, table, made) for name in table]
+    return [_contender(name, table, made) for name in names]
 
 
 def tried(entered: list[Contender], made: Trial) -> pd.DataFrame:

@@ -150,6 +150,7 @@ def closing(
     notes.extend(_shared_notes(release))
     if call.reason:
         notes.append(f"Mechanism chosen automatically: {call.reason}")
+    see = "" if card.numerics.startswith("user-supplied") else see
     notes.append(f"Source: {card.name}, {card.source}{see}.")
     return tuple(notes)
 

@@ -1,0 +1,18 @@
+"""What lower layers call of higher ones, bound when the package is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpmodels.entry_point import deferred
+
+
+def mechanism_check() -> Callable[..., Any]:
+    """Return the function behind ``dp.mechanisms.check``, which runs an audit."""
+    from dpmodels.audit.mechanism_check import checked_mechanism
+
+    return checked_mechanism
+
+
+deferred["check"] = mechanism_check

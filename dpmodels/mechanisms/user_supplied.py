@@ -1,0 +1,369 @@
+"""Mechanisms of moments that users write: what they have to have, and how verbs run them.
+
+Theorem
+    Let ``σ = min(diagonal, √2 off)``. Independent Gaussian noise of the planned standard deviations
+    on the moments of rows ``(1, x)``, x in the unit ball, has the multiplier
+    ``σ / moment_sensitivity`` at the weights ``σ/count`` and ``σ/mean``; Laplace noise of scales
+    ``sd/√2`` likewise, with ``absolute_sensitivity`` and the smaller of the two scales. A plan
+    with a smaller multiplier than the guarantee needs is refused, and what is charged is the
+    event of the guarantee.
+Numerics
+    Never stated as exact: the noise is added in floating point, by code that the package has not
+    seen.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from inspect import signature
+from keyword import iskeyword
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpmodels.design import PrivateDesign
+from dpmodels.entry_point import deferred
+from dpmodels.errors import ArgumentError, DPModelsError, MechanismError, said
+from dpmodels.mechanisms.add_noise import (
+    GAUSSIAN,
+    LAPLACE,
+    ROOM,
+    Law,
+    NoisyMoments,
+    hand_over,
+    in_steps,
+    laplace_multipliers,
+    noise_of,
+)
+from dpmodels.mechanisms.protocol import Facts, MomentMechanism, Plan
+from dpmodels.mechanisms.retired import refuse_retired
+from dpmodels.noise import Entropy
+from dpmodels.noise.lattice import choose_lattice
+from dpmodels.privacy import GaussianEvent, Guarantee, LaplaceEvent, gaussian_multiplier
+from dpmodels.released import Card, MomentNoise, MomentsRelease
+from dpmodels.statistics import MomentWeights, Statistic, moment_sensitivity, moments
+from dpmodels.statistics.moments import absolute_sensitivity
+from dpmodels.typing import Floats
+
+CHECKED: Final = "user-supplied mechanism, checked"
+NOT_CHECKED: Final = "user-supplied mechanism, not checked"
+LAWS: Final[Mapping[str, Law]] = {"gaussian": GAUSSIAN, "laplace": LAPLACE}
+# The scale of the integer noise that is divided to make floating-point noise: a choice.
+_FINE: Final = 2.0**40
+# A plan may fall short by so much, as products are rounded; the noise is drawn larger by as much.
+_ROUNDING: Final = 1e-9
+Kind = TypeVar("Kind", bound=type)
+_REGISTERED: Final[dict[str, type[Any]]] = {}
+# What was checked of a class; it is no longer checked once one of these is replaced.
+_PASSED: Final[dict[type[Any], tuple[Any, ...]]] = {}
+
+
+def register(mechanism: Kind) -> Kind:
+    """Make a mechanism of moments known, so that verbs take it by name.
+
+    Parameters
+    ----------
+    mechanism : type
+        A subclass of ``dp.mechanisms.MomentMechanism``.
+
+    Returns
+    -------
+    type
+        The class, so that this can be a decorator.
+
+    Raises
+    ------
+    ArgumentError
+        If something is missing or does not fit, or if the name is taken.
+
+    Notes
+    -----
+    Afterwards the name, the class and its instances are accepted as ``mechanism=`` by
+    :func:`dp_pca`, :func:`dp_cov`, :func:`dp_moments`, :func:`dp_cca`, :func:`dp_lm`,
+    :func:`power` and :func:`compare_mechanisms`. ``"auto"`` never chooses it. A class
+    of the same module and name replaces the one registered before.
+
+    The class runs your code on exact moments of private rows. The package checks before
+    the charge that the planned noise suffices for the guarantee, and reports an
+    exception of your code with a fixed text that quotes no value. It cannot check that
+    ``release`` adds that noise and keeps nothing: ``dp.mechanisms.check`` tests it on
+    made-up rows. Tables print "user-supplied mechanism, checked" or "not checked".
+
+    Examples
+    --------
+    >>> import math
+    >>> import dpmodels as dp
+    >>> from dpmodels.privacy import gaussian_multiplier
+    >>> @dp.mechanisms.register
+    ... class OneScale(dp.mechanisms.MomentMechanism):
+    ...     name, law = "one_scale", "gaussian"
+    ...
+    ...     def plan(self, facts, guarantee):
+    ...         # Replacing a row moves the sum of z z' by at most √8 in Frobenius norm.
+    ...         sd = gaussian_multiplier(guarantee) * math.sqrt(8)
+    ...         return dp.mechanisms.MomentNoise(count=sd, mean=sd, diagonal=sd, off=sd)
+    """
+    own = require_mechanism(mechanism)
+    name: str = own.name
+    if type(own) is not mechanism:
+        given = type(own).__name__
+        raise ArgumentError(f"mechanism= is of type {given}; expected the class, {given}")
+    refuse_retired("name=", name)
+    package = vars(sys.modules["dpmodels.mechanisms"]).items()
+    tables = [table for key, table in package if key.isupper() and isinstance(table, dict)]
+    if name == "auto" or any(name in table for table in tables):
+        raise ArgumentError(f"name={name!r} is the name of a mechanism of the package; use another")
+    known = _REGISTERED.get(name, mechanism)
+    if (known.__module__, known.__qualname__) != (mechanism.__module__, mechanism.__qualname__):
+        raise ArgumentError(
+            f"name={name!r} is taken by the registered class {known.__qualname__}; use another"
+        )
+    _REGISTERED[name] = mechanism
+    return mechanism
+
+
+def check(mechanism: Any, *, runs: int = 10_000) -> Any:
+    """Try a user-supplied mechanism on made-up rows, and audit it.
+
+    Parameters
+    ----------
+    mechanism : type or instance
+        A class as for :func:`dpmodels.mechanisms.register`, registered or not, or an
+        instance with options.
+    runs : int
+        Releases on each of the two tables of the audit, from 1,000.
+
+    Returns
+    -------
+    MechanismCheck
+        Its ``verdict`` is "passed" or "convicted", with a ``reason``.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not a mechanism of moments at all.
+
+    Notes
+    -----
+    It checks that ``plan`` is a function of its arguments with enough noise; that a
+    release draws random numbers by ``draw`` alone; that what it adds to the moments is
+    independent and of the planned size; by ``dp.audit.coupled``, that neighbours
+    differ by no more than that noise allows; and runs ``dp.audit``. A false
+    conviction has a probability of about 1e-4.
+
+    Releases of a mechanism that passed are printed with "user-supplied mechanism,
+    checked", until one of its methods or options changes. Passing proves no guarantee:
+    rows and neighbours that were not tried may be treated otherwise.
+
+    Examples
+    --------
+    >>> import dpmodels as dp
+    >>> from dpmodels.privacy import gaussian_multiplier
+    >>> class TooQuiet(dp.mechanisms.MomentMechanism):
+    ...     name, law = "too_quiet", "gaussian"
+    ...
+    ...     def plan(self, facts, guarantee):
+    ...         sd = gaussian_multiplier(guarantee)
+    ...         return dp.mechanisms.MomentNoise(sd, sd, sd, sd)
+    >>> dp.mechanisms.check(TooQuiet).verdict
+    'convicted'
+    """
+    return deferred["check"]()(mechanism, runs)
+
+
+def require_mechanism(mechanism: object) -> Any:
+    """Return an instance of a mechanism of moments or of its class; else ArgumentError."""
+    kind: Any = mechanism if isinstance(mechanism, type) else type(mechanism)
+    name, law = (getattr(kind, word, None) for word in ("name", "law"))
+    claims = [word for word in ("card", "claim", "numerics") if hasattr(kind, word)]
+    fault = ""
+    if not issubclass(kind, MomentMechanism):
+        fault = "expected a subclass of dp.mechanisms.MomentMechanism"
+    elif not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
+        fault = f"name={said(name)}: expected an identifier, such as name = 'mine'"
+    elif not isinstance(law, str) or law not in LAWS:
+        fault = f"law={said(law)}: expected the law of its noise, 'gaussian' or 'laplace'"
+    elif claims:
+        fault = (
+            "a user-supplied mechanism cannot state its own guarantee or numerics, such as "
+            f"'exact'; leave out {claims[0]}"
+        )
+    try:
+        signature(kind.release).bind(None, "moments", "sd", "draw")
+        own = kind() if isinstance(mechanism, type) and not fault else mechanism
+    except Exception as error:
+        fault = fault or (
+            f"{kind.__name__}() raised {type(error).__name__}: it needs plan(self, facts, "
+            "guarantee), release(self, moments, sd, draw) and defaults of its options"
+        )
+    if fault:
+        raise ArgumentError(f"{kind.__name__}: {fault}")
+    return own
+
+
+def supplied(mechanism: object, table: Mapping[str, Any]) -> UserSupplied | None:
+    """Return the strategy of a registered mechanism where a table is of moments, else None."""
+    if isinstance(mechanism, UserSupplied) or not table.keys() & {"gauss", "adassp"}:
+        return mechanism if isinstance(mechanism, UserSupplied) else None
+    named = _REGISTERED.get(mechanism) if isinstance(mechanism, str) else mechanism
+    kind = named if isinstance(named, type) else type(named)
+    if kind in _REGISTERED.values():
+        return UserSupplied(require_mechanism(named))
+    if issubclass(kind, MomentMechanism):
+        raise ArgumentError(
+            f"mechanism= is the class {kind.__name__}, which is not registered: write "
+            f"dp.mechanisms.register({kind.__name__}) first"
+        )
+    return None
+
+
+def registered_card(name: str) -> Card | None:
+    """Return the card of a registered mechanism; None where no class has the name."""
+    return UserSupplied(_REGISTERED[name]()).card if name in _REGISTERED else None
+
+
+def stated_card(strategy: Any, card: Card) -> Card:
+    """Return the card as it is printed: a strategy from outside states no numerics of its own."""
+    kind = type(getattr(strategy, "base", strategy))
+    return card if kind.__module__.startswith("dpmodels.") else replace(card, numerics=NOT_CHECKED)
+
+
+def record_passed(mechanism: Any) -> None:
+    """Record that a mechanism passed its checks."""
+    _PASSED[type(mechanism)] = _checked_parts(mechanism)
+
+
+def _checked_parts(mechanism: Any) -> tuple[Any, ...]:
+    kind, options = type(mechanism), sorted(getattr(mechanism, "__dict__", {}).items())
+    plain = all(isinstance(value, str | int | float | None) for _, value in options)
+    return kind.plan, kind.release, kind.law, kind.name, options if plain else object()
+
+
+@dataclass(frozen=True)
+class UserSupplied:
+    """The strategy that runs a user-supplied mechanism."""
+
+    mechanism: MomentMechanism
+
+    passes: ClassVar[str] = "one"
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return LAWS[self.mechanism.law]
+
+    @property
+    def card(self) -> Card:
+        """What is printed of it, in the package's words."""
+        passed = _PASSED.get(type(self.mechanism)) == _checked_parts(self.mechanism)
+        return Card(
+            name=self.mechanism.name,
+            theorem="noise as planned satisfies the guarantee; that it is added is not proved",
+            sensitivity="of the moments of (1, x), as for gauss or laplace",
+            noise=f"{self.mechanism.law}, of standard deviations that the mechanism plans",
+            numerics=CHECKED if passed else NOT_CHECKED,
+            source="user-supplied",
+        )
+
+    def plan(self, facts: Facts, guarantee: Guarantee) -> Plan:
+        """Plan the noise; ArgumentError where it is not a plan, or less than is needed."""
+        event: GaussianEvent | LaplaceEvent = (
+            GaussianEvent(gaussian_multiplier(guarantee))
+            if self.law is GAUSSIAN
+            else LaplaceEvent(laplace_multipliers(guarantee)[0])
+        )
+        try:
+            noise = self.mechanism.plan(facts, guarantee)
+        except DPModelsError:
+            raise
+        except Exception as error:
+            raise ArgumentError(
+                self._fault(f"raised {type(error).__name__}; nothing was charged")
+            ) from None
+        scales = self._scales(noise, centred=facts.centred)
+        reached = _multiplier(facts, scales, self.law)
+        if reached * (1 + _ROUNDING) < event.multiplier:
+            short = f"multiply it by {event.multiplier / reached:.6g} or more"
+            raise ArgumentError(
+                self._fault(f"gives too little noise for {guarantee.describe()}; {short}")
+            )
+        lattice = choose_lattice(facts.columns, ROOM * float(np.nanmax(scales)))
+        return Plan(guarantee, (event,), lattice, facts, in_steps(lattice, scales, 0.0))
+
+    def measure(self, design: PrivateDesign, plan: Plan) -> Statistic:
+        """Compute the exact augmented moments."""
+        return moments(design, plan.lattice, count_public=plan.facts.adjacency.n_public)
+
+    def release(self, statistic: Statistic, plan: Plan, entropy: Entropy) -> MomentsRelease:
+        """Run the mechanism's release; MechanismError, with a fixed text, where it fails."""
+        exact, rows = statistic.cross()
+        radius, steps = plan.lattice.radius, plan.lattice.steps
+        noisy = self.released((exact / radius**2).astype(np.float64), plan, entropy)
+        unit = radius / steps
+        total = None if math.isnan(plan.steps.mean) else noisy[0, 1:] * unit
+        parts = NoisyMoments(
+            float(noisy[0, 0]), total, noisy[1:, 1:] * unit**2, noise_of(plan, self.law)
+        )
+        return hand_over(self.card, plan, parts, rows)
+
+    def planned(self, plan: Plan) -> Floats:
+        """Return the planned standard deviations of moments of rows of length 1 at most."""
+        count, mean, diagonal, off = np.nan_to_num(astuple(plan.steps))
+        sd = np.full((plan.facts.columns + 1,) * 2, off)
+        np.fill_diagonal(sd, diagonal)
+        sd[0, :] = sd[:, 0] = mean
+        sd[0, 0] = count
+        return np.asarray(sd * self.law.sd / plan.lattice.radius**2)
+
+    def released(self, exact: Floats, plan: Plan, entropy: Entropy) -> Floats:
+        """Return what the mechanism makes of a copy of exact moments, in its own units."""
+
+        def draw(sd: ArrayLike) -> Floats:
+            sds = np.asarray(sd, dtype=np.float64) * (1 + _ROUNDING)
+            units = self.law.draw(_FINE, sds.size, entropy).reshape(sds.shape)
+            return np.asarray(units * (sds / (_FINE * self.law.sd)))
+
+        sd, noisy = self.planned(plan), exact
+        failed = "raised an exception, whose message is not shown because it could quote rows"
+        try:
+            noisy = np.array(self.mechanism.release(exact.copy(), sd, draw), dtype=np.float64)
+            fits = noisy.shape == exact.shape and bool(np.isfinite(noisy).all())
+            failed = "" if fits and (noisy == noisy.T).all() else "returned no symmetric matrix"
+        except Exception:
+            noisy = exact
+        if failed:  # Raised outside of the handler, so that the error has no context
+            raise MechanismError(
+                f"mechanism {self.mechanism.name!r}: release() {failed}; run "
+                "dp.mechanisms.check() on it, with made-up rows"
+            )
+        return noisy
+
+    def _fault(self, fault: str) -> str:
+        return f"mechanism {self.mechanism.name!r}: plan() {fault}"
+
+    def _scales(self, noise: object, *, centred: bool) -> tuple[float, ...]:
+        """Return the scales of planned noise; no sum of rows is released unless it is wanted."""
+        if not isinstance(noise, MomentNoise):
+            known = "dp.mechanisms.MomentNoise(count, mean, diagonal, off)"
+            raise ArgumentError(self._fault(f"returned {type(noise).__name__}; expected {known}"))
+        sds = vars(noise) if centred else vars(noise) | {"mean": math.nan}
+        for part, sd in sds.items():
+            number = isinstance(sd, float | int | np.number)
+            if not (number and 0 < sd < math.inf) and (centred or part != "mean"):
+                fault = f"gives {part}={said(sd)}; expected a positive number"
+                raise ArgumentError(self._fault(fault))
+        return tuple(float(sd) / self.law.sd for sd in sds.values())
+
+
+def _multiplier(facts: Facts, scales: tuple[float, ...], law: Law) -> float:
+    """Return the noise of the moments over their sensitivity."""
+    count, mean, diagonal, off = scales
+    scale = min(diagonal, off * (math.sqrt(2) if law is GAUSSIAN else 1.0))
+    weights = MomentWeights(scale / count, 0.0 if math.isnan(mean) else scale / mean)
+    if law is GAUSSIAN:
+        return scale / moment_sensitivity(facts.adjacency, weights)
+    return scale / absolute_sensitivity(facts.adjacency, facts.columns, weights)
