@@ -1,4 +1,7 @@
-"""The check of user-supplied mechanisms passes those that keep their claim and no other."""
+"""The check of user-supplied mechanisms passes those that keep their claim and no other.
+
+All noise is drawn from one seed: a right mechanism fails the audit in a check in 1e-4 of all draws.
+"""
 
 import pytest
 from user_mechanisms import (
@@ -26,7 +29,7 @@ from dpmodels.errors import ArgumentError
 
 @pytest.fixture(autouse=True)
 def known():
-    with registered():
+    with registered(), dp.simulation(seed=1):
         yield
 
 
