@@ -72,8 +72,7 @@ def _by_level(fit: MultinomialResult) -> pd.DataFrame:
     """Return coefficients by level and term, as :func:`_errors` does."""
     table = fit.tidy().set_index(["y_level", "term"])
     names = {"value": "estimate", "noise": "noise_sd", "total": "std_error"}
-    lost = np.full(len(table), math.inf)
-    own = {name: table.get(column, lost) for name, column in names.items()}
+    own = {name: table[column] for name, column in names.items()}
     return pd.DataFrame(own, index=table.index.to_flat_index()).fillna(math.inf)
 
 
@@ -193,7 +192,7 @@ def _hyperplane(fit: SVMResult) -> pd.DataFrame:
 def _canonical(fit: CCAResult) -> pd.DataFrame:
     """Return canonical correlations; intervals hold whatever the others are."""
     own = fit.tidy().set_index("component")
-    return pd.DataFrame({"value": own["cor"], "noise": _spread(fit.noise_int(LEVEL))})
+    return pd.DataFrame({"value": own["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
 
 
 def _moments(fit: MomentsResult) -> pd.DataFrame:

@@ -119,7 +119,7 @@ def _listed(fit: TableResult) -> Section:
 
 def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyRelease) -> Section:
     """Give every line of a tidy table of counts a line, with its intervals."""
-    cells = map(_cells, table.to_dict("records"))
+    cells = map(_cells, table.rename(columns={"estimate": "count"}).to_dict("records"))
     rows = (Row(*row) for row in zip(labels, cells, strict=True))
     counted = counted_as(release.adjacency).capitalize()
     return Section(title, (counted, "95% noise int.", "%", "95% conf. int."), tuple(rows))

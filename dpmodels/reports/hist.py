@@ -91,7 +91,8 @@ def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
     """Return a tidy table of the lines of one group."""
     bins = fit._shape[1]
     if len(runs.start) == bins and not fit.ordered.unlawful:
-        return fit.tidy().iloc[group * bins : (group + 1) * bins]
+        table = fit.tidy().rename(columns={"estimate": "count"})
+        return table.iloc[group * bins : (group + 1) * bins]
     return pd.DataFrame(fit.group(group).ranges(runs, LEVEL))
 
 

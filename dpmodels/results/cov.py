@@ -27,7 +27,7 @@ from dpmodels.results.base import (
     release_facts,
 )
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
@@ -226,12 +226,18 @@ class CovResult(Result):
         entries = {name: matrix[first, second] for name, matrix in matrices.items()}
         return pd.DataFrame({"column1": names[first], "column2": names[second], **entries})
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a pair: ``column1, column2, cov, cor, noise_sd``."""
+    def _estimates(self) -> EstimateTable:
         cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
         table = self._pairs(cov=cov, cor=cor, noise_sd=noise)
-        first, second = table["column1"], table["column2"]
-        return labelled(table, self.call.codebook, label1=first, label2=second)
+        index = pd.MultiIndex.from_frame(table[["column1", "column2"]])
+        return estimate_table(
+            self,
+            index,
+            further={"cor": table["cor"]},
+            labels={"label1": table["column1"], "label2": table["column2"]},
+            estimate=table["cov"],
+            noise_sd=table["noise_sd"],
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

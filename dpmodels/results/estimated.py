@@ -19,7 +19,7 @@ from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimates import Estimates, exponentiated
+from dpmodels.results.estimates import Estimates, exponentiated, ratios_where
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test
 from dpmodels.results.marginal_effects import NO_ROWS, margins
@@ -62,13 +62,26 @@ class Estimated(Tested):
         def _response(self, rows: PublicRows) -> Floats:
             """Return the expected response of rows, nan where incomplete."""
 
-        def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-            """Return one row a coefficient."""
-
         def _law(self, asked: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
+
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
+        """Return the estimates, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        exponentiate : bool, default False
+            Whether estimates and intervals are exponentiated, as odds or rate ratios or where
+            the response is a logarithm; standard errors are not, as in broom.
+
+        Returns
+        -------
+        DataFrame
+            ``term``, then the columns that :meth:`Result.tidy` lists.
+        """
+        return ratios_where(exponentiate, super().tidy())
 
     @property
     def _apart(self) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
@@ -20,10 +19,8 @@ from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.described import interval_columns
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import exponentiated
-from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
 from dpmodels.results.public_rows import PublicRows, public_rows
@@ -343,26 +340,9 @@ class LMResult(Estimated):
         }
         return pd.DataFrame(table)
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """Return one row a coefficient, with the column names of R's broom.
-
-        Tests, errors and confidence intervals are nan where rows are not counted. With
-        `exponentiate` estimates and intervals are exponentiated, as where the response is a
-        logarithm; errors are not.
-        """
-        known, own = self.sampled, self.noise_int()
-        table = {
-            "estimate": self.params,
-            "std_error": self.bse if known else math.nan,
-            "statistic": self.tvalues if known else math.nan,
-            "p_value": self.pvalues if known else math.nan,
-            "noise_sd": self.bse_noise,
-            **interval_columns(own, self.conf_int() if known else own * math.nan),
-            "identified": self.identified,
-        }
-        tidy = pd.DataFrame(table).rename_axis("term").reset_index()
-        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
-        return labelled(tidy, self.call.codebook, label=tidy["term"])
+    def _estimates(self) -> EstimateTable:
+        index = pd.Index(self.params.index, name="term")
+        return estimate_table(self, index, labels=list(index))
 
     def _line(self) -> dict[str, Any]:
         return {

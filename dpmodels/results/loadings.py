@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from dpmodels.codebook import Codebook
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.plots.names import positions
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 # Smaller ones are left blank in tables and pictures: a convention.
@@ -61,14 +59,9 @@ def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
     return f"{words}; not read: {', '.join(names)}" if names else words
 
 
-def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
-    """Return loadings as broom does: ``column, PC, value``, and labels where there are any."""
-    long = loadings.to_series().rename("value").reset_index()
-    table = long.rename(columns={"variable": "column", "component": "PC"})
-    return labelled(table, codebook, label=table["column"])
-
-
-def long_eigenvalues(sdev: xr.DataArray, share: Floats) -> pd.DataFrame:
-    """Return ``PC, std_dev, percent, cumulative`` of components with their shares of variance."""
-    table = {"PC": sdev["component"].to_numpy(), "std_dev": sdev.to_numpy(), "percent": share}
-    return pd.DataFrame({**table, "cumulative": np.minimum(np.cumsum(share), 1.0)})
+def loadings_table(result: Any, loadings: xr.DataArray) -> EstimateTable:
+    """Return loadings by ``column, PC``: they have no intervals."""
+    long = loadings.to_series()
+    index = long.index.set_names(["column", "PC"])
+    names = list(index.get_level_values(0))
+    return estimate_table(result, index, labels=names, intervals=False, estimate=long)

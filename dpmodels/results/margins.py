@@ -17,6 +17,7 @@ from dpmodels.postprocess.residuals import Term
 from dpmodels.released import MarginsRelease
 from dpmodels.results.base import Result, public_rows
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.loglin import LogLinear, loglin
 from dpmodels.results.margin import Margin
@@ -188,13 +189,18 @@ class MarginsResult(Result):
         ]
         return pd.concat(named, keys=list(frames), names=["margin", "level"])
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: counts, shares, noise and 95 % intervals."""
-        columns = {
-            own.name: own.tidy().drop(columns=list(own.factors)).reset_index(drop=True)
-            for own in self._tables
-        }
-        return self._joined(columns).reset_index()
+    def _estimates(self) -> EstimateTable:
+        tables = [own.tidy() for own in self._tables]
+        whole = pd.concat(tables, ignore_index=True)
+        names = [own.facts.variable for own in self._tables for _ in own.labels]
+        return estimate_table(
+            self,
+            self.noise_int().index,
+            further={name: whole[name] for name in ("released", "proportion")},
+            labels=names,
+            estimate=whole["estimate"],
+            noise_sd=whole["noise_sd"],
+        )
 
     def _line(self) -> dict[str, Any]:
         rows = public_rows(self.release)

@@ -22,8 +22,8 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult, rescaled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimates import Estimates
-from dpmodels.results.legend import labelled
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.oneway import aov
@@ -237,19 +237,17 @@ class MomentsResult(Result):
         """Released number of rows complete in all columns; noise sd ``release.noise.count``."""
         return self.whole.ncomplete
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a column: ``column, mean, mean_noise_sd, sd, sd_noise_sd``."""
-        fit = self.whole
-        parts = {
-            "mean": fit.center,
-            "mean_noise_sd": fit.center_noise_sd,
-            "sd": fit.sd,
-            "sd_noise_sd": fit.sd_noise_sd,
-        }
-        values = {name: own.to_numpy() for name, own in parts.items() if own is not None}
-        names = self.call.names
-        table = pd.DataFrame({"column": list(names), **values})
-        return labelled(table, self.call.codebook, label=names)
+    def _estimates(self) -> EstimateTable:
+        fit, names = self.whole, self.call.names
+        parts = {"sd": fit.sd, "sd_noise_sd": fit.sd_noise_sd}
+        return estimate_table(
+            self,
+            pd.Index(names, name="column"),
+            further={name: own.to_numpy() for name, own in parts.items() if own is not None},
+            labels=names,
+            estimate=np.nan if fit.center is None else fit.center,
+            noise_sd=np.nan if fit.center is None else fit.center_noise_sd,
+        )
 
     def _line(self) -> dict[str, Any]:
         columns = len(self.call.names)

@@ -18,6 +18,7 @@ from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimate_table import COLUMNS, EstimateTable, estimate_table
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
@@ -127,16 +128,25 @@ class OverviewResult(Tested):
         """P-values of :meth:`tests`, by variable."""
         return self.tests().set_index("variable")["p_value"].rename("pvalues")
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a variable and cell, columns of means and of counts together."""
+    def _estimates(self) -> EstimateTable:
         parts = []
         for name in self.variables:
-            own = self[name].tidy()
-            if isinstance(self[name], TableResult):
-                own = own.rename(columns={name: "level"})
-            parts.append(own.assign(variable=name).drop(columns="group", errors="ignore"))
+            own = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
+            parts.append(own.drop(columns=["group", "label"], errors="ignore"))
         table = pd.concat(parts, ignore_index=True)
-        return table[["variable", *(one for one in table.columns if one != "variable")]]
+        table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
+        keys = ["variable", *self.groups.factors, "level"]
+        shown = {*keys, *COLUMNS}
+        names = ("estimate", "std_error", "noise_sd")
+        numbers: dict[str, Any] = {name: table[name] for name in names}
+        return estimate_table(
+            self,
+            pd.MultiIndex.from_frame(table[keys]),
+            further={name: table[name] for name in map(str, table) if name not in shown},
+            labels=_codes(table["variable"]),
+            p_value=np.nan,
+            **numbers,
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""

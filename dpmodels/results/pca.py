@@ -20,13 +20,13 @@ from dpmodels.results.analysis import Analysis
 from dpmodels.results.base import Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.loadings import (
     UNKNOWN_MATRIX,
     blank_words,
     ellipses,
     loading_noise,
-    long_eigenvalues,
-    long_loadings,
+    loadings_table,
     told,
 )
 from dpmodels.typing import Coder, Floats
@@ -255,20 +255,41 @@ class PCAResult(Result):
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
+    def _estimates(self) -> EstimateTable:
+        return loadings_table(self, self.loadings)
+
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return a long table, by broom's conventions.
+        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
 
         Parameters
         ----------
         matrix : {"loadings", "eigenvalues"}
-            One row per variable and component (``column, PC, value``), or
-            one row per component (``PC, std_dev, percent, cumulative``).
+            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
+            their square roots in ``std_dev``.
+
+        Returns
+        -------
+        DataFrame
+            Keys, then the columns that :meth:`Result.tidy` lists.
         """
-        if matrix == "loadings":
-            return long_loadings(self.loadings, self.call.codebook)
-        if matrix != "eigenvalues":
+        if matrix not in ("loadings", "eigenvalues"):
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return long_eigenvalues(self.sdev, self.explained_variance_ratio.to_numpy())
+        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
+
+    def _eigenvalues(self) -> EstimateTable:
+        shares = self.explained_variance_ratio.to_numpy()
+        further = {
+            "std_dev": self.sdev.to_numpy(),
+            "percent": shares,
+            "cumulative": np.minimum(np.cumsum(shares), 1.0),
+        }
+        return estimate_table(
+            self,
+            pd.Index(component_names(self.ncomp), name="PC"),
+            further=further,
+            estimate=self.eigenvals,
+            noise_sd=self.spectrum.sd[: self.ncomp],
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

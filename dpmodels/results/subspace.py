@@ -18,7 +18,13 @@ from dpmodels.released import SubspaceRelease
 from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.loadings import UNKNOWN_MATRIX, blank_words, long_loadings, told
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.loadings import (
+    UNKNOWN_MATRIX,
+    blank_words,
+    loadings_table,
+    told,
+)
 from dpmodels.results.reading_line import convergence_words
 from dpmodels.typing import Coder, Floats
 
@@ -148,13 +154,35 @@ class SubspaceResult(Result):
         }
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
+    def _estimates(self) -> EstimateTable:
+        return loadings_table(self, self.loadings)
+
     def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return a long table, as :meth:`PCAResult.tidy`; of eigenvalues ``PC, std_dev``."""
-        if matrix == "loadings":
-            return long_loadings(self.loadings, self.call.codebook)
-        if matrix != "eigenvalues":
+        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        matrix : {"loadings", "eigenvalues"}
+            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
+            their square roots in ``std_dev``.
+
+        Returns
+        -------
+        DataFrame
+            Keys, then the columns that :meth:`Result.tidy` lists.
+        """
+        if matrix not in ("loadings", "eigenvalues"):
             raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return pd.DataFrame({"PC": component_names(self.ncomp), "std_dev": self.sdev.to_numpy()})
+        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
+
+    def _eigenvalues(self) -> EstimateTable:
+        return estimate_table(
+            self,
+            pd.Index(component_names(self.ncomp), name="PC"),
+            further={"std_dev": self.sdev.to_numpy()},
+            estimate=self.eigenvals,
+            noise_sd=self.eigenvals_noise_sd,
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

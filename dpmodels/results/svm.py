@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.public_rows import public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 
@@ -77,11 +77,9 @@ class SVMResult(Result):
         added = {".fitted": self._level(margin), ".margin": margin, ".outside": rows.outside}
         return table.assign(**added)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a coefficient: ``term, estimate``."""
+    def _estimates(self) -> EstimateTable:
         names = self.call.names
-        table = pd.DataFrame({"term": list(names), "estimate": self.params.to_numpy()})
-        return labelled(table, self.call.codebook, label=names)
+        return estimate_table(self, pd.Index(names, name="term"), labels=names)
 
     def _line(self) -> dict[str, Any]:
         return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}

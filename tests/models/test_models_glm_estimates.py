@@ -20,6 +20,7 @@ from dpmodels.errors import (
 from dpmodels.mechanisms.regression import NoisyGradients, Objective, Output
 from dpmodels.models.glm import dp_glm
 from dpmodels.privacy import ZCDP
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.glm import GLMResult
 
 ALARM = 1e-6
@@ -252,7 +253,8 @@ def test_intervals_that_would_not_cover_are_not_given(words, reason):
     for name in ("bse", "bse_noise", "bse_sampling", "tvalues", "pvalues"):
         with pytest.raises(NotAvailable, match=reason):
             getattr(found, name)
-    assert list(found.tidy()) == ["term", "estimate"]
+    assert list(found.tidy()) == ["term", *COLUMNS]
+    assert found.tidy()["std_error"].isna().all()
     assert "Standard errors" in str(found.summary())
 
 

@@ -1,0 +1,138 @@
+"""The table of estimates that every result is: keys, values, errors, intervals, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import NotAvailable
+from dpmodels.results.legend import labelled
+
+# The columns of every tidy(), after its key columns.
+COLUMNS: Final = (
+    *("estimate", "std_error", "noise_sd", "noise_low", "noise_high"),
+    *("conf_low", "conf_high", "statistic", "p_value", "identified"),
+)
+# The attributes of a result that hold these numbers, where it has them.
+SOURCES: Final = {
+    "estimate": "params",
+    "std_error": "bse",
+    "noise_sd": "bse_noise",
+    "statistic": "tvalues",
+    "p_value": "pvalues",
+    "identified": "identified",
+}
+Ends = Callable[[float], pd.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateTable:
+    """The estimates of a result, one a row.
+
+    Attributes
+    ----------
+    keys : DataFrame
+        The columns that identify a row.
+    numbers : mapping
+        Of `COLUMNS`, those that are available; intervals come from the two laws.
+    noise, total : callable or None
+        Return ``lower, upper`` at a level, of privacy noise alone and of noise and sampling.
+    further : mapping
+        Columns that only this kind of result has.
+    labels : mapping
+        By label column, the variable of each row.
+    codebook : Codebook
+        Labels of variables.
+    unit : str
+        Unit of the estimates; empty where there is none.
+    """
+
+    keys: pd.DataFrame
+    numbers: Mapping[str, Any]
+    noise: Ends | None
+    total: Ends | None
+    codebook: Codebook
+    further: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    unit: str = ""
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """Return keys, `COLUMNS` with intervals at a level, further columns and labels."""
+        low_high = {"noise": self.noise, "conf": self.total}
+        ends = {
+            f"{kind}_{end}": column
+            for kind, law in low_high.items()
+            for end, column in zip(("low", "high"), _ends(law, level), strict=True)
+        }
+        size = len(self.keys)
+        columns = {
+            name: np.broadcast_to(_floats({**self.numbers, **ends}.get(name, np.nan)), size)
+            for name in COLUMNS[:-1]
+        }
+        further = {name: np.asarray(values) for name, values in self.further.items()}
+        table = self.keys.assign(**columns, identified=self._identified(columns), **further)
+        return labelled(table, self.codebook, **self.labels)
+
+    def _identified(self, columns: Mapping[str, Any]) -> Any:
+        """Return a nullable boolean: missing where the noise of an estimate is not known."""
+        given = self.numbers.get("identified")
+        if given is not None and not np.isscalar(given):
+            return pd.array(np.asarray(given, dtype=bool).ravel(), dtype="boolean")
+        finite = pd.array(np.isfinite(columns["estimate"]), dtype="boolean")
+        laws = [columns[name] for name in ("noise_sd", "noise_low", "conf_low")]
+        if len(finite) and np.isnan(laws).all():
+            finite[np.asarray(finite, dtype=bool)] = pd.NA
+        return finite
+
+
+def estimate_table(
+    result: Any,
+    index: pd.Index,
+    *,
+    further: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Iterable[str]] | Iterable[str] | None = None,
+    intervals: bool = True,
+    unit: str = "",
+    **numbers: Any,
+) -> EstimateTable:
+    """Return the table of a result: `numbers`, and its attributes named in `SOURCES`.
+
+    The names of `index` are the key columns; `labels` names the variable of each row.
+    """
+    sources = {name: source for name, source in SOURCES.items() if name not in numbers}
+    known = {name: _available(result, source) for name, source in sources.items()}
+    return EstimateTable(
+        index.to_frame(index=False),
+        {**known, **numbers},
+        result.noise_int if intervals else None,
+        result.conf_int if intervals else None,
+        result._source.call.codebook,
+        further or {},
+        {} if labels is None else labels if isinstance(labels, Mapping) else {"label": labels},
+        unit,
+    )
+
+
+def _available(result: object, name: str) -> Any:
+    """Return an attribute of a result, nan where it has none or refuses it."""
+    try:
+        return getattr(result, name) if hasattr(type(result), name) else np.nan
+    except NotAvailable:
+        return np.nan
+
+
+def _ends(law: Ends | None, level: float) -> tuple[Any, Any]:
+    try:
+        ends = law(level) if law else None
+    except NotAvailable:
+        ends = None
+    return (np.nan, np.nan) if ends is None else (ends["lower"], ends["upper"])
+
+
+def _floats(values: Any) -> Any:
+    return np.asarray(values, dtype=np.float64).ravel()

@@ -1,0 +1,94 @@
+"""tidy() of every result: the same ten columns, nan where a number is not available."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from verb_entry import fitted
+from verbs import forms
+
+import dpmodels as dp
+from dpmodels.errors import NotAvailable
+from dpmodels.results.estimate_table import COLUMNS
+
+STORED = forms("stored")
+NUMBERS = [name for name in COLUMNS if name != "identified"]
+
+
+def tidy_of(fit):
+    """Intervals of components are those of eigenvalues; loadings have none."""
+    eigenvalues = hasattr(fit, "loadings") and hasattr(fit, "sdev")
+    return fit.tidy("eigenvalues") if eigenvalues else fit.tidy()
+
+
+def check_columns(fit, table):
+    columns, keys = list(table), list(fit.estimates.keys)
+    if hasattr(fit, "loadings") and "column" not in table:
+        keys = ["PC"]
+    assert keys
+    assert columns[: len(keys) + len(COLUMNS)] == [*keys, *COLUMNS]
+    assert (table[NUMBERS].dtypes == np.float64).all()
+    assert table["identified"].dtype == "boolean"
+    labels = [name.startswith("label") for name in columns]
+    assert labels == sorted(labels)
+    assert not table[keys].duplicated().any()
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_every_table_has_the_same_columns_after_its_keys(name):
+    fit = fitted(STORED[name])
+    check_columns(fit, fit.tidy())
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_intervals_of_the_table_are_those_of_the_result(name):
+    fit = fitted(STORED[name])
+    try:
+        table = tidy_of(fit)
+    except NotAvailable:
+        assert hasattr(fit, "loadings")
+        return
+    check_columns(fit, table)
+    for kind, law in (("noise", fit.noise_int), ("conf", fit.conf_int)):
+        shown = table[[f"{kind}_low", f"{kind}_high"]].to_numpy()
+        try:
+            ends = law()
+        except NotAvailable:
+            assert np.isnan(shown).all()
+            continue
+        if ends.index.name == "hypothesis":
+            ends = ends.loc[table["hypothesis"]]
+        np.testing.assert_array_equal(shown, ends[["lower", "upper"]].to_numpy())
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_attributes_of_coefficients_are_the_columns_of_the_table(name):
+    fit = fitted(STORED[name])
+    if not isinstance(getattr(fit, "params", None), pd.Series):
+        return
+    table = fit.tidy().set_index(list(fit.estimates.keys))
+    for column, attribute in (("estimate", "params"), ("std_error", "bse")):
+        values = getattr(fit, attribute, None)
+        if isinstance(values, pd.Series):
+            np.testing.assert_array_equal(table[column], values.to_numpy()[order(fit, table)])
+
+
+def order(fit, table):
+    return fit.params.index.get_indexer(table.index)
+
+
+def test_quantiles_have_the_intervals_that_were_bought():
+    fit = dp.dp_quantile("y ~ 1", {"y": range(99)}, codebook={"y": (0, 99)}, eps=9.0, level=0.8)
+    table = fit.tidy()
+    np.testing.assert_array_equal(table["conf_low"], fit.conf_int()["lower"])
+    assert table["conf_low"].notna().all()
+
+
+def test_what_follows_from_a_fit_has_the_same_columns():
+    words = {"codebook": {"a": ["u", "v"], "b": ["x", "y"], "n": (0, 4)}, "eps": 50.0}
+    rows = {"a": ["u", "v", "v"] * 200, "b": ["x", "y"] * 300, "n": [0.0, 1.0, 4.0] * 200}
+    margins = dp.dp_margins("~ a * b", rows, **words)
+    check_columns(margins.table("a", "b"), margins.table("a", "b").tidy())
+    model = margins.loglin("~ a + b")
+    check_columns(model, model.tidy())
+    path = dp.dp_lm("n ~ a + b", rows, delta=1e-6, **words).lasso_path()
+    check_columns(path, path.tidy())
