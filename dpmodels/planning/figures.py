@@ -61,19 +61,11 @@ def _name(label: object) -> str:
 
 def _errors(fit: Any) -> pd.DataFrame:
     """Return what is printed as standard errors; a coefficient without them is not identified."""
-    try:
-        both = {"noise": fit.bse_noise, "total": fit.bse}
-    except NotAvailable:
-        both = dict.fromkeys(("noise", "total"), pd.Series(math.inf, fit.params.index))
-    return pd.DataFrame({"value": fit.params, **both}).fillna(math.inf)
-
-
-def _by_level(fit: MultinomialResult) -> pd.DataFrame:
-    """Return coefficients by level and term, as :func:`_errors` does."""
-    table = fit.tidy().set_index(["y_level", "term"])
-    names = {"value": "estimate", "noise": "noise_sd", "total": "std_error"}
-    own = {name: table[column] for name, column in names.items()}
-    return pd.DataFrame(own, index=table.index.to_flat_index()).fillna(math.inf)
+    table = fit.tidy().set_index(list(fit.estimates.keys))
+    total = table["std_error"].fillna(math.inf)
+    noise = table["noise_sd"].where(np.isfinite(total), math.inf).fillna(math.inf)
+    own = {"value": table["estimate"], "noise": noise, "total": total}
+    return pd.DataFrame(own).set_axis(table.index.to_flat_index())
 
 
 def _difference(fit: TTestResult) -> pd.DataFrame:
@@ -206,7 +198,7 @@ FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
         VarResult: _errors,
         LMResult: _errors,
         GLMResult: _errors,
-        MultinomialResult: _by_level,
+        MultinomialResult: _errors,
         TTestResult: _difference,
         TableResult: _shares,
         HistResult: _shares,

@@ -82,7 +82,7 @@ class CountedResult(Result):
             self,
             facts.index,
             further=further,
-            labels=[facts.variable] * facts.cells,
+            labels=facts.variable,
             estimate=self._whole[:-1],
             noise_sd=self.noise_sd(),
         )

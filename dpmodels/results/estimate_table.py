@@ -95,25 +95,34 @@ def estimate_table(
     index: pd.Index,
     *,
     further: Mapping[str, Any] | None = None,
-    labels: Mapping[str, Iterable[str]] | Iterable[str] | None = None,
+    labels: Mapping[str, Iterable[str]] | Iterable[str] | str | None = None,
     intervals: bool = True,
     unit: str = "",
     **numbers: Any,
 ) -> EstimateTable:
     """Return the table of a result: `numbers`, and its attributes named in `SOURCES`.
 
-    The names of `index` are the key columns; `labels` names the variable of each row.
+    The names of `index` are the key columns, with a final _ where a number has the name; `labels`
+    names the variable of each row, or the one of all.
     """
+    if isinstance(labels, str):
+        labels = [labels] * len(index)
+    if not isinstance(labels, Mapping):
+        labels = {} if labels is None else {"label": labels}
+    further = further or {}
+    taken = {*COLUMNS, *further, *labels}
+    keys = index.to_frame(index=False)
+    keys.columns = pd.Index([f"{key}_" if key in taken else key for key in index.names])
     sources = {name: source for name, source in SOURCES.items() if name not in numbers}
     known = {name: _available(result, source) for name, source in sources.items()}
     return EstimateTable(
-        index.to_frame(index=False),
+        keys,
         {**known, **numbers},
         result.noise_int if intervals else None,
         result.conf_int if intervals else None,
         result._source.call.codebook,
-        further or {},
-        {} if labels is None else labels if isinstance(labels, Mapping) else {"label": labels},
+        further,
+        labels,
         unit,
     )
 

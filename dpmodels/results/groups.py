@@ -114,8 +114,7 @@ class GroupedResult(Result):
     def _estimates(self) -> EstimateTable:
         facts = self._facts
         further = {"count": self.counts, "sd": self.sd}
-        names = [facts.variable] * facts.cells
-        return estimate_table(self, facts.index, further=further, labels=names)
+        return estimate_table(self, facts.index, further=further, labels=facts.variable)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw what was asked by group, with both intervals.

@@ -187,7 +187,7 @@ class HistResult(Result):
             self,
             facts.index.set_names([*facts.factors[:-1], "bin"]),
             further=further,
-            labels=[facts.variable] * len(counts),
+            labels=facts.variable,
             estimate=counts,
             noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, groups),
         )

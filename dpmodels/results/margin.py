@@ -219,7 +219,7 @@ class Margin(Tabulated):
             self,
             self.facts.index,
             further=further,
-            labels=[self.facts.variable] * self.facts.cells,
+            labels=self.facts.variable,
             estimate=self.counts,
             noise_sd=self.noise_sd,
         )

@@ -135,8 +135,8 @@ class QuantileResult(Result):
 
     def _estimates(self) -> EstimateTable:
         values = _long(self.params)
-        names = [self._facts.variable] * len(values)
-        found = estimate_table(self, values.index, labels=names, estimate=values)
+        variable = self._facts.variable
+        found = estimate_table(self, values.index, labels=variable, estimate=values)
         # The only intervals are those of the level that was bought.
         return replace(found, total=lambda level: self.conf_int())
 

@@ -233,7 +233,7 @@ class SeriesResult(Result):
             self,
             index if self._groups.factors else index.droplevel("group"),
             further={"released": table["released"], **totals},
-            labels=[self._facts.factors[-1]] * len(table),
+            labels=self._facts.factors[-1],
             estimate=table["count"],
             noise_sd=table["noise_sd"],
         )

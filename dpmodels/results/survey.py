@@ -281,8 +281,8 @@ class SurveyResult(Result):
         numbers: dict[str, Any] = {name: table[name] for name in names}
         further = {"answers": table["answers"], "likeliest": self.likeliest.to_numpy().ravel()}
         further |= {name: table[name] for name in ("private_share", "design_effect")}
-        labels = [facts.variable] * len(table)
-        return estimate_table(self, facts.index, further=further, labels=labels, **numbers)
+        variable = facts.variable
+        return estimate_table(self, facts.index, further=further, labels=variable, **numbers)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole table, with the test where there is one."""

@@ -83,6 +83,15 @@ def test_quantiles_have_the_intervals_that_were_bought():
     assert table["conf_low"].notna().all()
 
 
+def test_keys_that_are_called_as_numbers_keep_their_values():
+    book = dp.codebook(y=dp.Numeric(0, 4, label="Yield"), estimate=["u", "v"], label=["s", "t"])
+    rows = {"y": [1.0, 2.0] * 50, "estimate": ["u", "v"] * 50, "label": ["s", "t"] * 50}
+    table = dp.dp_mean("y ~ estimate + label", rows, codebook=book, eps=9.0).tidy()
+    assert list(table)[:3] == ["estimate_", "label_", "estimate"]
+    assert table["estimate_"].tolist() == ["u", "u", "v", "v"]
+    assert set(table["label"]) == {"Yield"}
+
+
 def test_what_follows_from_a_fit_has_the_same_columns():
     words = {"codebook": {"a": ["u", "v"], "b": ["x", "y"], "n": (0, 4)}, "eps": 50.0}
     rows = {"a": ["u", "v", "v"] * 200, "b": ["x", "y"] * 300, "n": [0.0, 1.0, 4.0] * 200}
