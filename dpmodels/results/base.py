@@ -23,6 +23,9 @@ from dpmodels.results.spec import Spec
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.writing import write_whole
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
 NO_SCORE = (
@@ -168,6 +171,23 @@ class Tabulated(Printed):
             missing where the noise of an estimate is not known.
         """
         return self.estimates.tidy()
+
+    def to_dataset(self, level: float = 0.95) -> xr.Dataset:
+        """Return the estimates as a labelled dataset, with intervals of a level.
+
+        Returns
+        -------
+        Dataset
+            The columns of :meth:`tidy` along the key, or along ``row`` where there are several
+            keys. `identified` is 1, 0, or nan where it is not known. Attributes of the dataset
+            are ``formula, guarantee, mechanism, neighbours, noise, simulated``; of variables
+            ``units`` and ``long_name``, where the codebook has them.
+        """
+        source = self._source
+        facts = {name.lower(): text for name, text in release_facts(source.release).items()}
+        attrs = {"formula": source.call.formula, **facts, "noise": source.release.card.noise}
+        attrs["simulated"] = int(source.release.simulated)
+        return self.estimates.to_dataset(attrs, checked_level(level))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ import pandas as pd
 from dpmodels.codebook import Codebook
 from dpmodels.errors import NotAvailable
 from dpmodels.results.legend import labelled
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # The columns of every tidy(), after its key columns.
 COLUMNS: Final = (
@@ -78,6 +81,32 @@ class EstimateTable:
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
+    def to_dataset(self, attrs: Mapping[str, Any], level: float = 0.95) -> xr.Dataset:
+        """Return the columns of :meth:`tidy` as variables along one dimension.
+
+        It is named after the key, or ``row`` where there are several keys.
+        """
+        import xarray as xr
+
+        table, keys = self.tidy(level), list(self.keys)
+        along = str(keys[0]) if len(keys) == 1 else "row"
+        identified = table["identified"].to_numpy(np.float64, na_value=np.nan)
+        columns = {
+            str(name): (along, column.to_numpy(), self._about(str(name)))
+            for name, column in table.assign(identified=identified).items()
+        }
+        coords = {name: columns.pop(name) for name in map(str, keys)}
+        return xr.Dataset(columns, coords, dict(attrs))
+
+    def _about(self, name: str) -> dict[str, str]:
+        """Return the attributes of a column: unit and label."""
+        variable = self.codebook.get(name)
+        if variable is None:
+            of_estimate = name in COLUMNS[: COLUMNS.index("statistic")] and self.unit
+            return {"units": self.unit} if of_estimate else {}
+        about = {"long_name": variable.label, "units": getattr(variable, "unit", "")}
+        return {key: text for key, text in about.items() if text}
+
     def _identified(self, columns: Mapping[str, Any]) -> Any:
         """Return a nullable boolean: missing where the noise of an estimate is not known."""
         given = self.numbers.get("identified")
@@ -125,6 +154,11 @@ def estimate_table(
         labels,
         unit,
     )
+
+
+def unit_of(codebook: Codebook, variable: str) -> str:
+    """Return the unit of a variable; empty where it has none."""
+    return str(getattr(codebook.get(variable), "unit", ""))
 
 
 def _available(result: object, name: str) -> Any:

@@ -23,7 +23,7 @@ from dpmodels.results.described import (
     described_line,
     interval_frame,
 )
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.results.estimates import Estimates
 from dpmodels.typing import Floats
 
@@ -114,7 +114,13 @@ class GroupedResult(Result):
     def _estimates(self) -> EstimateTable:
         facts = self._facts
         further = {"count": self.counts, "sd": self.sd}
-        return estimate_table(self, facts.index, further=further, labels=facts.variable)
+        return estimate_table(
+            self, facts.index, further=further, labels=facts.variable, unit=self._unit
+        )
+
+    @property
+    def _unit(self) -> str:
+        return unit_of(self.call.codebook, self._facts.variable)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw what was asked by group, with both intervals.
@@ -259,6 +265,10 @@ class VarResult(GroupedResult):
     """
 
     _called = "Variance"
+
+    @property
+    def _unit(self) -> str:
+        return f"({super()._unit})^2" if super()._unit else ""
 
     @property
     def params(self) -> pd.Series[float]:

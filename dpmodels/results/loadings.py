@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.plots.names import positions
+from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
@@ -59,9 +62,50 @@ def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
     return f"{words}; not read: {', '.join(names)}" if names else words
 
 
-def loadings_table(result: Any, loadings: xr.DataArray) -> EstimateTable:
-    """Return loadings by ``column, PC``: they have no intervals."""
-    long = loadings.to_series()
-    index = long.index.set_names(["column", "PC"])
-    names = list(index.get_level_values(0))
-    return estimate_table(result, index, labels=names, intervals=False, estimate=long)
+class Rotation(DefaultPlot):
+    """A result with loadings by component; the picture is of eigenvalues where there are any."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def loadings(self) -> xr.DataArray:
+            """Columns by component."""
+
+        def _eigenvalues(self) -> EstimateTable:
+            """Return the eigenvalues by component."""
+
+    def _estimates(self) -> EstimateTable:
+        long = self.loadings.to_series()
+        index = long.index.set_names(["column", "PC"])
+        names = list(index.get_level_values(0))
+        return estimate_table(self, index, labels=names, intervals=False, estimate=long)
+
+    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
+        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        matrix : {"loadings", "eigenvalues"}
+            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
+            their square roots in ``std_dev``.
+
+        Returns
+        -------
+        DataFrame
+            Keys, then the columns that :meth:`Result.tidy` lists.
+
+        Raises
+        ------
+        ArgumentError
+            For another matrix.
+        """
+        if matrix not in ("loadings", "eigenvalues"):
+            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
+        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
+
+    @property
+    def _drawn(self) -> tuple[EstimateTable, str]:
+        try:
+            return self._eigenvalues(), "Eigenvalue"
+        except NotAvailable:
+            return self.estimates, "Loading"

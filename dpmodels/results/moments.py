@@ -17,11 +17,12 @@ from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.two_sets import two_sets
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import Derivation, Result, checked_level, per_row
+from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult, rescaled
+from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.lm import LMResult
@@ -33,7 +34,7 @@ from dpmodels.typing import Coder
 
 
 @dataclass(frozen=True, repr=False)
-class MomentsResult(Result):
+class MomentsResult(DefaultPlot):
     """Private moments of coded columns: released values and public facts only.
 
     Notes
@@ -236,6 +237,8 @@ class MomentsResult(Result):
     def ncomplete(self) -> float:
         """Released number of rows complete in all columns; noise sd ``release.noise.count``."""
         return self.whole.ncomplete
+
+    _estimated = "Mean"
 
     def _estimates(self) -> EstimateTable:
         fit, names = self.whole, self.call.names

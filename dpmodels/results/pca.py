@@ -12,21 +12,20 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Result, per_row, public_rows, release_facts
+from dpmodels.results.base import per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.loadings import (
-    UNKNOWN_MATRIX,
+    Rotation,
     blank_words,
     ellipses,
     loading_noise,
-    loadings_table,
     told,
 )
 from dpmodels.typing import Coder, Floats
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class PCAResult(Result):
+class PCAResult(Rotation):
     """Private principal components: released values and public facts only.
 
     Notes
@@ -254,27 +253,6 @@ class PCAResult(Result):
     def _intervals(self, lower: Floats, upper: Floats) -> pd.DataFrame:
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
-
-    def _estimates(self) -> EstimateTable:
-        return loadings_table(self, self.loadings)
-
-    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
-
-        Parameters
-        ----------
-        matrix : {"loadings", "eigenvalues"}
-            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
-            their square roots in ``std_dev``.
-
-        Returns
-        -------
-        DataFrame
-            Keys, then the columns that :meth:`Result.tidy` lists.
-        """
-        if matrix not in ("loadings", "eigenvalues"):
-            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
 
     def _eigenvalues(self) -> EstimateTable:
         shares = self.explained_variance_ratio.to_numpy()

@@ -13,7 +13,7 @@ from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ class QuantileResult(Result):
     def _estimates(self) -> EstimateTable:
         values = _long(self.params)
         variable = self._facts.variable
-        found = estimate_table(self, values.index, labels=variable, estimate=values)
+        unit = unit_of(self.call.codebook, variable)
+        found = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
         # The only intervals are those of the level that was bought.
         return replace(found, total=lambda level: self.conf_int())
 

@@ -12,17 +12,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
-from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
+from dpmodels.results.base import Refused, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.loadings import (
-    UNKNOWN_MATRIX,
+    Rotation,
     blank_words,
-    loadings_table,
     told,
 )
 from dpmodels.results.reading_line import convergence_words
@@ -39,7 +38,7 @@ _BOUGHT = (
 
 
 @dataclass(frozen=True, repr=False)
-class SubspaceResult(Result):
+class SubspaceResult(Rotation):
     """A private principal subspace: released directions and public facts only.
 
     Notes
@@ -153,27 +152,6 @@ class SubspaceResult(Result):
             "noise_sd": self.eigenvals_noise_sd.to_numpy() if self.bought else np.nan,
         }
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
-
-    def _estimates(self) -> EstimateTable:
-        return loadings_table(self, self.loadings)
-
-    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
-
-        Parameters
-        ----------
-        matrix : {"loadings", "eigenvalues"}
-            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
-            their square roots in ``std_dev``.
-
-        Returns
-        -------
-        DataFrame
-            Keys, then the columns that :meth:`Result.tidy` lists.
-        """
-        if matrix not in ("loadings", "eigenvalues"):
-            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
 
     def _eigenvalues(self) -> EstimateTable:
         return estimate_table(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
+from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
+from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.public_rows import public_rows, require_coder
 from dpmodels.typing import Coder, Floats
@@ -24,7 +25,7 @@ NO_LAW = (
 
 
 @dataclass(frozen=True, repr=False)
-class SVMResult(Result):
+class SVMResult(DefaultPlot):
     """A private linear classifier: released values and public facts only."""
 
     call: CoefficientsCall
@@ -77,6 +78,8 @@ class SVMResult(Result):
         added = {".fitted": self._level(margin), ".margin": margin, ".outside": rows.outside}
         return table.assign(**added)
 
+    _estimated = "Coefficient"
+
     def _estimates(self) -> EstimateTable:
         names = self.call.names
         return estimate_table(self, pd.Index(names, name="term"), labels=names)
@@ -89,8 +92,6 @@ class SVMResult(Result):
     cov_params, t_test, wald_test, anova, margins, emmeans, contrasts, get_prediction = (
         Refused(NO_LAW) for _ in range(8)
     )
-    if not TYPE_CHECKING:
-        plot = Refused("is not available: nothing tells how much of a coefficient here is noise")
     _no_intervals = (
         "coefficients of a support vector machine are those of a penalised classifier, and "
         "nothing is released of the rows near its margin; for intervals use "

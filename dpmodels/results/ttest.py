@@ -15,7 +15,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.results.groups import MeanResult
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ class TTestResult(Tested):
 
     def _estimates(self) -> EstimateTable:
         index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
-        return estimate_table(self, index, labels=tests, statistic=self.tvalue)
+        unit = unit_of(self.call.codebook, self._facts.variable)
+        return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the difference, or the mean, with both intervals and what it is held against.

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from verb_entry import fitted
 from verbs import forms
 
@@ -58,6 +59,47 @@ def test_intervals_of_the_table_are_those_of_the_result(name):
         if ends.index.name == "hypothesis":
             ends = ends.loc[table["hypothesis"]]
         np.testing.assert_array_equal(shown, ends[["lower", "upper"]].to_numpy())
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_dataset_has_the_numbers_of_the_table_and_what_the_release_is(name):
+    fit = fitted(STORED[name])
+    table, data = fit.tidy(), fit.to_dataset()
+    assert set(data.variables) == set(table)
+    for column in NUMBERS:
+        np.testing.assert_array_equal(data[column], table[column])
+    facts = ("formula", "guarantee", "mechanism", "neighbours", "noise", "simulated")
+    assert tuple(data.attrs) == facts
+    assert data.attrs["noise"]
+
+
+def test_a_dataset_has_units_and_labels():
+    data = fitted(STORED["mean age ~ sex"]).to_dataset(0.9)
+    assert data["estimate"].attrs == data["conf_low"].attrs == {"units": "years"}
+    assert data["p_value"].attrs == data["count"].attrs == {}
+    assert data.sizes == {"sex": 2}
+    ends = fitted(STORED["mean age ~ sex"]).conf_int(0.9)
+    np.testing.assert_array_equal(data["conf_high"], ends["upper"])
+    assert fitted(STORED["var age ~ sex"]).to_dataset()["estimate"].attrs["units"] == "(years)^2"
+
+
+def test_a_dataset_can_be_written(tmp_path):
+    for name in ("pca of levels", "table ~ region + sex", "svm sex ~ age"):
+        data = fitted(STORED[name]).to_dataset()
+        data.to_netcdf(tmp_path / "fit.nc", engine="scipy")
+
+
+@pytest.mark.parametrize("kind", ["pca ~ age + wage", "pca subspace", "svm sex ~ age"])
+def test_a_result_without_a_picture_of_its_own_is_drawn_as_its_table(kind):
+    fit = fitted(STORED[kind])
+    ax = fit.plot(caption=False)
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    own = fit.tidy("eigenvalues") if kind == "pca ~ age + wage" else fit.tidy()
+    assert len(labels) == len(own)
+    assert ("without intervals" in ax.get_xlabel()) == (kind != "pca ~ age + wage")
+    points = np.concatenate([part.get_offsets()[:, 0] for part in ax.collections])
+    assert kind == "pca ~ age + wage" or points.tolist() == own["estimate"].tolist()
+    plt.close(ax.figure)
 
 
 @pytest.mark.parametrize("name", STORED)
