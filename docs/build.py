@@ -19,7 +19,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPAT
 own = str(Path(sys.executable).parent)
 os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", "")])
 
-from reference import MECHANISMS, mechanism_list, results  # noqa: E402
+from reference import MECHANISMS, further_verbs, mechanism_list, results  # noqa: E402
 from scripts import gallery  # noqa: E402
 from sphinx.cmd.build import main  # noqa: E402
 
@@ -68,6 +68,7 @@ def gather() -> None:
         target.write_text(relinked(path, path.read_text("utf-8"), placed), encoding="utf-8")
         shutil.copystat(path, target)
     shutil.copytree(ROOT / "docs" / "static", PAGES / "static")
+    (PAGES / "api.md").write_text(further_verbs((PAGES / "api.md").read_text("utf-8")), "utf-8")
     (PAGES / "results.md").write_text(results(), encoding="utf-8")
     (PAGES / "mechanisms.md").write_text(mechanism_list(), encoding="utf-8")
     gallery(ROOT / "docs" / "gallery", PAGES)

@@ -2,6 +2,7 @@
 
 from dpmodels import mechanisms, models  # noqa: F401  (models registers what is printed)
 from dpmodels.results.base import Printed, Result
+from dpmodels.verbs import verb_names
 
 TABLES = {
     name: list(dict.fromkeys(table.values()))
@@ -9,6 +10,14 @@ TABLES = {
     if name.isupper() and isinstance(table, dict)
 }
 MECHANISMS = {kind.__module__ for table in TABLES.values() for kind in table}
+
+
+def further_verbs(page: str) -> str:
+    """Add to the page of everything public the verbs that stand under no task."""
+    names = [f"dp_{name}" for name in verb_names() if f"   dp_{name}\n" not in page]
+    here = ".. currentmodule:: dpmodels\n.. autosummary::"
+    more = listed(names).replace(".. autosummary::", here)
+    return f"{page}\n## Further verbs\n\n{more}" if names else page
 
 
 def listed(names: list[str]) -> str:

@@ -8,8 +8,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
-
 from dpmodels.errors import CodebookError, FrameError
 from dpmodels.outside import parse
 from dpmodels.typing import AnyPath
@@ -25,6 +23,8 @@ MOST_CHARACTERS: Final = 2**24
 
 def attached(declared: Mapping[str, Any], data: Any) -> Any:
     """Return the same table with a codebook's plain values beside it; no row is copied or read."""
+    import narwhals.stable.v2 as nw
+
     text = json.dumps(declared)
     if nw.dependencies.is_pandas_dataframe(data):
         own = data.copy(deep=False)
@@ -44,6 +44,8 @@ def write_parquet(
     declared: Mapping[str, Any], data: Any, path: AnyPath, *, overwrite: bool = False
 ) -> None:
     """Write a table in memory as a Parquet file with a codebook's plain values in its footer."""
+    import narwhals.stable.v2 as nw
+
     place = require_target(path, overwrite=overwrite)
     try:
         from pyarrow import parquet
@@ -73,6 +75,8 @@ def carried(data: Any) -> Any:
 
     CodebookError if what stands under the name is no JSON, or of another version.
     """
+    import narwhals.stable.v2 as nw
+
     data = nw.to_native(data, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(data):
         return _found(data.attrs)

@@ -10,7 +10,6 @@ from typing import Any
 from dpmodels.carried import carried, carried_by_file
 from dpmodels.codebook import Codebook
 from dpmodels.dictionaries.draft import Draft
-from dpmodels.dictionaries.read import read
 from dpmodels.errors import CodebookError, FormulaError
 from dpmodels.formula.parse import parse, variables_in
 from dpmodels.frames.files import SUFFIX, named_files
@@ -34,6 +33,8 @@ def declared(codebook: object, data: object, sites: object, formula: object) -> 
     if isinstance(own, Codebook):
         return own
     if isinstance(own, str | PathLike):
+        from dpmodels.dictionaries.read import read
+
         own = read(own)
     if isinstance(own, Draft):
         return own.codebook_for(formula)

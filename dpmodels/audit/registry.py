@@ -5,36 +5,17 @@ Gaussian), the pair of neighbours on which the releases are farthest apart, and
 how many releases a side a small and a full audit take.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 from dpmodels.audit.house import HouseRecipe, house_recipe
 from dpmodels.audit.neighbours import worst_pairs
 from dpmodels.audit.pair import Pair
 from dpmodels.codebook import codebook
-from dpmodels.models.bounds import dp_bounds
-from dpmodels.models.cca import dp_cca
-from dpmodels.models.cov import dp_cov
-from dpmodels.models.fdr import dp_fdr
-from dpmodels.models.glm import dp_glm
-from dpmodels.models.hist import dp_hist
-from dpmodels.models.levels import dp_levels
-from dpmodels.models.lm import dp_lm
-from dpmodels.models.margins import dp_margins
-from dpmodels.models.mean import dp_mean
-from dpmodels.models.moments import dp_moments
-from dpmodels.models.pca import dp_pca
-from dpmodels.models.quantile import dp_quantile
-from dpmodels.models.select import dp_select
-from dpmodels.models.series import dp_series
-from dpmodels.models.summary import dp_summary
-from dpmodels.models.survfit import dp_survfit
-from dpmodels.models.svm import dp_svm
-from dpmodels.models.table import dp_table
-from dpmodels.models.ttest import dp_ttest
+from dpmodels.models.replay import all_verbs
 from dpmodels.models.tune import Tune, tune
-from dpmodels.models.var import dp_var
 from dpmodels.variables import Integer
 
 BOOK: Final = codebook(a=(-1, 1), b=(-1, 1), g=["x", "y"])
@@ -153,14 +134,21 @@ def named_pair(recipe: HouseRecipe, name: str) -> Pair:
 
 def _pca(mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
     """Put a mechanism of moments, or of directions, behind the same formula."""
-    return _of(dp_pca, "~ a + b", mechanism, words, *rest)
+    return _of("pca", "~ a + b", mechanism, words, *rest)
 
 
-def _of(
-    verb: Callable[..., Any], formula: str, mechanism: str, words: dict[str, Any], *rest: Any
-) -> Audited:
-    """Put a mechanism that a verb chooses by its name behind a formula."""
-    return Audited(mechanism, partial(verb, formula, mechanism=mechanism, **words), *rest)
+def _of(verb: str, formula: str, mechanism: str, words: dict[str, Any], *rest: Any) -> Audited:
+    """Put a mechanism that a verb chooses by its name, or has no other, behind a formula."""
+    function = all_verbs()[verb].function
+    named = {"mechanism": mechanism} if "mechanism" in signature(function).parameters else {}
+    return Audited(mechanism, partial(function, formula, **named, **words), *rest)
+
+
+def declared_lines() -> Iterator[Audited]:
+    """Give the lines of verbs that declare a formula and a mechanism to be audited by."""
+    for name, verb in all_verbs().items():
+        if verb.audited:
+            yield _of(name, *verb.audited, PURE, GONE, 1_000, 40_000)
 
 
 # About zero, so that no noise of a mean blurs what a row does; one direction, for all of eps.
@@ -200,69 +188,67 @@ REGISTRY: Final = (
     _pca("analyze_gauss", GAUSSIAN, GONE, 1_000, 20_000),
     _pca("mod_sulq", GAUSSIAN, GONE, 1_000, 20_000),
     _pca("projection", GAUSSIAN, GONE_OF_MANY, 400, 10_000),
-    _of(dp_pca, "~ a", "laplace", ABOUT_ZERO, GONE, 1_000, 60_000),
+    _of("pca", "~ a", "laplace", ABOUT_ZERO, GONE, 1_000, 60_000),
     _pca("separate", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
     _pca("separate_pure", PURE, TURNED_OF_MANY, 400, 10_000),
     _pca("shells", GAUSSIAN, TURNED, 200, 6_000),
     _pca("iterative", PURE, TURNED_OF_MANY, 300, 8_000),
     _pca("coinpress", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
     _pca("rounds", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
-    _of(dp_pca, "~ a", "rounds_pure", ABOUT_ZERO, GONE, 200, 20_000),
+    _of("pca", "~ a", "rounds_pure", ABOUT_ZERO, GONE, 200, 20_000),
     _pca("adaptive", GAUSSIAN, TURNED_OF_MANY, 64, 4_000),
     _pca("adaptive_pure", PURE, TURNED_OF_MANY, 300, 8_000),
     _pca("ppca", FIRST, TURNED_OF_EIGHT, 1_000, 60_000),
     _pca("power", GAUSSIAN, TURNED_OF_MANY, 200, 6_000),
-    _of(dp_cov, "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
-    Audited("gauss", partial(dp_moments, "~ a + b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
-    Audited("gauss", partial(dp_cca, "a ~ b", **GAUSSIAN), GONE_OF_MANY, 400, 20_000),
-    _of(dp_lm, "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
-    _of(dp_lm, "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
-    _of(dp_lm, "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),
-    _of(dp_lm, "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
-    _of(dp_lm, "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
-    _of(dp_glm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
-    _of(dp_glm, "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
-    _of(dp_glm, "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
-    _of(dp_glm, "c ~ a", "gradients", THREE, RAREST, 64, 1_000),
-    _of(dp_glm, "g ~ a", "output", {**PURE, "ridge": TRIED}, TURNED, 64, 1_000),
-    _of(dp_glm, "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
-    _of(dp_glm, "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
-    _of(dp_svm, "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
-    _of(dp_mean, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
-    _of(dp_mean, "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
-    _of(dp_mean, "~ a", "paired", PURE, GONE, 1_000, 40_000),
-    _of(dp_mean, "a ~ g", "rounds", PURE, TURNED, 400, 10_000),
-    _of(dp_var, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
-    _of(dp_hist, "a ~ g", "geometric", PURE, GONE, 1_000, 40_000),
-    _of(dp_hist, "~ a", "tree", FINE, GONE, 1_000, 40_000),
-    _of(dp_hist, "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
-    _of(dp_hist, "~ a + b", "grid", {**PURE, "breaks": 4}, TURNED, 64, 20_000),
-    _of(dp_hist, "~ a", "partition", {**PURE, "breaks": 16}, GONE, 200, 6_000),
-    _of(dp_table, "~ g", "geometric", PURE, GONE, 1_000, 40_000),
-    _of(dp_table, "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
-    _of(dp_margins, "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),
-    _of(dp_margins, "~ g*(a > 0)", "residual", GAUSSIAN, OPPOSITE, 1_000, 40_000),
-    _of(dp_summary, "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
-    _of(dp_ttest, "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
-    _of(dp_bounds, "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
-    _of(dp_fdr, "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
-    _of(dp_fdr, "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
-    _of(dp_fdr, "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
-    _of(dp_fdr, "a + b ~ g", "dp_bh", {**PURE, "most": 1}, SWAPPED, 64, 5_000),
-    _of(dp_fdr, "a + b ~ g", "adapt", {**GAUSSIAN, **MIRRORED}, EXCHANGED, 64, 5_000),
-    _of(dp_levels, "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
-    _of(dp_select, "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
-    _of(dp_select, "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),
-    _of(dp_select, "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
-    _of(dp_select, "g ~ a + b", "peeling", GAUSSIAN, TURNED, 100, 6_000),
-    _of(dp_select, "g ~ a + b", "sparse_vector", ABOVE, TURNED, 200, 10_000),
-    _of(dp_select, "g ~ a + b", "peeling", ADDED, TURNED, 100, 6_000),
-    _of(dp_series, "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
-    _of(dp_series, "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
-    _of(dp_survfit, "Surv(t, e) ~ 1", "geometric", FOLLOWED, DIED, 1_000, 40_000),
-    _of(dp_quantile, "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
-    _of(dp_quantile, "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
-    _of(dp_quantile, "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
+    _of("cov", "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
+    _of("moments", "~ a + b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
+    _of("cca", "a ~ b", "gauss", GAUSSIAN, GONE_OF_MANY, 400, 20_000),
+    _of("lm", "b ~ a", "moments", PURE, GONE, 1_000, 20_000),
+    _of("lm", "b ~ a", "moments", GAUSSIAN, GONE_OF_MANY, 1_000, 20_000),
+    _of("lm", "b ~ a", "moments", {**GAUSSIAN, "vcov": "HC"}, GONE_OF_MANY, 64, 2_500),
+    _of("lm", "b ~ a", "adassp", GAUSSIAN, TURNED_OF_MANY, 400, 10_000),
+    _of("lm", "b ~ a", "ellipsoid", GAUSSIAN, TURNED_OF_MANY, 64, 2_500),
+    _of("glm", "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
+    _of("glm", "g ~ a", "objective", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of("glm", "g ~ a", "gradients", GAUSSIAN, TURNED_OF_MANY, 64, 1_000),
+    _of("glm", "c ~ a", "gradients", THREE, RAREST, 64, 1_000),
+    _of("glm", "g ~ a", "output", {**PURE, "ridge": TRIED}, TURNED, 64, 1_000),
+    _of("glm", "g ~ a", "output", PURE, TURNED_OF_MANY, 64, 2_000),
+    _of("glm", "g ~ a", "output", GAUSSIAN, TURNED_OF_MANY, 64, 2_000),
+    _of("svm", "g ~ a", "objective", PURE, TURNED_OF_MANY, 64, 1_000),
+    _of("mean", "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
+    _of("mean", "a ~ g", "gaussian", GAUSSIAN, GONE, 1_000, 40_000),
+    _of("mean", "~ a", "paired", PURE, GONE, 1_000, 40_000),
+    _of("mean", "a ~ g", "rounds", PURE, TURNED, 400, 10_000),
+    _of("hist", "~ a", "tree", FINE, GONE, 1_000, 40_000),
+    _of("hist", "~ a", "wavelet", FINE, GONE, 1_000, 40_000),
+    _of("hist", "~ a + b", "grid", {**PURE, "breaks": 4}, TURNED, 64, 20_000),
+    _of("hist", "~ a", "partition", {**PURE, "breaks": 16}, GONE, 200, 6_000),
+    _of("table", "~ g", "randomized_response", PURE, CHANGED_ANSWER, 1_000, 40_000),
+    _of("margins", "~ g*(a > 0)", "marginals", PURE, OPPOSITE, 1_000, 40_000),
+    _of("margins", "~ g*(a > 0)", "residual", GAUSSIAN, OPPOSITE, 1_000, 40_000),
+    _of("summary", "~ a + g", "geometric", PURE, OPPOSITE, 1_000, 40_000),
+    _of("ttest", "a ~ g", "geometric", PURE, TURNED, 1_000, 40_000),
+    _of("bounds", "~ a", "ranges", PURE, TURNED_OF_MANY, 64, 2_500),
+    _of("fdr", "a ~ g", "moments", PURE, EXCHANGED, 200, 20_000),
+    _of("fdr", "a + b ~ g", "peeling", {**PURE, "most": 1}, EXCHANGED, 200, 20_000),
+    _of("fdr", "a + b ~ g", "peeling", {**GAUSSIAN, "most": 2}, EXCHANGED, 100, 10_000),
+    _of("fdr", "a + b ~ g", "dp_bh", {**PURE, "most": 1}, SWAPPED, 64, 5_000),
+    _of("fdr", "a + b ~ g", "adapt", {**GAUSSIAN, **MIRRORED}, EXCHANGED, 64, 5_000),
+    _of("levels", "~ g", "partition", GAUSSIAN, CHANGED_LEVEL, 1_000, 40_000),
+    _of("select", "~ g", "permute_and_flip", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of("select", "~ g", "peeling", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of("select", "~ g", "noisy_counts", NAMED, CHANGED_LEVEL, 1_000, 40_000),
+    _of("select", "g ~ a + b", "peeling", GAUSSIAN, TURNED, 100, 6_000),
+    _of("select", "g ~ a + b", "sparse_vector", ABOVE, TURNED, 200, 10_000),
+    _of("select", "g ~ a + b", "peeling", ADDED, TURNED, 100, 6_000),
+    _of("series", "~ 1", "tree", _over(64, PURE), MOVED, 400, 20_000),
+    _of("series", "~ 1", "factorisation", _over(8, GAUSSIAN), LEFT, 1_000, 40_000),
+    _of("survfit", "Surv(t, e) ~ 1", "geometric", FOLLOWED, DIED, 1_000, 40_000),
+    _of("quantile", "a ~ g", "refined", PURE, TURNED_OF_MANY, 200, 6_000),
+    _of("quantile", "a ~ g", "tree", PURE, TURNED_OF_MANY, 64, 6_000),
+    _of("quantile", "a ~ g", "exponential", PURE, TURNED_OF_MANY, 200, 6_000),
+    *declared_lines(),
 )
 
 LEFT_OUT: Final = {
@@ -271,6 +257,3 @@ LEFT_OUT: Final = {
     "none": "claims no privacy and runs in simulations only",
     "quilt": "hides states of a series under a class of laws, and no rows: exhibits attack it",
 }
-
-# Verbs that read what was released before it came to them.
-UNCHARGED: Final = {"dp_survey": "answers came in randomised, by devices audited as functions"}

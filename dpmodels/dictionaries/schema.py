@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from dpmodels.dictionaries.entry import Entry, settled
@@ -43,6 +42,8 @@ def entries_of_types(types: Iterable[tuple[object, Any]]) -> dict[str, Entry]:
 
 def types_of(source: Any) -> list[tuple[object, Any]] | None:
     """Return names and types of a table or a schema, None of anything else."""
+    import narwhals.stable.v2 as nw
+
     polars, pyarrow = nw.dependencies.get_polars(), nw.dependencies.get_pyarrow()
     if pyarrow is not None and isinstance(source, pyarrow.Schema):
         return list(zip(source.names, source.types, strict=True))
@@ -100,6 +101,8 @@ def types_of_parquet(path: Path) -> list[tuple[object, Any]]:
 
 def kind_of_dtype(dtype: Any) -> str:
     """Return the type of variable that a column of a type holds; empty if it may hold anything."""
+    import narwhals.stable.v2 as nw
+
     pandas = nw.dependencies.get_pandas()
     if hasattr(dtype, "is_temporal"):
         return _of_polars(dtype)
@@ -140,6 +143,8 @@ def _of_arrow(dtype: Any) -> str:
 
 
 def _declared_levels(dtype: Any) -> tuple[str, ...]:
+    import narwhals.stable.v2 as nw
+
     polars = nw.dependencies.get_polars()
     enum = polars is not None and isinstance(dtype, polars.Enum)
     return tuple(dtype.categories) if enum else ()
@@ -147,6 +152,8 @@ def _declared_levels(dtype: Any) -> tuple[str, ...]:
 
 def _dtype(declared: Any) -> Any:
     """Return a type that was written as itself, as a class or by its name; None if it is none."""
+    import narwhals.stable.v2 as nw
+
     pandas = nw.dependencies.get_pandas()
     if isinstance(declared, np.dtype) or hasattr(declared, "is_temporal") or _is_arrow(declared):
         return declared
@@ -165,5 +172,7 @@ def _dtype(declared: Any) -> Any:
 
 
 def _is_arrow(dtype: object) -> bool:
+    import narwhals.stable.v2 as nw
+
     pyarrow = nw.dependencies.get_pyarrow()
     return pyarrow is not None and isinstance(dtype, pyarrow.DataType)

@@ -23,7 +23,7 @@ from dpmodels.privacy import Guarantee, Pufferfish, hidden_by
 from dpmodels.privacy.register import convergence_notes
 from dpmodels.released import Card
 from dpmodels.report import Report, count
-from dpmodels.results.base import report_of
+from dpmodels.results.base import lay_out
 from dpmodels.results.reading_line import convergence_words
 from dpmodels.version import __version__
 
@@ -145,7 +145,7 @@ def _guarantees(found: Gathered) -> Iterator[Block]:
         notes = convergence_notes(_names_under(found, guarantee))
         yield Points((*guaranteed(guarantee), *((unit,) if unit else ()), *notes))
         if not isinstance(guarantee, Pufferfish):
-            yield Tables(report_of(reading(holder)))
+            yield Tables(lay_out(reading(holder)))
     yield Heading("What is not guaranteed")
     yield Points(NOT)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,6 +51,8 @@ def cut(column: Any) -> Cut:
     A sequence of Python objects is read cell by cell: numpy would give all cells the type that fits
     every one of them.
     """
+    import narwhals.stable.v2 as nw
+
     if nw.dependencies.is_narwhals_series(column):
         return cut(column.to_native())
     if isinstance(column, np.ndarray):
@@ -61,6 +62,8 @@ def cut(column: Any) -> Cut:
 
 def _cut_of_library(column: Any) -> Cut | None:
     """Find the cut of a column of pandas, polars or Arrow, or of a library like pandas."""
+    import narwhals.stable.v2 as nw
+
     pandas = nw.dependencies.get_pandas()
     if pandas is not None:
         if isinstance(column, pandas.Series):
@@ -246,6 +249,8 @@ class NativeRows:
     @property
     def names(self) -> tuple[str, ...]:
         """The column names; a name that is not text is given as ``""``."""
+        import narwhals.stable.v2 as nw
+
         arrow = nw.dependencies.is_pyarrow_table(self.frame)
         names = self.frame.column_names if arrow else self.frame.columns
         return tuple(name if isinstance(name, str) else "" for name in names)
@@ -265,6 +270,8 @@ class NativeRows:
 
     def _column(self, position: int) -> Any:
         """Take a column by its position: names may repeat among columns nobody wants."""
+        import narwhals.stable.v2 as nw
+
         if nw.dependencies.is_pyarrow_table(self.frame):
             return self.frame.column(position)
         if nw.dependencies.is_polars_dataframe(self.frame):

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dpmodels.errors import DPModelsError, FrameError
 from dpmodels.frames.columns import NativeRows
@@ -103,6 +102,8 @@ class DaskRows:
         partitions, however many there are. Of a partition that could not be computed or measured
         the `FrameError` says nothing but that.
         """
+        from threadpoolctl import threadpool_limits
+
         require(self, wanted)
         try:
             # One task a core: BLAS adds no threads where workers are threads of this process.

@@ -15,9 +15,6 @@ from itertools import compress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import ECB
 from numpy.typing import NDArray
 
 from dpmodels.person_ids import EXACT, canonical_id, canonical_texts
@@ -171,6 +168,10 @@ def _blocks(whole: NDArray[Any]) -> bytes:
 
 
 def _encrypted(blocks: bytes, secret: bytes) -> Keys:
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import ECB
+
     cipher = Cipher(AES(secret[:16]), ECB()).encryptor()
     words = np.frombuffer(cipher.update(blocks), dtype=np.uint64).reshape(-1, 2)
     return Keys(words[:, 0].copy(), words[:, 1].copy(), np.ones(len(words), dtype=bool))

@@ -5,7 +5,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from dpmodels.errors import FrameError
@@ -98,6 +97,8 @@ def _open_path(data: str | PathLike[str]) -> RowSource:
 
 def _open_table(data: Any) -> RowSource | None:
     """Open a table in memory or of Dask; None where it is neither."""
+    import narwhals.stable.v2 as nw
+
     if isinstance(data, np.ndarray):
         return open_structured(data)
     if nw.dependencies.is_narwhals_dataframe(data):
@@ -118,6 +119,8 @@ def _open_table(data: Any) -> RowSource | None:
 
 def _refuse_lazy(data: object) -> None:
     """Refuse a query that has not run: its failures would speak of cells."""
+    import narwhals.stable.v2 as nw
+
     if nw.dependencies.is_polars_lazyframe(data):
         raise FrameError(
             "a polars LazyFrame is a query yet to run: write data.collect(), or "

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from dpmodels.dates import Date
@@ -34,6 +33,8 @@ def kind_of(column: Any) -> Kind:
     >>> kind_of(np.array([1, 2])).holds.name
     'ANYTHING'
     """
+    import narwhals.stable.v2 as nw
+
     if nw.dependencies.is_narwhals_series(column):
         return kind_of(column.to_native())
     if nw.dependencies.is_polars_series(column):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -78,6 +77,8 @@ class Tables:
 
     def require_new(self, data: Any, label: str) -> None:
         """Refuse a table that was met before, or that shares its rows with one."""
+        import narwhals.stable.v2 as nw
+
         data = nw.to_native(data, pass_through=True)
         columns = {name: own for name, own in _columns(data).items() if own.extents != ()}
         if not columns:
@@ -133,6 +134,8 @@ class Tables:
 
 def _columns(data: Any) -> dict[str, _Column]:
     """Return where the columns of a table in memory lie; of other data nothing."""
+    import narwhals.stable.v2 as nw
+
     if isinstance(data, Mapping):
         cells = {name: nw.to_native(data[name], pass_through=True) for name in data}
     elif isinstance(data, np.ndarray):
@@ -156,6 +159,8 @@ def _object(owner: object) -> _Column:
 
 
 def _column(cells: Any, table: Any) -> _Column:
+    import narwhals.stable.v2 as nw
+
     pandas = nw.dependencies.get_pandas()
     if pandas is not None and isinstance(cells, pandas.Series):
         cells = _pandas_cells(cells)
@@ -202,6 +207,8 @@ def _of_array(array: NDArray[Any]) -> _Column:
 
 def _arrow_parts(cells: Any) -> Sequence[Any] | None:
     """Return a column of polars or Arrow as Arrow arrays, none of them copied."""
+    import narwhals.stable.v2 as nw
+
     if nw.dependencies.is_polars_series(cells):
         import polars as pl
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from dpmodels.inference.ratios import TOLD, Noise
 from dpmodels.inference.selected import selected_tail
@@ -118,6 +117,8 @@ def _tested(
 
     They are tested because the `margins` are positive, whose own noise follows.
     """
+    from scipy.linalg import block_diag
+
     df = sum(degrees(table.shape) for table, _ in tables)
     excesses, spreads, noises, least = zip(*(_excess(*own) for own in tables), strict=True)
     drawn = np.concatenate(noises)

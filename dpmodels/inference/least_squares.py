@@ -33,7 +33,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import null_space
 from scipy.special import ndtri
 
 from dpmodels.inference.combinations import Combinations
@@ -177,6 +176,8 @@ class LeastSquares:
         Roots of its Hessian in the residuals g that can be reached, in the metric of
         ``tr(Ω⁻¹ Ω(g, g))``, along those that do not only rescale g.
         """
+        from scipy.linalg import null_space
+
         own, g = self.equations, self.equations.residual(theta)
         inverse = _inverse(self.score_covariance(theta))
         metric = own.noise_of(own.regressors @ inverse @ own.regressors.T)
@@ -308,6 +309,8 @@ class LeastSquares:
 
         `conditions`, shape (conditions, parameters), are linearly independent.
         """
+        from scipy.linalg import null_space
+
         lengths = np.linalg.norm(conditions, axis=1)
         conditions, values = conditions / lengths[:, None], values / lengths
         if self.clear:
@@ -359,6 +362,7 @@ class LeastSquares:
 
         The direction has length 1.
         """
+        from scipy.linalg import null_space
         from scipy.optimize import brentq
 
         free = null_space(direction[None, :])

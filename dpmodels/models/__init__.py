@@ -1,3 +1,3 @@
 """The front door: one verb a file."""
 
-from dpmodels import reports as reports
+from dpmodels.models import printing as printing

@@ -80,7 +80,7 @@ def dp_cca(
     return run_verb("cca", cca_way, formula, data, shared, "gauss", row_norm=row_norm)
 
 
-@spec_of("cca")
+@spec_of("cca", gaussian="gauss")
 def cca_way(question: Question) -> Way[CCAResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)

@@ -103,7 +103,7 @@ def dp_cov(
     )
 
 
-@spec_of("cov")
+@spec_of("cov", gaussian="gauss")
 def cov_way(question: Question) -> Way[CovResult]:
     """Return the way of the verb's question."""
     return scaled_way(question, COVARIANCE, CovResult)

@@ -20,6 +20,7 @@ from dpmodels.privacy import Adjacency, Charge, Ledger, charge, group_events, pl
 from dpmodels.question import Question
 from dpmodels.results.spec import Spec
 from dpmodels.sites import Parties, parties, together
+from dpmodels.verbs import VERBS
 
 Made = TypeVar("Made")
 
@@ -34,9 +35,6 @@ class Way(Spec[Made]):
     # From the word mechanism= and the holders' bound rows, none of them read, to a strategy, and
     # why it.
     choose: Callable[[object, Sequence[Any]], tuple[Any, str]]
-    # What mechanism="auto" is where sites add the noise; empty where no strategy is one sum of
-    # integers.
-    gaussian: str = ""
     lawful: bool = False  # Whether the result needs noise of a known law
     passes: bool = False  # Whether all strategies of the verb read the rows more than once
     # Of whose rows they are and how many count, where that is not what the guarantee is of.
@@ -145,7 +143,9 @@ def _foretell(way: Way[Any], held: Parties, plan: Any, private: Sequence[Any]) -
 def planned(way: Way[Any], held: Parties, mechanism: object, private: Sequence[Any]) -> Planned:
     """Choose a strategy and make its plan, of public facts; refuse what cannot be released."""
     question = way.question
-    named, why = held.mechanism(mechanism, way.gaussian, question, lawful=way.lawful)
+    named, why = held.mechanism(
+        mechanism, VERBS[question.verb].gaussian, question, lawful=way.lawful
+    )
     strategy, reason = way.choose(named, private)
     if way.passes or getattr(strategy, "passes", "one") == "many":
         for own in private:

@@ -55,7 +55,6 @@ def described_way(
         unbound_cells(both.text, both.codebook, tallies),
         facts,
         partial(_ordered if shape else partial(_counted, more), facts, question.private),
-        "gaussian",
         foresee=partial(group_means, tallies),
     )
 

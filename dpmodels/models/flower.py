@@ -60,7 +60,7 @@ from dpmodels.errors import ArgumentError, said
 # The front door hands this module out whole, and finds it by this name in it.
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models import flower as flower
-from dpmodels.models.site_files import Combined, combine, site_release
+from dpmodels.models.site_files import combine, site_release
 from dpmodels.models.site_network import QUESTIONS, SiteAnswers, ask_sites
 from dpmodels.models.site_terms import state
 from dpmodels.options import ledger_of
@@ -184,7 +184,7 @@ def server_app(
     *,
     session: str,
     folder: AnyPath,
-    done: Callable[[Combined], object] | None = None,
+    done: Callable[[Any], object] | None = None,
     timeout: float = 600.0,
 ) -> ServerApp:
     """Make the app that asks the sites for their letters and combines them.

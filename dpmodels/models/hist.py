@@ -97,7 +97,7 @@ def dp_hist(
     return run_verb("hist", hist_way, formula, data, shared, mechanism, breaks=breaks)
 
 
-@spec_of("hist")
+@spec_of("hist", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def hist_way(question: Question) -> Way[Any]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

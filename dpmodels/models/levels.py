@@ -93,7 +93,7 @@ def _besides(codebook: object, data: object, sites: object, _: str) -> Codebook:
     return declared_besides(codebook, data, sites)
 
 
-@spec_of("levels")
+@spec_of("levels", spends_delta=True)
 def levels_way(question: Question) -> Way[LevelsResult]:
     """Return the way of the verb's question."""
     book = checked_codebook(question.codebook)

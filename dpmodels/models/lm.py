@@ -18,11 +18,11 @@ from dpmodels.mechanisms import CovarianceMechanism, Facts, Gauss, Laplace, Roun
 from dpmodels.mechanisms.regression import REGRESSION, AdaSSP, Ellipsoid, Moments
 from dpmodels.mechanisms.regression.ellipsoid import tells
 from dpmodels.mechanisms.sandwiched import NOBODY, Sandwiched
-from dpmodels.models.crossing import Way, cross
+from dpmodels.models.crossing import Way
 from dpmodels.models.foreseen import slopes_of_moments
 from dpmodels.models.replay import spec_of
 from dpmodels.models.scaled import moments_call
-from dpmodels.models.verb import Shared, request, sources_of, verb
+from dpmodels.models.verb import Shared, run_verb, verb
 from dpmodels.privacy import PureDP
 from dpmodels.question import Question
 from dpmodels.released import MomentsRelease
@@ -31,7 +31,7 @@ from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.lm_layout import layout
 from dpmodels.results.validate import require_law
-from dpmodels.sites import Parties, together
+from dpmodels.sites import together
 
 # A choice: what shortening rows may do to the coefficients where errors depend on the terms.
 UNEVEN = 1.0
@@ -152,14 +152,11 @@ def dp_lm(
     >>> fit.params.index.tolist(), fit.conf_int().shape
     (['Intercept', 'sex[T.M]', 'educ'], (3, 2))
     """
-    sources = sources_of(data, shared)
-    if vcov is None and isinstance(sources, Parties) and sources.sends:
-        vcov = "iid"
-    question = request("lm", formula, data, shared, weights=weights, row_norm=row_norm, vcov=vcov)
-    return cross(lm_way(question), sources, mechanism, shared.get("ledger"))
+    options = {"weights": weights, "row_norm": row_norm, "vcov": vcov}
+    return run_verb("lm", lm_way, formula, data, shared, mechanism, **options)
 
 
-@spec_of("lm")
+@spec_of("lm", gaussian="moments", among_sites={"vcov": "iid"})
 def lm_way(question: Question) -> Way[LMResult]:
     """Return the way of the verb's question."""
     weights, book = question.words["weights"], question.codebook
@@ -217,7 +214,6 @@ def lm_way(question: Question) -> Way[LMResult]:
         own,
         facts,
         chosen,
-        "moments",
         foresee=partial(slopes_of_moments, own),
         sizes={"parameter": parameters, "parameter_": parameters},
         check=require_law,

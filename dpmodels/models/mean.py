@@ -91,7 +91,7 @@ def dp_mean(
     return run_verb("mean", mean_way, formula, data, shared, mechanism)
 
 
-@spec_of("mean")
+@spec_of("mean", gaussian="gaussian")
 def mean_way(question: Question) -> Way[MeanResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

@@ -81,7 +81,7 @@ def dp_moments(
     )
 
 
-@spec_of("moments")
+@spec_of("moments", gaussian="gauss")
 def moments_way(question: Question) -> Way[MomentsResult]:
     """Return the way of the verb's question."""
     check_gaussian(question)

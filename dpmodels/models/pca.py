@@ -125,7 +125,7 @@ def dp_pca(
     )
 
 
-@spec_of("pca")
+@spec_of("pca", gaussian="gauss")
 def pca_way(question: Question) -> Way[PCAResult | SubspaceResult]:
     """Return the way of the verb's question."""
     checked_eigenvals(question.words.get("eigenvals"))

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from inspect import signature, unwrap
-from pkgutil import iter_modules
-from typing import Any, Final, TypeVar
+from inspect import signature
+from typing import Any
 
-from dpmodels import models
 from dpmodels.errors import FrameError, shorten
 from dpmodels.question import Question
 from dpmodels.results.netcdf import Saved
 from dpmodels.results.spec import Spec
 from dpmodels.results.store import read_parts, replay
 from dpmodels.results.validate import require_release
-
-SpecFunction = TypeVar("SpecFunction", bound=Callable[[Question], Spec[Any]])
-# The function of each verb that makes the specification of a request.
-SPECS: Final[dict[str, Callable[[Question], Spec[Any]]]] = {}
+from dpmodels.verbs import VERBS, Verb, verb_names
+from dpmodels.verbs import spec_of as spec_of
 
 
-def spec_of(verb: str) -> Callable[[SpecFunction], SpecFunction]:
-    """Register the function that makes the specification of a verb's requests.
+def verb_of(name: str) -> Verb | None:
+    """Return a verb by its name, None where there is no such verb."""
+    if name not in VERBS and name in verb_names():
+        import_module(f"dpmodels.models.{name}")
+    return VERBS.get(name)
 
-    It stands in the module ``dpmodels.models.<verb>``, beside the function ``dp_<verb>``.
-    """
 
-    def register(function: SpecFunction) -> SpecFunction:
-        SPECS[verb] = function
-        return function
-
-    return register
+def all_verbs() -> dict[str, Verb]:
+    """Return the verbs that charge a ledger, by name; all of their modules are imported."""
+    verbs = {name: verb_of(name) for name in verb_names()}
+    return {name: verb for name, verb in verbs.items() if verb is not None and verb.charges}
 
 
 def specified(request: Question, release: Any) -> Spec[Any]:
@@ -46,27 +40,15 @@ def specified(request: Question, release: Any) -> Spec[Any]:
         parent = above.result(above.call, release)
         derived: Spec[Any] = parent.derived(request)
         return derived
-    options = _options(request.words, _verb(request.verb))
-    return SPECS[request.verb](replace(request, words=options))
-
-
-def _verb(name: str) -> Callable[..., Any]:
-    """Return the function of a verb, whose module registers its specification."""
-    if name not in SPECS and name in {module.name for module in iter_modules(models.__path__)}:
-        import_module(f"dpmodels.models.{name}")
-    if name not in SPECS:
-        raise FrameError(f"request.verb: {shorten(repr(name))} is not a verb")
-    function: Callable[..., Any] = getattr(sys.modules[SPECS[name].__module__], f"dp_{name}")
-    return function
-
-
-def _options(words: Mapping[str, Any], function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a verb, with the defaults of those that are not stated."""
-    strange = next((word for word in words if word not in signature(function).parameters), None)
+    verb = verb_of(request.verb)
+    if verb is None:
+        raise FrameError(f"request.verb: {shorten(repr(request.verb))} is not a verb")
+    known = signature(verb.function).parameters
+    strange = next((word for word in request.words if word not in known), None)
     if strange is not None:
         raise FrameError(f"request.words: {shorten(repr(strange))} is not a parameter of the verb")
-    usual = {name: own.default for name, own in signature(unwrap(function)).parameters.items()}
-    return {**usual, **words}
+    spec: Spec[Any] = verb.spec(replace(request, words={**verb.options, **request.words}))
+    return spec
 
 
 @replay.register

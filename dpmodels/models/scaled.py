@@ -79,7 +79,6 @@ def scaled_way(
         own,
         facts,
         chosen,
-        "gauss",
         lawful=lawful,
         foresee=partial(components, own),
         check=check,

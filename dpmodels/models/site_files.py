@@ -13,7 +13,6 @@ from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.crossing import Way, measured, of_question, planned
 from dpmodels.models.site_terms import (
-    VERBS,
     keys_of,
     read_terms,
     require_key_record,
@@ -23,12 +22,6 @@ from dpmodels.models.site_terms import (
 from dpmodels.options import ledger_of
 from dpmodels.privacy import AdjacencyName, Guarantee, Ledger
 from dpmodels.question import Question
-from dpmodels.results import CCAResult, CovResult, MomentsResult, PCAResult, SubspaceResult
-from dpmodels.results.groups import MeanResult, VarResult
-from dpmodels.results.hist import HistResult
-from dpmodels.results.lm import LMResult
-from dpmodels.results.overview import OverviewResult
-from dpmodels.results.table import TableResult
 from dpmodels.sites import LetterProtocol, Parties
 from dpmodels.sites.letter import (
     join_parts,
@@ -40,9 +33,7 @@ from dpmodels.sites.letter import (
 from dpmodels.sites.parties import with_csv
 from dpmodels.sites.posting import finish, post, require_places
 from dpmodels.typing import AnyPath
-
-Moments = PCAResult | SubspaceResult | CovResult | MomentsResult | CCAResult | LMResult
-Combined = Moments | MeanResult | VarResult | HistResult | TableResult | OverviewResult
+from dpmodels.verbs import VERBS
 
 
 @entry_point
@@ -87,8 +78,8 @@ def site_release(
     codebook : Codebook
         The same at all sites.
     verb : str
-        What is to be fitted: "pca", "cca", "cov", "moments", "lm", "mean", "var", "hist",
-        "survfit", "table" or "summary".
+        What is to be fitted, such as "pca", "lm", "mean" or "table": a verb of which a mechanism
+        adds Gaussian noise to one sum of integers.
     eps, delta, budget, adjacency, person, rows, subset, ledger
         The guarantee, neighbours, rows that count and ledger of this site, as
         for the verb; all but the ledger are the same at all sites. ``"cape"``
@@ -102,8 +93,7 @@ def site_release(
     cards : sequence of path
         Public cards of all sites, for the same.
     **words
-        Further words of the verb: for ``"pca"`` ncomp, center, scale, row_norm,
-        denoise.
+        Further words of the verb: for ``"pca"`` ncomp, center, scale and more.
 
     Returns
     -------
@@ -180,7 +170,7 @@ def site_release(
     return Path(path)
 
 
-def combine(files: Sequence[AnyPath]) -> Combined:
+def combine(files: Sequence[AnyPath]) -> Any:
     """Fit what the sites' files were written for, at no further cost.
 
     Parameters
@@ -247,13 +237,12 @@ def combine(files: Sequence[AnyPath]) -> Combined:
     # The rows lie at the sites: of none the lattice and its public facts are told.
     basis = strategy.measure(way.private, plan).fingerprint.digest
     release = of_question(join_parts(protocol, strategy, letters, plan, basis), question)
-    combined: Combined = way.of(release, "kept by each site", reason)
-    return combined
+    return way.of(release, "kept by each site", reason)
 
 
-def _way(question: Question) -> Way[Combined]:
-    made: Way[Combined] = VERBS[question.verb].way(question)
-    return made
+def _way(question: Question) -> Way[Any]:
+    way: Way[Any] = VERBS[question.verb].spec(question)
+    return way
 
 
 def _require_all(

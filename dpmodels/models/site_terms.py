@@ -4,63 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import ArgumentError, FrameError, said
 from dpmodels.formula.coding import checked_codebook
-from dpmodels.models.cca import cca_way
-from dpmodels.models.cov import cov_way
-from dpmodels.models.hist import hist_way
-from dpmodels.models.lm import lm_way
-from dpmodels.models.mean import mean_way
-from dpmodels.models.moments import moments_way
-from dpmodels.models.pca import pca_way
-from dpmodels.models.summary import summary_way
-from dpmodels.models.survfit import survfit_way
-from dpmodels.models.table import table_way
-from dpmodels.models.var import var_way
-from dpmodels.outside import Shape, conform
+from dpmodels.models.replay import all_verbs, verb_of
+from dpmodels.outside import conform
 from dpmodels.privacy import WRITE_DELTA, ZCDP, AdjacencyName, ApproxDP, Guarantee, Ledger
 from dpmodels.question import Question, asked
 from dpmodels.sites import SENT, LetterProtocol, SecureSum, named_protocol
 from dpmodels.sites.key_file import Seat, take_seat
 from dpmodels.sites.letter import STATED, protocol_terms
 from dpmodels.typing import AnyPath
-
-
-class Verb(NamedTuple):
-    """The way of a verb's question, and its words with what they are where none is given."""
-
-    way: Any
-    words: Mapping[str, Any]
-
-
-_HELD: Final = {"row_norm": None, "denoise": "auto"}
-_SCALED: Final = {"center": True, "scale": "range", **_HELD}
-VERBS: Final[Mapping[str, Verb]] = {
-    "pca": Verb(pca_way, {"ncomp": None, **_SCALED}),
-    "cca": Verb(cca_way, {"row_norm": None}),
-    "cov": Verb(cov_way, _SCALED),
-    "moments": Verb(moments_way, _HELD),
-    "lm": Verb(lm_way, {"weights": None, "row_norm": None}),
-    "mean": Verb(mean_way, {}),
-    "var": Verb(var_way, {}),
-    "hist": Verb(hist_way, {"breaks": 10}),
-    "survfit": Verb(survfit_way, {"breaks": 20}),
-    "table": Verb(table_way, {}),
-    "summary": Verb(summary_way, {"tests": False}),
-}
-_SHAPES: Final[Mapping[str, Shape]] = {
-    "ncomp": int | None,
-    "center": bool,
-    "scale": str | None,
-    "row_norm": str | float | None,
-    "denoise": str | None,
-    "weights": str | None,
-    "breaks": int | tuple[float, ...],
-    "tests": bool,
-}
+from dpmodels.verbs import Verb
 
 
 class Stated(NamedTuple):
@@ -90,13 +47,16 @@ def state(
 ) -> Stated:
     """Return what a site states, as all others have to; read nothing."""
     chosen: LetterProtocol = named_protocol(protocol, SENT)
-    if not isinstance(verb, str) or verb not in VERBS:
-        raise ArgumentError(f"verb={said(verb)}: expected one of {', '.join(map(repr, VERBS))}")
+    declared = _declared(verb)
+    if declared is None:
+        raise ArgumentError(
+            f"verb={said(verb)}: expected one of {', '.join(map(repr, sent_verbs()))}"
+        )
     for name, given in (("site", site), ("session", session)):
         if not isinstance(given, str) or not given:
             raise ArgumentError(f"{name}={said(given)}: expected a text that is not empty")
-    _require_words(verb, words)
-    all_words = {**VERBS[verb].words, **words}
+    _require_words(declared, words)
+    all_words = declared.sent({**declared.options, **words})
     own: dict[str, Any] = {"person": person, "rows": rows, "subset": subset, **all_words}
     question = asked(
         verb, formula, checked_codebook(codebook), eps, delta, budget, adjacency, **own
@@ -153,32 +113,45 @@ def keys_of(seat: Seat | None) -> dict[str, str]:
 def read_terms(terms: Mapping[str, Any]) -> tuple[Question, LetterProtocol]:
     """Return what letters are of, and refuse what this version does not know."""
     own = dict(terms["protocol"])
-    name, verb, words = own.pop("name", None), terms["verb"], terms["words"]
-    if name not in SENT or verb not in VERBS or not set(words) <= set(VERBS[verb].words):
+    name, verb, words = own.pop("name", None), _declared(terms["verb"]), terms["words"]
+    if name not in SENT or verb is None or not words.keys() <= verb.options.keys():
         raise FrameError("the files are of a verb, words or a protocol that this version lacks")
-    _read_words(words, "terms.words")
-    question = Question.of({**terms, "words": {**VERBS[verb].words, **words}})
+    _read_words(verb, words, "terms.words")
+    question = Question.of({**terms, "words": verb.sent({**verb.options, **words})})
     if not isinstance(question.guarantee, ApproxDP | ZCDP):
         raise FrameError("terms.guarantee: sites add Gaussian noise, which has no pure guarantee")
     made: LetterProtocol = conform(SENT[name], own, "terms.protocol")
     return question, made
 
 
-def _require_words(verb: str, words: Mapping[str, Any]) -> None:
+def sent_verbs() -> dict[str, Verb]:
+    """Return the verbs of which sites can send their parts, the first the usual one."""
+    verbs = {name: verb for name, verb in all_verbs().items() if verb.gaussian}
+    return {"pca": verbs["pca"], **verbs}
+
+
+def _declared(name: object) -> Verb | None:
+    verb = verb_of(name) if isinstance(name, str) else None
+    return verb if verb is not None and verb.gaussian else None
+
+
+def _require_words(verb: Verb, words: Mapping[str, Any]) -> None:
     """Refuse words that a verb does not take here, or that no file can hold."""
-    strange = [word for word in words if word not in VERBS[verb].words]
+    strange = [word for word in words if word not in verb.options]
     if strange:
-        known = ", ".join(VERBS[verb].words) or "none"
-        raise ArgumentError(f"{strange[0]}= is no word of verb {verb!r} here; expected: {known}")
+        known = ", ".join(verb.options) or "none"
+        raise ArgumentError(
+            f"{strange[0]}= is no word of verb {verb.name!r} here; expected: {known}"
+        )
     if not all(map(_is_plain, words.values())):
         raise ArgumentError(
             "the words of a site's file are texts, numbers, lists of numbers, True, False or None"
         )
-    _read_words(json.loads(json.dumps(dict(words))), "words")
+    _read_words(verb, json.loads(json.dumps(dict(words))), "words")
 
 
-def _read_words(plain: Mapping[str, Any], where: str) -> None:
-    conform({word: _SHAPES[word] for word in plain}, dict(plain), where)
+def _read_words(verb: Verb, plain: Mapping[str, Any], where: str) -> None:
+    conform({word: shape for word, shape in verb.shapes.items() if word in plain}, plain, where)
 
 
 def _is_plain(value: object) -> bool:

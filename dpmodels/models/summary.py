@@ -83,7 +83,7 @@ def dp_summary(
     return run_verb("summary", summary_way, formula, data, shared, mechanism, tests=tests)
 
 
-@spec_of("summary")
+@spec_of("summary", gaussian="gaussian")
 def summary_way(question: Question) -> Way[OverviewResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

@@ -102,7 +102,7 @@ def dp_survfit(
     return run_verb("survfit", survfit_way, formula, data, shared, mechanism, breaks=breaks)
 
 
-@spec_of("survfit")
+@spec_of("survfit", gaussian="gaussian")
 def survfit_way(question: Question) -> Way[SurvfitResult]:
     """Return the way of the verb's question."""
     own = survival(question.formula, question.codebook)
@@ -119,7 +119,6 @@ def survfit_way(question: Question) -> Way[SurvfitResult]:
         unbound_cells(own.text, own.codebook, (tally,)),
         facts,
         partial(_chosen, facts, question.private),
-        "gaussian",
     )
 
 

@@ -124,11 +124,12 @@ def _table_of_states(
     return cross(states_way(question), sources, mechanism, shared.get("ledger"))
 
 
-@spec_of("table")
+@spec_of("table", gaussian="gaussian", audited=("~ g", "geometric"))
 def table_way(question: Question) -> Way[Any]:
     """Return the way of the verb's question."""
     if isinstance(question.guarantee, Pufferfish):
         return states_way(question)
+    refuse_alone(question.words.get("time"))
     both = sides(question.formula, question.codebook)
     _require_full_cross(both)
     return described_way(question, both, (counted(both),), _result, RESPONSES)

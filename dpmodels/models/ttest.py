@@ -87,7 +87,7 @@ def dp_ttest(
     return run_verb("ttest", ttest_way, formula, data, shared, mechanism, mu=mu)
 
 
-@spec_of("ttest")
+@spec_of("ttest", gaussian="gaussian")
 def ttest_way(question: Question) -> Way[TTestResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

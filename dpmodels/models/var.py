@@ -75,7 +75,7 @@ def dp_var(
     return run_verb("var", var_way, formula, data, shared, mechanism)
 
 
-@spec_of("var")
+@spec_of("var", gaussian="gaussian", audited=("a ~ g", "geometric"))
 def var_way(question: Question) -> Way[VarResult]:
     """Return the way of the verb's question."""
     both = sides(question.formula, question.codebook)

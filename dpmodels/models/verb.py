@@ -20,7 +20,8 @@ from dpmodels.frames.delimited import CsvMode
 from dpmodels.models.crossing import Way, cross
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Pufferfish
 from dpmodels.question import Question, asked
-from dpmodels.sites import PROTOCOLS, SiteProtocol, gathered
+from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered
+from dpmodels.verbs import VERBS
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -140,6 +141,8 @@ def run_verb(
     `spec` makes the specification of a request; `options` are the verb's own, as plain values.
     """
     sources = sources_of(data, shared)
+    if isinstance(sources, Parties) and sources.sends:
+        options = VERBS[name].sent(options)
     question = request(name, formula, data, shared, **options)
     return cross(spec(question), sources, mechanism, shared.get("ledger"))
 

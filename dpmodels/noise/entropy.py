@@ -18,7 +18,6 @@ from contextvars import ContextVar
 from typing import NoReturn, SupportsIndex
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, PrivacyError
@@ -38,6 +37,8 @@ class _Keystream:
     __slots__ = ("_encryptor", "_origin", "_process")
 
     def __init__(self, key: bytes, origin: str) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._origin = origin
         self._process = os.getpid()

@@ -1,10 +1,13 @@
 """One thread for the linear algebra library, where threads of ours are faster or bits matter."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -16,4 +19,6 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 @cache
 def _libraries() -> ThreadpoolController:
     """Find the libraries that are loaded, once: a search takes longer than a small table."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()

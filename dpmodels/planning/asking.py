@@ -17,10 +17,11 @@ from dpmodels.planning.guess import Guess, guessed
 from dpmodels.planning.population import Population, population
 from dpmodels.planning.posed import Effect, Posed
 from dpmodels.planning.trials import Expected, Trial
-from dpmodels.planning.verbs import Verb
+from dpmodels.planning.verbs import Power
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee
 from dpmodels.question import Question, asked
 from dpmodels.typing import Floats
+from dpmodels.verbs import Verb
 
 # Choices: rows of which tables are drawn, by laws that spread them evenly, and of a sample.
 BLOCK, SAMPLED = 2048, 8192
@@ -38,8 +39,8 @@ class Cell(NamedTuple):
 class Asking:
     """What is said of every cell."""
 
-    name: str
     verb: Verb
+    power: Power
     formula: str
     book: Codebook
     shape: object
@@ -53,11 +54,11 @@ class Asking:
     def trial(self, cell: Cell) -> Trial:
         """Return the verb on tables of such rows."""
         question = self._question(cell.eps)
-        posed = self.verb.pose(question, self._population, cell.effect)
-        if self.name == "ttest":
+        posed = self.power.pose(question, self._population, cell.effect)
+        if "mu" in self.verb.options:
             question = replace(question, words={**question.words, "mu": float(posed.null[0])})
-        way = self.verb.way(question)
-        return Trial(self.verb, way, posed, cell.rows, self.alpha, self.mechanism)
+        way: Way[Any] = self.verb.spec(question)
+        return Trial(self.power, way, posed, cell.rows, self.alpha, self.mechanism)
 
     @cached_property
     def guess(self) -> Guess:
@@ -72,12 +73,13 @@ class Asking:
 
     @cached_property
     def _unread(self) -> Way[Any]:
-        return self.verb.way(self._question(None if self.budget else 1.0))
+        way: Way[Any] = self.verb.spec(self._question(None if self.budget else 1.0))
+        return way
 
     def _question(self, eps: float | None) -> Question:
-        words = {**self.words, **({"mu": 0.0} if self.name == "ttest" else {})}
+        words = {**self.words, **({"mu": 0.0} if "mu" in self.verb.options else {})}
         terms = (self.formula, self.book, eps, self.delta, self.budget, self.adjacency)
-        return asked(self.name, *terms, person=False, **words)
+        return asked(self.verb.name, *terms, person=False, **words)
 
 
 def without_noise(posed: Posed, rows: int, alpha: float) -> Floats:

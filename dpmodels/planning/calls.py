@@ -5,6 +5,5 @@ from __future__ import annotations
 from typing import Final
 
 from dpmodels.sessions.method import Calls
-from dpmodels.sessions.session import Session
 
-call: Final = Calls(Session)
+call: Final = Calls()

@@ -16,14 +16,10 @@ from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.cov import CovResult
 from dpmodels.results.fdr import FDRResult
-from dpmodels.results.glm import GLMResult
-from dpmodels.results.groups import MeanResult, VarResult
 from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
-from dpmodels.results.lm import LMResult
 from dpmodels.results.margins import MarginsResult
 from dpmodels.results.moments import MomentsResult
-from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.plane import PlaneResult
@@ -49,7 +45,10 @@ def figures(fit: Any) -> pd.DataFrame:
     Columns: ``value``; standard errors ``noise`` and ``total``, nan where the result has none of
     its own (then releases are compared) and infinite where the value is not identified.
     """
-    found = FIGURES[type(fit)](fit)
+    own = next((FIGURES[kind] for kind in type(fit).__mro__ if kind in FIGURES), None)
+    if own is None and not hasattr(type(fit), "bse_noise"):
+        raise NotAvailable(f"a {type(fit).__name__} has no bse and bse_noise to be planned by")
+    found = (own or _errors)(fit)
     frame = pd.DataFrame(found, columns=list(COLUMNS), dtype=np.float64)
     return frame.set_axis(pd.Index([_name(own) for own in frame.index], name="figure"))
 
@@ -191,14 +190,10 @@ def _moments(fit: MomentsResult) -> pd.DataFrame:
     return _covariances(fit.whole)
 
 
-# A line for each kind of result that a verb of a session has.
+# A line for each kind of result that is not planned by its standard errors, params, bse and
+# bse_noise.
 FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
     {
-        MeanResult: _errors,
-        VarResult: _errors,
-        LMResult: _errors,
-        GLMResult: _errors,
-        MultinomialResult: _errors,
         TTestResult: _difference,
         TableResult: _shares,
         HistResult: _shares,

@@ -10,25 +10,19 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.arguments import real, several, share, whole, word
+from dpmodels.arguments import real, several, share, whole
 from dpmodels.declared import Declared, declared
 from dpmodels.errors import ArgumentError, said
 from dpmodels.planning.asking import Asking, Cell, price, without_noise
 from dpmodels.planning.solve import MOST_ROWS, effect_for, eps_for, eps_told, rows_for
 from dpmodels.planning.trials import Trial
-from dpmodels.planning.verbs import VERBS, Verb
+from dpmodels.planning.verbs import verb_with_power, words_of
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, resolve_budget
 from dpmodels.results.power import SELDOM, PowerQuestion, PowerResult
+from dpmodels.verbs import Verb
 
 # A choice: cells of a plan, each of which takes up to two seconds.
 MOST_CELLS: Final = 100
-TESTED: Final = {
-    "mean": "whether a mean's interval leaves out a number an effect away",
-    "ttest": "the t-test of the difference, or of one mean",
-    "table": "whether a share's interval leaves out a number an effect away",
-    "lm": "each coefficient against 0",
-    "glm": "each coefficient against 0",
-}
 
 
 def power(
@@ -57,8 +51,9 @@ def power(
     ----------
     formula : str
         As the verb takes it, such as ``"wage ~ age + C(region)"``.
-    verb : {"lm", "glm", "mean", "ttest", "table"}
-        Of which verb: ``"lm"`` is :func:`dp_lm`.
+    verb : str
+        Of which verb: ``"lm"`` is :func:`dp_lm`; or ``"glm"``, ``"mean"``, ``"ttest"``,
+        ``"table"``, and any verb with results of these kinds.
     codebook : Codebook
         Public bounds and levels of the variables.
     n : int or sequence of int, optional
@@ -137,7 +132,7 @@ def power(
     >>> bool(0.75 < plan.power["F - M"] < plan.table["without_noise"].item() < 0.99)
     True
     """
-    own = VERBS[word("verb", verb, VERBS)]
+    known, kind = verb_with_power(verb)
     solved = _left_out(n, eps, budget, effect, power)
     level = share("alpha", alpha)
     target = _target(power, level)
@@ -147,8 +142,8 @@ def power(
     else:
         resolve_budget(1.0, delta)
     asking = Asking(
-        verb,
-        own,
+        known,
+        kind,
         formula,
         declared(codebook, None, None, formula),
         shape,
@@ -157,7 +152,7 @@ def power(
         mechanism,
         adjacency,
         level,
-        _words(verb, own, words),
+        _words(known, words),
     )
     sizes = [None if one is None else whole("n", one, 10, MOST_ROWS) for one in _listed(n)]
     cells = list(product(sizes, _listed(eps), _listed(effect)))
@@ -183,7 +178,7 @@ def power(
             target=target,
             mechanisms=tuple(told),
             enough=eps_told(asking, cell) if swamped else math.nan,
-            tested="independence of the factors" if trial.posed.freedom else TESTED[verb],
+            tested="independence of the factors" if trial.posed.freedom else kind.tested,
         ),
         table,
     )
@@ -223,19 +218,19 @@ def _listed(given: Any) -> list[Any]:
     return own
 
 
-def _words(name: str, verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
+def _words(verb: Verb, words: Mapping[str, Any]) -> dict[str, Any]:
     for one in words:
         if one in ("person", "rows"):
             raise ArgumentError(
                 f"{one}=: a plan is of rows that are each somebody's only one; leave it out, and "
                 "give the number of persons as n"
             )
-        if one not in verb.words:
-            expected = ", ".join(verb.words)
+        if one not in words_of(verb):
+            expected = ", ".join(words_of(verb))
             raise ArgumentError(
-                f"{one}= is not expected; dp.power takes these words of dp_{name}: {expected}"
+                f"{one}= is not expected; dp.power takes these words of dp_{verb.name}: {expected}"
             )
-    return {**verb.words, **words}
+    return {**words_of(verb), **words}
 
 
 def _solved(asking: Asking, solved: str, given: tuple[Any, Any, Any], target: float) -> Cell:

@@ -80,7 +80,7 @@ def eps_told(asking: Asking, cell: Cell) -> float:
 
 def _told(asking: Asking, cell: Cell) -> float:
     """Return in what share of a few releases the term that is hardest to tell is identified."""
-    found = asking.trial(cell).expected(max(2, asking.verb.runs // FEW))
+    found = asking.trial(cell).expected(max(2, asking.power.runs // FEW))
     return float(found.identified.min())
 
 
@@ -89,7 +89,7 @@ def effect_for(asking: Asking, rows: int, eps: float | None, target: float) -> E
     trial = asking.trial(Cell(rows, eps, None))
     if trial.posed.freedom:
         return _dependence_for(asking, rows, eps, target)
-    spread = trial.readings(asking.verb.runs // PART).spread
+    spread = trial.readings(asking.power.runs // PART).spread
     found = {
         term: own
         for term, column in zip(trial.posed.terms, spread.T, strict=True)

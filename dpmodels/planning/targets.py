@@ -15,7 +15,7 @@ from dpmodels.errors import ArgumentError, BudgetError, said
 from dpmodels.planning.calls import call as verbs
 from dpmodels.planning.course import Form
 from dpmodels.privacy import ZCDP, ApproxDP, Guarantee, PureDP, resolve_budget
-from dpmodels.sessions.call import SPENDING, Call
+from dpmodels.sessions.call import Call
 from dpmodels.typing import Floats
 
 MOST_CALLS: Final = 100
@@ -151,7 +151,7 @@ class Budgeting:
         """Return the delta that a call's releases spend, of which Gaussian noise then has less."""
         call, whole = self.calls[name], self.guarantee
         delta = call.words.get("delta")
-        if call.name not in SPENDING:
+        if not call.spends_delta:
             if delta is not None and delta != 0 and call.silent:
                 raise BudgetError(
                     f"{name}: delta={said(delta)} without a budget: leave it out, as all Gaussian "

@@ -13,7 +13,7 @@ from dpmodels.frames.progress import as_one_of_many
 from dpmodels.models.crossing import Way, of_question
 from dpmodels.noise import simulation, source
 from dpmodels.planning.posed import Posed
-from dpmodels.planning.verbs import Reading, Verb
+from dpmodels.planning.verbs import Power, Reading
 from dpmodels.privacy import planned_for_group
 from dpmodels.typing import Floats
 
@@ -41,7 +41,7 @@ class Expected(NamedTuple):
 class Trial:
     """A verb asked of tables of so many rows from a population, by one mechanism."""
 
-    verb: Verb
+    power: Power
     way: Way[Any]
     posed: Posed
     rows: int
@@ -76,14 +76,14 @@ class Trial:
                 statistic = strategy.measure(private, plan)
                 release = strategy.release(statistic, plan, source())
                 result = self.way.of(of_question(release, self.way.question), "", reason)
-                found.append(self.verb.read(result, self.posed, self.alpha))
+                found.append(self.power.read(result, self.posed, self.alpha))
         return Reading(*map(np.array, zip(*found, strict=True)))
 
     def expected(self, part: int = 1) -> Expected:
         """Return what is expected; by a `part`-th of the releases where it need not be exact."""
-        found = self.readings(self.verb.runs // part)
-        if part == 1 and self.verb.more and not self._even(found).all():
-            more = self.readings(self.verb.more, self.verb.runs)
+        found = self.readings(self.power.runs // part)
+        if part == 1 and self.power.more and not self._even(found).all():
+            more = self.readings(self.power.more, self.power.runs)
             found = Reading(*map(np.concatenate, zip(found, more, strict=True)))
         return self._summed(found)
 

@@ -1,28 +1,27 @@
-"""The verbs whose power is known: how each is asked, posed and read."""
+"""The kinds of result whose power is known: how each is posed and read."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from dpmodels.errors import ArgumentError, NotAvailable
-from dpmodels.models.crossing import Way
-from dpmodels.models.glm import dp_glm, glm_way
-from dpmodels.models.lm import dp_lm, lm_way
-from dpmodels.models.mean import dp_mean, mean_way
-from dpmodels.models.table import dp_table, table_way
-from dpmodels.models.ttest import dp_ttest, ttest_way
+from dpmodels.errors import ArgumentError, NotAvailable, said
+from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.planning.group_effects import difference, means, shares
 from dpmodels.planning.linear_effects import counted, least_squares, logistic
 from dpmodels.planning.population import Population
 from dpmodels.planning.posed import Effect, Posed
 from dpmodels.question import Question
+from dpmodels.results.glm import GLMResult
+from dpmodels.results.groups import MeanResult
+from dpmodels.results.lm import LMResult
 from dpmodels.results.table import TableResult
+from dpmodels.results.ttest import TTestResult
 from dpmodels.typing import Floats
+from dpmodels.verbs import Verb
 
 
 class Reading(NamedTuple):
@@ -38,28 +37,14 @@ class Reading(NamedTuple):
     spread: Floats
 
 
-class Verb(NamedTuple):
-    """How a verb is planned for."""
+class Power(NamedTuple):
+    """How what a kind of result finds is posed and read."""
 
-    function: Callable[..., Any]
-    way: Callable[[Question], Way[Any]]
     pose: Callable[[Question, Population, Effect], Posed]
     read: Callable[[Any, Posed, float], Reading]
     runs: int  # A choice: releases that are enough where the test is told in nearly all of them
     more: int  # A choice: further ones where it is not
-
-    @property
-    def words(self) -> dict[str, Any]:
-        """The verb's own words, with their defaults."""
-        found = inspect.signature(self.function).parameters.values()
-        return {one.name: one.default for one in found if one.name not in COMMON}
-
-
-# What is said of every call, or has no meaning before there are rows.
-COMMON: Final = frozenset(
-    {"formula", "data", "sites", "protocol", "codebook", "eps", "delta", "budget", "mechanism"}
-    | {"adjacency", "person", "rows", "csv", "ledger", "mu", "time"}
-)
+    tested: str
 
 
 def _linear(result: Any, posed: Posed, alpha: float) -> Reading:
@@ -132,10 +117,35 @@ def _glm_pose(question: Question, guessed: Population, effect: Effect) -> Posed:
     return own(question, guessed, effect)
 
 
-VERBS: Final[Mapping[str, Verb]] = {
-    "mean": Verb(dp_mean, mean_way, means, _means, 300, 0),
-    "ttest": Verb(dp_ttest, ttest_way, difference, _difference, 300, 0),
-    "table": Verb(dp_table, table_way, shares, _shares, 600, 0),
-    "lm": Verb(dp_lm, lm_way, least_squares, _linear, 200, 200),
-    "glm": Verb(dp_glm, glm_way, _glm_pose, _linear, 64, 32),
+_COEFFICIENTS: Final = "each coefficient against 0"
+_APART: Final = "interval leaves out a number an effect away"
+# A line for each kind of result whose intervals or tests have a power that is known.
+POWERS: Final[dict[type, Power]] = {
+    MeanResult: Power(means, _means, 300, 0, f"whether a mean's {_APART}"),
+    TTestResult: Power(
+        difference, _difference, 300, 0, "the t-test of the difference, or of one mean"
+    ),
+    TableResult: Power(shares, _shares, 600, 0, f"whether a share's {_APART}"),
+    LMResult: Power(least_squares, _linear, 200, 200, _COEFFICIENTS),
+    GLMResult: Power(_glm_pose, _linear, 64, 32, _COEFFICIENTS),
 }
+
+
+def _power(verb: Verb) -> Power | None:
+    return next((POWERS[kind] for kind in verb.result.__mro__ if kind in POWERS), None)
+
+
+def verb_with_power(name: object) -> tuple[Verb, Power]:
+    """Return a verb, and how its kind of result is posed; ArgumentError where that is not known."""
+    verb = verb_of(name) if isinstance(name, str) else None
+    power = None if verb is None else _power(verb)
+    if verb is None or power is None:
+        known = [own.name for own in all_verbs().values() if _power(own)]
+        raise ArgumentError(f"verb={said(name)}: expected one of {', '.join(map(repr, known))}")
+    return verb, power
+
+
+def words_of(verb: Verb) -> dict[str, Any]:
+    """Return a verb's own words, with their defaults."""
+    options = {**verb.options, "subset": None}.items()
+    return {name: own for name, own in options if name not in ("mu", "time")}

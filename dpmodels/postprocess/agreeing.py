@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, hstack
 
 from dpmodels.typing import Floats, Integers
 
@@ -29,6 +28,7 @@ def agreeing(table: Floats, lines: Integers, columns: Integers) -> Integers:
     made linear between whole numbers, is least.
     """
     from scipy.optimize import linprog
+    from scipy.sparse import coo_array, hstack
 
     near = fitted(table, lines.astype(np.float64), columns.astype(np.float64))
     floor = np.floor(near)

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Whole = NDArray[np.int_]
 # The function that is 0 for every row.
@@ -64,6 +66,8 @@ class BoundNoise:
 
     def sums(self, left: Floats, right: Floats) -> Floats:
         """Return ``lᵀ L_k r`` for columns l and r alike, shape (functions, columns)."""
+        from scipy.sparse import csr_array
+
         one, other = self._moved(left), self._moved(right)
         places = np.arange(len(self.function))
         shape = (len(self.covariance), len(places))
@@ -92,6 +96,8 @@ class BoundNoise:
 
     def mean(self, weights: Floats) -> Floats:
         """Return the mean of ``E W E`` over the noise E, for a symmetric W."""
+        from scipy.sparse import csr_array
+
         moved, size = self._moved(self._moved(weights).T), len(self.shift)
         out = np.zeros((size, size))
         order = np.argsort(self.left, kind="stable")
@@ -152,6 +158,8 @@ def bind(
 
 def _ways(left: Whole, right: Whole, known: Identities, numbers: Whole) -> csr_array:
     """Return entries of the moments of a as combinations of functions, sparse."""
+    from scipy.sparse import csr_array
+
     shift = known.shift
     origin = np.zeros_like(left)
     parts = (

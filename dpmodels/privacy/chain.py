@@ -30,7 +30,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
+from numpy.typing import NDArray
 
 from dpmodels.arguments import real, whole
 from dpmodels.errors import ArgumentError, FrameError, said, shorten
@@ -113,11 +113,11 @@ class MarkovChain:
     @property
     def reducible(self) -> bool:
         """Whether some states do not lead to others, under one of the laws."""
-        parts = (connected_components(own > 0, connection="strong")[0] for own in self.laws)
+        parts = (_communicating(own)[0] for own in self.laws)
         return any(one > 1 for one in parts)
 
     def _trouble(self, own: Floats) -> str:
-        parts, which = connected_components(own > 0, connection="strong")
+        parts, which = _communicating(own)
         if parts > 1:
             one, other = (self.states[int(np.argmax(which == part))] for part in (0, 1))
             return f"reducible: {said(one)} and {said(other)} do not both lead to each other"
@@ -355,6 +355,14 @@ def _states(given: Any) -> tuple[State, ...]:
     except FrameError as error:
         raise ArgumentError(f"{error}; a ledger's file could not be read back with it") from None
     return own
+
+
+def _communicating(own: Floats) -> tuple[int, NDArray[Any]]:
+    """Return how many classes of states there are that lead to each other, and each state's."""
+    from scipy.sparse.csgraph import connected_components
+
+    classes: tuple[int, NDArray[Any]] = connected_components(own > 0, connection="strong")
+    return classes
 
 
 def _matrix(given: Any, k: int) -> tuple[Law, ...]:

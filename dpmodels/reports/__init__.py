@@ -1,7 +1,7 @@
 """How results print: one report a kind of result, registered with ``results.base.report_of``.
 
-Above the results, which know none of it; ``models`` imports it, so that
-whatever a verb returns or ``load`` reads is printed.
+Above the results, which know none of it; ``models/printing.py`` imports it at the first
+print, so that whatever a verb returns or ``load`` reads is printed.
 """
 
 from dpmodels.reports import bounds as bounds

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import xarray as xr
 
 from dpmodels.report import Report, Row, Section, interval, signif, signif_uncertain
 from dpmodels.reports.counted import counted_as
@@ -18,6 +19,9 @@ from dpmodels.reports.header import (
 )
 from dpmodels.results.base import report_of
 from dpmodels.results.cca import CCAResult
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Pairs that a line has room for: a choice.
 SHOWN = 6

@@ -44,6 +44,12 @@ def report_of(result: object) -> Report:
     raise NotAvailable(f"no report of a {type(result).__name__} is known: import dpmodels.models")
 
 
+@singledispatch
+def lay_out(result: object) -> Report:
+    """Return the report of a result; ``models``, above the reports, imports them first."""
+    return report_of(result)
+
+
 def guarantee_words(release: AnyRelease) -> str:
     """Return what a release satisfies, with :func:`convergence_words`."""
     return f"{release.guarantee.describe()} {convergence_words(release)}".strip()
@@ -119,7 +125,7 @@ class Printed:
         return self.summary().as_html()
 
     def _report(self) -> Report:
-        return report_of(self)
+        return lay_out(self)
 
     def _reading(self) -> str:
         return NO_ROW
@@ -323,7 +329,7 @@ class Result(Tabulated):
         return Spec(request, part.call, part.result)
 
     def _report(self) -> Report:
-        return replace(report_of(self), legend=legend(self.call.codebook))
+        return replace(lay_out(self), legend=legend(self.call.codebook))
 
     def _reading(self) -> str:
         return reading_line(self.release)

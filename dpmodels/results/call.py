@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.codebook import Codebook
@@ -18,6 +17,9 @@ from dpmodels.levels import Level
 from dpmodels.outside import Amount, AmountOrNan, Bounded, one_of, require_text
 from dpmodels.released import Ball, HeldIn
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 INTERCEPT: Final = "Intercept"
 LINKS = {"binomial": "logit link", "poisson": "log link", "multinomial": "logit link"}
@@ -182,6 +184,8 @@ class TableCall:
 
     def by_cell(self, values: NDArray[Any], name: str) -> xr.DataArray:
         """Return values of all cells with their levels."""
+        import xarray as xr
+
         levels = zip(self.factors, self.levels, strict=True)
         coords = {factor: np.array(own, dtype=object) for factor, own in levels}
         return xr.DataArray(values.reshape(self.shape), coords, self.factors, name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.arguments import word
 from dpmodels.codebook import Codebook
@@ -19,6 +19,9 @@ from dpmodels.results.call import MomentsCall
 from dpmodels.results.public_rows import public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Bounds are computed, and rows are mapped, to a few units in the last place of 64 bits.
 ROUNDING = 1e-9
@@ -176,6 +179,8 @@ class Components:
 
     def labelled(self, newdata: object) -> xr.DataArray:
         """Return the same as a labelled array, ``row × component``."""
+        import xarray as xr
+
         coords = {"component": list(self.names)}
         return xr.DataArray(self.scores(newdata), dims=("row", "component"), coords=coords)
 

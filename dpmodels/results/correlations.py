@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.arguments import text
 from dpmodels.errors import ArgumentError, said, shorten
@@ -21,6 +20,9 @@ from dpmodels.results.base import Result
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.part import places_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NOTES = (
     "The test of 0 holds noise and sampling, as R's cor.test does sampling: exact for columns that "

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.inference.shares import count_interval
 from dpmodels.postprocess.totals import whole
@@ -18,6 +17,9 @@ from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import Counted, counted, interval_frame
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Integers
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, repr=False, eq=False)

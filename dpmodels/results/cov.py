@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -32,6 +31,7 @@ from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 
@@ -249,6 +249,8 @@ class CovResult(Result):
 
     def to_xarray(self) -> xr.Dataset:
         """Return the matrices with their noise, means and sds as one labelled dataset."""
+        import xarray as xr
+
         parts = {name: getattr(self, name) for name in _PARTS}
         facts = {"formula": self.call.formula, "simulated": int(self.simulated)}
         known = {name: part for name, part in parts.items() if part is not None}

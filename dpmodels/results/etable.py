@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pandas as pd
 
 from dpmodels.report import Report
-from dpmodels.results.base import STAMP, Printed, Result, report_of
+from dpmodels.results.base import STAMP, Printed, Result, lay_out
 from dpmodels.results.etable_columns import NUMBERS, Column
 from dpmodels.results.etable_gt import great_table
 from dpmodels.results.etable_releases import listed
@@ -126,7 +126,7 @@ class ETable(Printed):
 
         What stands below an estimate has a blank label.
         """
-        (section,) = report_of(self).sections
+        (section,) = lay_out(self).sections
         part, keys, cells = "", [], []
         for row in section.rows:
             if row.heading:
@@ -167,7 +167,7 @@ class ETable(Printed):
         return self.as_text()
 
     def _report(self) -> Report:
-        report = report_of(self)
+        report = lay_out(self)
         if self.look.words is not None:
             return report
         books = [legend(fit.call.codebook) for fit in self.models]

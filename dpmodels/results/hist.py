@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.arguments import between, several
 from dpmodels.errors import NotAvailable
@@ -30,6 +29,7 @@ from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 # What a picture has room for: a choice.

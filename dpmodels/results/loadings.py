@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
-from dpmodels.plots.names import positions
 from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Smaller ones are left blank in tables and pictures: a convention.
 SMALL_LOADING: Final = 0.1
@@ -47,6 +49,8 @@ def ellipses(
     spectrum: Spectrum | Unread, vectors: Floats, components: Sequence[int | str], kept: int
 ) -> tuple[Floats | None, str]:
     """Return 95 % noise ellipses of a biplot's arrows as matrices, if there are any, and words."""
+    from dpmodels.plots.names import positions
+
     chosen = positions(component_names(kept), components)
     if isinstance(spectrum, Unread) or len(set(chosen)) != 2:
         return None, NO_ELLIPSES

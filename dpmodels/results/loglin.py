@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from dpmodels.arguments import truth
@@ -28,6 +27,7 @@ from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 # What is missing, as a level of its own in a model of several margins.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.arguments import truth
 from dpmodels.errors import ArgumentError, said
@@ -31,6 +30,7 @@ from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 

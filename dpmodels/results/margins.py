@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import ArgumentError, said, shorten
 from dpmodels.inference.independence import Independence
@@ -24,6 +23,7 @@ from dpmodels.results.margin import Margin
 from dpmodels.results.named import named_factors, named_terms
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 
@@ -163,6 +163,8 @@ class MarginsResult(Result):
 
     def to_xarray(self) -> xr.Dataset:
         """Return the margins asked for, ``count[a:b]``, and unbiased, ``released[a:b]``."""
+        import xarray as xr
+
         tables = {
             name: Margin(self.held, own)
             for name, own in zip(self.terms, self.held.asked, strict=True)

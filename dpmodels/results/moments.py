@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from scipy.special import ndtri
 
 from dpmodels.arguments import truth
@@ -31,6 +30,9 @@ from dpmodels.results.oneway import aov
 from dpmodels.results.part import check_variables, columns_of, part
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.arguments import real, several, truth
@@ -26,6 +25,7 @@ from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 Penalty = Literal["ridge", "lasso"]
@@ -113,6 +113,8 @@ class PathResult(Tabulated):
     @property
     def params(self) -> xr.DataArray:
         """Coefficients in the columns' own units, by penalty and term."""
+        import xarray as xr
+
         coords = {"penalty": self.lambdas, "term": list(self.linear.names)}
         return xr.DataArray(self.standardised.own_units(self._solved[0]), coords, name="params")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
@@ -31,6 +30,7 @@ from dpmodels.results.loadings import (
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 
@@ -287,6 +287,8 @@ class PCAResult(Rotation):
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings, eigenvalues and noise panel as one labelled dataset."""
+        import xarray as xr
+
         shown = ("loadings", "eigenvals", "explained_variance_ratio")
         parts: dict[str, Any] = {name: getattr(self, name) for name in shown}
         for name, values in self.noise().drop(columns="eigenvalue").items():

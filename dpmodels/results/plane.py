@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, said
@@ -32,6 +31,7 @@ from dpmodels.results.rectangles import Rectangles
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 # Blocks along an axis that are drawn, the finest first, and in how many pictures noise alone shows

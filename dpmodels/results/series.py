@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from dpmodels.arguments import whole
@@ -27,6 +26,7 @@ from dpmodels.results.group_frames import place_of
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 _ONE: Final[Floats] = np.ones(())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.formula.periods import periods
@@ -22,6 +21,7 @@ from dpmodels.results.described import described_line, interval_frame
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 # A choice: probabilities to stay that a curve is drawn at, and the largest of them.

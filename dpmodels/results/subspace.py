@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
@@ -28,6 +27,7 @@ from dpmodels.results.reading_line import convergence_words
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 
@@ -174,6 +174,8 @@ class SubspaceResult(Rotation):
 
     def to_xarray(self) -> xr.Dataset:
         """Return loadings and, where bought, eigenvalues as one labelled dataset."""
+        import xarray as xr
+
         parts: dict[str, Any] = {"loadings": self.loadings}
         if self.bought:
             parts |= {"eigenvals": self.eigenvals, "noise_sd": self.eigenvals_noise_sd}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from dpmodels.arguments import real
 from dpmodels.errors import ArgumentError, NotAvailable, said
@@ -32,6 +31,7 @@ from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 # How far from 1 the sum of shares may be that a user gives: their digits.

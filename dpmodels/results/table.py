@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import xarray as xr
 
 from dpmodels.errors import ArgumentError, NotAvailable, said
 from dpmodels.inference.independence import Independence, independence
@@ -19,6 +18,7 @@ from dpmodels.results.described import described_line, interval_frame
 from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dpmodels.errors import ArgumentError, said
+from dpmodels.verbs import VERBS
 
 Verb = Callable[..., Any]
 # What the table's rows are, and what else a session says for all of its calls.
@@ -15,8 +16,6 @@ ROWS: Final = ("data", "sites", "protocol", "csv")
 SAID: Final = ("codebook", "person", "rows", "adjacency")
 # Three ways to say a budget.
 AMOUNTS: Final = ("eps", "share", "budget")
-# Verbs whose releases spend a delta, of which Gaussian noise then has the rest.
-SPENDING: Final = ("levels",)
 _FILTERED: Final = (
     'a session has one table; write subset="age >= 25" rather than filter rows before the call, '
     "as their number would be taken as public; for other rows open another dp.session"
@@ -35,6 +34,11 @@ class Call:
     def name(self) -> str:
         """The session's method."""
         return name_of(self.verb)
+
+    @property
+    def spends_delta(self) -> bool:
+        """Whether its releases spend a delta, of which Gaussian noise then has the rest."""
+        return self.name in VERBS and VERBS[self.name].spends_delta
 
     @property
     def silent(self) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any, TypeVar
 
 from dpmodels.entry_point import entry_point
 from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.models.replay import all_verbs, verb_of
 from dpmodels.sessions.call import Call, call_of, signature_of
 
 Made = TypeVar("Made")
@@ -18,6 +20,27 @@ a share of what is left: ``eps="1/5"``, ``share=0.2``, ``split(5)`` before.
 """
 
 
+class Method:
+    """A verb of a session by its name; its module is imported when it is looked up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, session: Any, kind: type | None = None) -> Callable[..., Any]:
+        ask = method(_charging("session", self.name))
+        return ask if session is None else MethodType(ask, session)
+
+
+def _charging(where: str, name: str) -> Callable[..., Any]:
+    """Return the function of a verb that charges a ledger."""
+    verb = verb_of(name)
+    if verb is None or not verb.charges:
+        known = "" if name.startswith("_") else f", one of {', '.join(all_verbs())}"
+        raise NotAvailable(f"{where}.{name}: expected a verb{known}")
+    return verb.function
+
+
+@functools.cache
 def method(verb: Callable[..., Made]) -> Callable[..., Made]:
     """Return the verb as a method: its words less those a session says, its docstring."""
 
@@ -66,15 +89,8 @@ class Calls:
     lm('wage ~ age', eps=0.2)
     """
 
-    def __init__(self, methods: type) -> None:
-        own = vars(methods).items()
-        verbs = [(name, one) for name, one in own if hasattr(one, "__wrapped__")]
-        self._verbs = {name: one.__wrapped__ for name, one in verbs if name != "__init__"}
-
     def __getattr__(self, name: str) -> Callable[..., Call]:
-        verb = self._verbs.get(name.removeprefix("dp_"))
-        if verb is None:
-            raise NotAvailable(f"call.{name}: expected a verb, one of {', '.join(self._verbs)}")
+        verb = _charging("call", name.removeprefix("dp_"))
         return lambda *given, **words: call_of(verb, given, words)
 
     def __call__(self, verb: str, formula: str, **words: Any) -> Call:
@@ -83,7 +99,7 @@ class Calls:
         return written
 
     def __dir__(self) -> list[str]:
-        return list(self._verbs)
+        return list(all_verbs())
 
     def read(self, written: object) -> Call:
         """Return a call as it is, or of a name, a formula and its words."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpmodels.errors import BudgetError
 from dpmodels.privacy import ApproxDP, Event, Guarantee, Ledger
 from dpmodels.results.plan import PlannedCall, PlanResult
-from dpmodels.sessions.call import SPENDING, Call
+from dpmodels.sessions.call import Call
 from dpmodels.sessions.shares import budget_words, whole_of
 from dpmodels.sessions.terms import Terms
 
@@ -28,7 +28,7 @@ def budget_of(
 
     whole = whole_of(ledger)
     unsaid = call.words.get("delta") is None and call.words.get("budget") is None
-    if call.name in SPENDING and unsaid and isinstance(whole, ApproxDP):
+    if call.spends_delta and unsaid and isinstance(whole, ApproxDP):
         raise BudgetError(
             f"{call.name} spends its delta, and all {whole.delta:.3g} of the session would leave "
             f"none for Gaussian noise: write delta={whole.delta / 100:.3g}, or another part of it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from os import PathLike
@@ -17,27 +17,6 @@ from dpmodels.errors import ArgumentError, BudgetError, CodebookError, FrameErro
 from dpmodels.formula.subset import subset as condition
 from dpmodels.frames import open_rows, require
 from dpmodels.frames.delimited import CsvMode
-from dpmodels.models.bounds import dp_bounds
-from dpmodels.models.cca import dp_cca
-from dpmodels.models.cov import dp_cov
-from dpmodels.models.fdr import dp_fdr
-from dpmodels.models.glm import dp_glm
-from dpmodels.models.hist import dp_hist
-from dpmodels.models.levels import dp_levels
-from dpmodels.models.lm import dp_lm
-from dpmodels.models.margins import dp_margins
-from dpmodels.models.mean import dp_mean
-from dpmodels.models.moments import dp_moments
-from dpmodels.models.pca import dp_pca
-from dpmodels.models.quantile import dp_quantile
-from dpmodels.models.select import dp_select
-from dpmodels.models.series import dp_series
-from dpmodels.models.summary import dp_summary
-from dpmodels.models.survfit import dp_survfit
-from dpmodels.models.svm import dp_svm
-from dpmodels.models.table import dp_table
-from dpmodels.models.ttest import dp_ttest
-from dpmodels.models.var import dp_var
 from dpmodels.privacy import Adjacency, AdjacencyName, Guarantee, Ledger, Spent, resolve_budget
 from dpmodels.privacy.refusal import refuse_other_neighbours
 from dpmodels.privacy.register import convergence_notes
@@ -46,12 +25,13 @@ from dpmodels.report import Fact, Report, Row, Section, Summary, count, signif
 from dpmodels.results.bounds import BoundsResult
 from dpmodels.results.plan import PlanResult
 from dpmodels.sessions.call import Call
-from dpmodels.sessions.method import Calls, method
+from dpmodels.sessions.method import Calls, Method
 from dpmodels.sessions.plan import budget_of, planned
 from dpmodels.sessions.shares import fraction, left_words, whole_of
 from dpmodels.sessions.terms import Terms
 from dpmodels.sites import PROTOCOLS, Parties, SiteProtocol, gathered, parties
 from dpmodels.typing import AnyPath
+from dpmodels.verbs import verb_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,28 +122,6 @@ class Session:
     _share: Fraction | None
     _terms: Terms
 
-    bounds = method(dp_bounds)
-    cca = method(dp_cca)
-    cov = method(dp_cov)
-    fdr = method(dp_fdr)
-    glm = method(dp_glm)
-    hist = method(dp_hist)
-    levels = method(dp_levels)
-    lm = method(dp_lm)
-    margins = method(dp_margins)
-    mean = method(dp_mean)
-    moments = method(dp_moments)
-    pca = method(dp_pca)
-    quantile = method(dp_quantile)
-    select = method(dp_select)
-    series = method(dp_series)
-    summary = method(dp_summary)
-    survfit = method(dp_survfit)
-    svm = method(dp_svm)
-    table = method(dp_table)
-    ttest = method(dp_ttest)
-    var = method(dp_var)
-
     @entry_point
     def __init__(
         self,
@@ -221,7 +179,7 @@ class Session:
     @property
     def call(self) -> Calls:
         """The verbs once more, which write a call for :meth:`plan` and do not make it."""
-        return Calls(type(self))
+        return Calls()
 
     def register(self) -> pd.DataFrame:
         """Return the charges of the ledger, one a row, with what became of each."""
@@ -301,7 +259,7 @@ class Session:
         BoundsResult
             What was found; its codebook, now public, replaces declarations of the same variables.
         """
-        found: BoundsResult = self.make(self.call.bounds(formula, **words))
+        found: BoundsResult = self.bounds(formula, **words)
         self.declare(found.codebook)
         return found
 
@@ -331,6 +289,12 @@ class Session:
                 f"person={own.person!r})"
             )
         self._terms = replace(self._terms, codebook=own)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return Method(name).__get__(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.call)})
 
     def __repr__(self) -> str:
         return repr(Summary(self._report()))
@@ -368,6 +332,8 @@ class Session:
         )
 
 
+for _name in verb_names():
+    setattr(Session, _name, Method(_name))
 session = Session
 
 

@@ -52,7 +52,7 @@ def _run_key(words: argparse.Namespace) -> int:
 
 
 def _add_site(parser: Parser) -> None:
-    from dpmodels.models.site_terms import VERBS
+    from dpmodels.models.site_terms import sent_verbs
 
     parser.epilog = _EXAMPLE
     parser.usage = f"{parser.prog} FORMULA FILE [options]"
@@ -70,22 +70,23 @@ def _add_site(parser: Parser) -> None:
     for name, (kind, what) in _PROTOCOL_WORDS.items():
         joint.add_argument(f"--{name}", type=kind, default=argparse.SUPPRESS, help=what)
     model = parser.add_argument_group("model")
-    model.add_argument("--verb", default="pca", help=f"pca (default), {', '.join(list(VERBS)[1:])}")
+    model.add_argument(
+        "--verb", default="pca", help=f"pca (default), {', '.join(list(sent_verbs())[1:])}"
+    )
     for word, text in _verbs_words():
         add_word(model, word, text)
 
 
 def _verbs_words() -> Iterator[tuple[inspect.Parameter, Said]]:
     """Give the words of all verbs that sites have, each once, with what is said of it."""
-    from dpmodels.models.site_terms import VERBS
+    from dpmodels.models.site_terms import sent_verbs
 
     seen = set()
-    for name, own in VERBS.items():
-        verb = getattr(dp, f"dp_{name}")
-        for word, parameter in signature(verb).items():
-            if word in own.words and word not in seen:
+    for verb in sent_verbs().values():
+        for word, parameter in signature(verb.function).items():
+            if word in verb.options and word not in seen:
                 seen.add(word)
-                yield parameter, described(inspect.getdoc(verb) or "")[word]
+                yield parameter, described(inspect.getdoc(verb.function) or "")[word]
 
 
 def _run_site(words: argparse.Namespace) -> int:

@@ -35,10 +35,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, BudgetError, FrameError
 from dpmodels.noise import Entropy
@@ -66,6 +65,9 @@ from dpmodels.sites.summing import (
     to_words,
 )
 from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 # Correlated noise over the planned one, a choice: the leak is then 10⁻⁶ of the budget.
 RATIO = 1024.0

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.outside import conform, fields_of, parse, read_bytes, require_text
 from dpmodels.sites.keys import pair_key, public_bytes
 from dpmodels.writing import discard, require_target, write_whole
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 KEY, CARD = "dpmodels.site_key/1", "dpmodels.site_card/1"
 USED = "dpmodels.site_key_used/1"
@@ -73,6 +74,8 @@ def site_key(site: str, path: str | PathLike[str]) -> Path:
     ...     card.name
     'a.key.card'
     """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
     if not isinstance(site, str) or not site:
         raise ArgumentError("site=: expected the site's name, a text that is not empty")
     require_text(site, "site")
@@ -98,6 +101,8 @@ def write_card(path: Path, site: str, public: str) -> None:
 
 def take_seat(key: str | PathLike[str], site: str, cards: Sequence[str | PathLike[str]]) -> Seat:
     """Read a site's key and the cards of all sites, its own among them or not."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
     plain = _read(key, KEY)
     if plain.get("site") != site:
         raise FrameError(f"{str(key)!r} is the key of another site than site={site!r}")

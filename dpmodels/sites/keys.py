@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from dpmodels.errors import ArgumentError, FrameError, PrivacyError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 DOMAIN = b"dpmodels.sites/1:"
 # A Mersenne prime above 2**256.
@@ -36,6 +35,8 @@ class PairStream:
     __slots__ = ("_encryptor",)
 
     def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
     def words(self, count: int) -> NDArray[np.uint64]:
@@ -60,6 +61,10 @@ def pair_key(private: X25519PrivateKey, other: bytes, session: bytes) -> bytes:
 
     Another session, which is what both release, gives another secret.
     """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
     try:
         secret = private.exchange(X25519PublicKey.from_public_bytes(other))
     except ValueError:

@@ -6,8 +6,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
 from dpmodels.noise import Entropy
 from dpmodels.sites.payload import AnyPlan, Payload, pack, scales
 from dpmodels.sites.protocol import LetterProtocol, Names, Statistics
@@ -15,6 +13,8 @@ from dpmodels.sites.summing import WORDS, Words, sent_by_all
 from dpmodels.statistics import Statistic
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
     from dpmodels.sites.key_file import Seat
 
 

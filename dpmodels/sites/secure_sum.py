@@ -30,10 +30,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.noise import Entropy
@@ -67,6 +66,9 @@ from dpmodels.sites.summing import (
     summed,
 )
 from dpmodels.typing import Floats
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,8 @@ class SecureSum(MaskedSum):
         allows for, or the key is not that of the site; ArgumentError if there are too few shares,
         or not of one key.
         """
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
         if len(absent) > self.dropouts:
             raise FrameError(
                 f"{len(absent)} sites did not answer, dropouts={self.dropouts}: the noise of the "

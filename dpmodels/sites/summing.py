@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from dpmodels.errors import FrameError
@@ -19,6 +18,9 @@ from dpmodels.sites.keys import PairStream, pair_key, public_bytes
 from dpmodels.sites.payload import AnyPlan, Payload, Summed, draw, pack, scales, unit, unpack
 from dpmodels.statistics import Statistic
 from dpmodels.typing import Floats, Integers
+
+if TYPE_CHECKING:
+    pass
 
 Words = NDArray[np.uint64]
 
@@ -114,6 +116,8 @@ def sent_by_all(
     send: Callable[..., Words], statistics: Sequence[Statistic], plan: AnyPlan, entropy: Entropy
 ) -> tuple[list[Words], list[int]]:
     """Run all sites in this process, with fresh keys."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
     payloads = [pack(own, plan) for own in statistics]
     rows = [own.rows for own in payloads]
     words = words_needed(plan, rows)
@@ -148,6 +152,8 @@ def coalition_view(
 
     With `pair_noise` also each honest vector without the masks that they share.
     """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
     most = len(statistics)
     payloads = [pack(one, plan) for one in statistics]
     words = words_needed(plan, [one.rows for one in payloads])

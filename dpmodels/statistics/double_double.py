@@ -11,6 +11,7 @@ dot product." SIAM Journal on Scientific Computing 26(6), 1955-1988.
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -75,17 +76,18 @@ def dot(parameter: Pair, rows: Floats) -> Pair:
 
 def exp(exponents: Pair) -> Pair:
     """Return ``exp(x)`` with a relative error below 2**-78, for sizes up to :data:`LARGEST`."""
-    steps = np.rint(exponents.high * _PER_STEP)
-    first, lost = two_sum(exponents.high, -steps * _LOG_STEP[0])
-    second, more = two_sum(first, -steps * _LOG_STEP[1])
+    per_step, log_step, powers = _constants()
+    steps = np.rint(exponents.high * per_step)
+    first, lost = two_sum(exponents.high, -steps * log_step[0])
+    second, more = two_sum(first, -steps * log_step[1])
     # |high + low| is at most log(2)/512, a little below 2**-9.5.
-    high, low = two_sum(second, lost + more + exponents.low - steps * _LOG_STEP[2])
+    high, low = two_sum(second, lost + more + exponents.low - steps * log_step[2])
     square, error = two_product(high, high)
     tail = high * square * _polynomial(high)
     near, rest = two_sum(high, square / 2)
     rest = rest + error / 2 + low + low * high + tail
     place = steps.astype(np.int64)
-    table, fine = _POWERS.high[place % _STEPS], _POWERS.low[place % _STEPS]
+    table, fine = powers.high[place % _STEPS], powers.low[place % _STEPS]
     product, error = two_product(table, near)
     value, lost = two_sum(table, product)
     value, rest = two_sum(value, lost + error + fine + table * rest + fine * near)
@@ -139,6 +141,7 @@ def _parts(number: Decimal, bits: int) -> tuple[float, Decimal]:
     return high, number - Decimal(high)
 
 
+@cache
 def _constants() -> tuple[float, tuple[float, float, float], Pair]:
     with localcontext() as context:
         context.prec = 60
@@ -150,6 +153,3 @@ def _constants() -> tuple[float, tuple[float, float, float], Pair]:
         high = [float(own) for own in powers]
         low = [float(own - Decimal(near)) for own, near in zip(powers, high, strict=True)]
         return float(1 / step), (first, second, float(left)), Pair(np.array(high), np.array(low))
-
-
-_PER_STEP, _LOG_STEP, _POWERS = _constants()

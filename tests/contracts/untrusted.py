@@ -31,7 +31,7 @@ FORMAT_1 = sorted((Path(__file__).parents[1] / "results" / "format_1").glob("*.n
 def results():
     """One result of every format."""
     yield from map(fitted, forms("forged").values())
-    moments = fitted(forms("stored")["moments ~ age + wage + region"])
+    moments = fitted(forms("stored")["moments ~ age + wage"])
     yield from (moments.cov("~ wage + age"), moments.lm("age ~ wage"), moments.cov().pca(1))
 
 

@@ -12,7 +12,7 @@ import dpmodels as dp
 
 SEEDS = (1, 2, 3)
 GOLDEN_BOOK = dp.codebook({**BOOK, "height": (0, 2)})
-# Released from nothing that is drawn, or a list of releases in place of one.
+# Reads answers that respondents randomised themselves, and adds no noise of its own.
 NOT_LISTED = ("dp_survey",)
 
 

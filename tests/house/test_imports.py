@@ -30,6 +30,9 @@ def test_the_first_verb_takes_no_fits_of_others_along():
     assert "dpmodels.models.mean" in loaded
     dear = {"matplotlib", "dask", "flwr", "statsmodels", "scipy.stats", "scipy.interpolate"}
     assert dear & loaded == set()
+    first_used = {"xarray", "mpmath", "narwhals", "cryptography", "scipy.sparse", "scipy.linalg"}
+    assert first_used & loaded == set()
+    assert {"dpmodels.reports", "dpmodels.plots"} & loaded == set()
 
 
 def test_import_is_quick():

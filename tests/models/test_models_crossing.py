@@ -8,7 +8,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, FrameError
 from dpmodels.formula import coding, response, sides
-from dpmodels.models.site_terms import VERBS
+from dpmodels.models.site_terms import sent_verbs
 from dpmodels.sites import PROTOCOLS, SENT, Parties, Witness
 
 BOOK = dp.codebook(a=(-1, 1), b=(0, 4), y=["no", "yes"], c=(0, 20))
@@ -167,10 +167,9 @@ def test_a_witness_sees_each_step_and_changes_none():
 
 
 def test_words_of_sites_are_those_of_the_verbs_with_their_defaults():
-    names = {"summary": dp.dp_summary}
-    for verb, (_, words) in VERBS.items():
-        known = inspect.signature(names.get(verb) or getattr(dp, f"dp_{verb}")).parameters
-        assert {word: known[word].default for word in words} == words
+    for name, verb in sent_verbs().items():
+        known = inspect.signature(getattr(dp, f"dp_{name}")).parameters
+        assert {word: known[word].default for word in verb.options} == verb.options
 
 
 def test_a_combination_reads_no_rows_and_makes_no_release_of_none(tmp_path, monkeypatch):

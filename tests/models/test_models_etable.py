@@ -80,7 +80,8 @@ def test_loadings_are_those_above_the_noise(fits):
     tidy = dp.etable(pca).tidy()
     shown = tidy.pivot_table("estimate", "term", "component", sort=False)
     np.testing.assert_array_equal(shown, pca.loadings.to_numpy()[:, : shown.shape[1]])
-    weak = dp.etable(dp.dp_pca("~ age + wage + height", ROWS, **WEAK, mechanism="gauss"))
+    with dp.simulation(seed=1):  # the rule lets noise pass in 5 % of all draws
+        weak = dp.etable(dp.dp_pca("~ age + wage + height", ROWS, **WEAK, mechanism="gauss"))
     assert not weak.tidy()["told"].any()
     assert "lost in noise" in weak.as_text()
 

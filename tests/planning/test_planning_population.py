@@ -7,7 +7,7 @@ import pytest
 import dpmodels as dp
 from dpmodels.noise import source
 from dpmodels.planning.asking import Asking, Cell
-from dpmodels.planning.verbs import VERBS
+from dpmodels.planning.verbs import verb_with_power, words_of
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], smoker=["no", "yes"])
 CALLS = {
@@ -22,9 +22,10 @@ CALLS = {
 def asking(verb, shape="normal", **words):
     own = {"delta": 0.0, "budget": None, "mechanism": "auto", "adjacency": None, "alpha": 0.05}
     formula = words.pop("formula", CALLS[verb][0])
-    one = VERBS[verb]._replace(runs=words.pop("runs", VERBS[verb].runs))
-    wanted = {**one.words, **words}
-    return Asking(verb, one, formula, BOOK, shape, words=wanted, **own)
+    declared, power = verb_with_power(verb)
+    power = power._replace(runs=words.pop("runs", power.runs))
+    wanted = {**words_of(declared), **words}
+    return Asking(declared, power, formula, BOOK, shape, words=wanted, **own)
 
 
 def written_out(rows):

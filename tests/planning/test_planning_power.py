@@ -6,7 +6,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, CodebookError, NotAvailable
-from dpmodels.planning.verbs import VERBS
+from dpmodels.planning.verbs import POWERS
 
 BOOK = dp.codebook(wage=(0, 80), age=(18, 80), sex=["F", "M"], edu=["low", "mid", "high"])
 USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.0}
@@ -15,10 +15,10 @@ USUAL = {"verb": "ttest", "codebook": BOOK, "n": 2_000, "eps": 1.0, "effect": 2.
 @pytest.fixture(scope="module", autouse=True)
 def _few_runs():
     """Forty releases of each, enough for what is no statistical test."""
-    kept = dict(VERBS)
-    VERBS.update({name: own._replace(runs=40, more=0) for name, own in kept.items()})
+    kept = dict(POWERS)
+    POWERS.update({kind: own._replace(runs=40, more=0) for kind, own in kept.items()})
     yield
-    VERBS.update(kept)
+    POWERS.update(kept)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_neighbours_and_budgets_are_those_of_the_verb():
         ({"effect": None, "power": 0.05}, "between alpha=0.05 and 1"),
         ({"effect": None, "power": 1.0}, "between alpha=0.05 and 1"),
         ({"alpha": 0}, "alpha=0"),
-        ({"verb": "pca"}, "verb='pca': expected \"mean\""),
+        ({"verb": "pca"}, "verb='pca': expected one of 'glm', 'lm', 'mean'"),
         ({"person": "id"}, "number of persons as n"),
         ({"weights": "w"}, "weights= is not expected"),
         ({"shape": "gauss"}, "shape='gauss'"),

@@ -45,7 +45,7 @@ def imported(package):
 def test_reports_come_with_whatever_makes_results():
     there = {module.name for module in pkgutil.iter_modules(reports.__path__)}
     assert there - {"header", "counted", "etable_privacy"} == imported(reports)
-    assert "reports" in imported(models)
+    assert "printing" in imported(models)
     assert "report" in imported(audit)
 
 

@@ -47,21 +47,19 @@ MORE = {
     ),
     "persons": lambda: dp.dp_lm("age ~ wage", ROWS_OF_TWO, person="id", rows=2, **ARGUMENTS),
     "robust": lambda: dp.dp_lm("age ~ wage + sex", ROWS, vcov="HC", **ARGUMENTS),
-    "part: cov": lambda: moments().cov("~ wage + age"),
-    "part: pca": lambda: moments().pca("~ age + wage", ncomp=1, center=False, scale="sd"),
-    "part: lm": lambda: moments().lm("age ~ wage + region"),
-    "part: cca": lambda: moments().cca("age + wage ~ region"),
-    "part of a part": lambda: moments().cov("~ wage + age").pca(1),
-    "components": lambda: dp.dp_cov("~ age + wage", ROWS, **ARGUMENTS).pca(1, "sd"),
-    "means of a test": lambda: dp.dp_ttest("age ~ sex", ROWS, **ARGUMENTS).means,
-    "counts of bins": lambda: dp.dp_hist("age ~ sex", ROWS, breaks=4, **ARGUMENTS).table,
-    "one of a summary": lambda: dp.dp_summary("age + region ~ sex", ROWS, **ARGUMENTS)["age"],
-    "counts of a summary": lambda: dp.dp_summary("age + region ~ sex", ROWS, **ARGUMENTS)["region"],
+    "part: cov": lambda: stored("moments of levels").cov("~ wage + age"),
+    "part: pca": lambda: stored("moments of levels").pca(
+        "~ age + wage", ncomp=1, center=False, scale="sd"
+    ),
+    "part: lm": lambda: stored("moments of levels").lm("age ~ wage + sex"),
+    "part: cca": lambda: stored("moments of levels").cca("age + wage ~ sex"),
+    "part of a part": lambda: stored("moments of levels").cov("~ wage + age").pca(1),
+    "components": lambda: stored("cov ~ age + wage").pca(1, "sd"),
+    "means of a test": lambda: stored("ttest age ~ sex").means,
+    "counts of bins": lambda: stored("hist age ~ sex").table,
+    "one of a summary": lambda: stored("summary age + region ~ sex")["age"],
+    "counts of a summary": lambda: stored("summary age + region ~ sex")["region"],
 }
-
-
-def moments():
-    return dp.dp_moments("~ age + wage + region", ROWS, **ARGUMENTS)
 
 
 @pytest.fixture(scope="module", params=[*FORMS, *MORE])

@@ -13,13 +13,10 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.__main__ import main
-from dpmodels.sessions.session import Session
 from dpmodels.shell.commands import commands, parser
 from dpmodels.shell.words import dest, signature
 
-OWN = {name: one.__wrapped__ for name, one in vars(Session).items() if hasattr(one, "__wrapped__")}
-del OWN["__init__"]
-VERBS = {**OWN, "survey": dp.dp_survey}
+VERBS = {name: getattr(dp, f"dp_{name}") for name in (*dir(dp.call), "survey")}
 # By which option a word is said that no option has the name of.
 ELSEWHERE = {"formula": "formula", "data": "data", "answers": "data", "codebook": "codebook"}
 ELSEWHERE |= {"budget": "rho", "ledger": "ledger"}
@@ -97,7 +94,7 @@ def test_words_are_read_by_their_annotations(verb, more, asked, job, monkeypatch
         seen.update(words)
         raise dp.errors.ArgumentError("seen")
 
-    monkeypatch.setattr(dp, f"dp_{verb}", wraps(VERBS[verb])(spy))
+    monkeypatch.setattr(f"dpmodels.models.{verb}.dp_{verb}", wraps(VERBS[verb])(spy))
     assert main(words(verb, "~ a", *more)) == 2
     assert "ArgumentError: seen" in capsys.readouterr().err
     assert seen.pop("eps") == 1.0

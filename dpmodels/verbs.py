@@ -1,0 +1,121 @@
+"""The verbs as their files declare them, by name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
+from importlib.resources import files
+from inspect import signature, unwrap
+from operator import or_
+from types import MappingProxyType, UnionType
+from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from dpmodels.outside import Shape
+
+SpecFunction = TypeVar("SpecFunction", bound=Callable[..., Any])
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+# Parameters of a verb's function that are not options of its own.
+_COMMON: Final = ("formula", "data", "answers", "mechanism", "shared")
+
+
+class Verb(NamedTuple):
+    """A verb as its file declares it; sessions, commands, plans and sites are derived from this."""
+
+    name: str
+    spec: Callable[..., Any]  # From a request to its specification
+    gaussian: str
+    among_sites: Mapping[str, Any]
+    spends_delta: bool
+    audited: tuple[str, str] | None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function, which stands beside the specification."""
+        function: Callable[..., Any] = vars(sys.modules[self.spec.__module__])[f"dp_{self.name}"]
+        return function
+
+    @property
+    def charges(self) -> bool:
+        """Whether it charges a ledger, as what reads private rows does."""
+        return "ledger" in signature(self.function).parameters
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its own options with their defaults."""
+        parameters = signature(unwrap(self.function)).parameters
+        return {name: own.default for name, own in parameters.items() if name not in _COMMON}
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """What files may hold for each option, by the annotations."""
+        hints = get_type_hints(unwrap(self.function))
+        return {name: _plain_shape(hints[name]) for name in self.options}
+
+    @property
+    def result(self) -> Any:
+        """The usual class of its results."""
+        returned = get_type_hints(unwrap(self.function)).get("return", object)
+        return (get_args(returned) or (returned,))[0]
+
+    def sent(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return options with what stands for None where sites send something once."""
+        return {
+            name: self.among_sites.get(name) if own is None else own
+            for name, own in options.items()
+        }
+
+
+def _plain_shape(annotation: Any) -> Shape:
+    """Return an annotation with tuples of numbers for all that has many values."""
+    kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+    return reduce(or_, (tuple[float, ...] if get_args(kind) else kind for kind in kinds))
+
+
+# The verbs whose modules were imported.
+VERBS: Final[dict[str, Verb]] = {}
+
+
+def spec_of(
+    verb: str,
+    *,
+    gaussian: str = "",
+    among_sites: Mapping[str, Any] = _NONE,
+    spends_delta: bool = False,
+    audited: tuple[str, str] | None = None,
+) -> Callable[[SpecFunction], SpecFunction]:
+    """Declare a verb: register the function that makes the specification of its requests.
+
+    It stands in the module ``dpmodels.models.<verb>``, beside the function ``dp_<verb>``.
+
+    Parameters
+    ----------
+    gaussian
+        What ``mechanism="auto"`` is where sites add the noise; empty where no mechanism is one sum
+        of integers.
+    among_sites
+        What None stands for, by option, where sites send something once.
+    spends_delta
+        Whether its releases spend a delta, of which Gaussian noise then has the rest.
+    audited
+        A formula of ``a``, ``b`` and the factor ``g``, and a mechanism without a delta, by which
+        it is audited.
+    """
+
+    def register(function: SpecFunction) -> SpecFunction:
+        VERBS[verb] = Verb(verb, function, gaussian, among_sites, spends_delta, audited)
+        return function
+
+    return register
+
+
+@cache
+def _exported() -> tuple[str, ...]:
+    stub = files("dpmodels").joinpath("__init__.pyi").read_text("utf-8")
+    return tuple(re.findall(r"^from \.models\.(\w+) import dp_\1 as dp_\1$", stub, re.MULTILINE))
+
+
+def verb_names() -> tuple[str, ...]:
+    """Return the names of all verbs, of the package's stub and declared since; import none."""
+    return tuple(dict.fromkeys((*_exported(), *VERBS)))
