@@ -14,7 +14,6 @@ from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
 from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
