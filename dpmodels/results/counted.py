@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import Counted, counted, interval_frame
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
@@ -75,19 +75,19 @@ class CountedResult(Result):
         return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
 
     def _estimates(self) -> EstimateTable:
-        facts = self._facts
-        further = {
-            "released": self._counted.parts[:, 0],
-            "proportion": self.proportions().to_numpy().ravel(),
-        }
-        return estimate_table(
+        return count_table(
             self,
-            facts.index,
-            further=further,
-            labels=facts.variable,
-            estimate=self._whole[:-1],
+            self._facts.index,
+            self._whole[:-1],
             noise_sd=self.noise_sd(),
+            further={"released": self._counted.parts[:, 0]},
+            labels=self._facts.variable,
         )
+
+    @property
+    def _sampling_effect(self) -> Any:
+        """How many rows sampling takes for one."""
+        return self._counted.effect
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         own = self._counted

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpmodels.codebook import Codebook
 from dpmodels.errors import NotAvailable
+from dpmodels.privacy import Adjacency
 from dpmodels.results.legend import labelled
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class EstimateTable:
         Labels of variables.
     unit : str
         Unit of the estimates; empty where there is none.
+    others : mapping
+        By the first word of further columns ``_low, _high``, their intervals at a level.
     """
 
     keys: pd.DataFrame
@@ -63,10 +66,11 @@ class EstimateTable:
     further: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
     unit: str = ""
+    others: Mapping[str, Ends] = field(default_factory=dict)
 
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """Return keys, `COLUMNS` with intervals at a level, further columns and labels."""
-        low_high = {"noise": self.noise, "conf": self.total}
+        low_high = {"noise": self.noise, "conf": self.total, **self.others}
         ends = {
             f"{kind}_{end}": column
             for kind, law in low_high.items()
@@ -78,6 +82,7 @@ class EstimateTable:
             for name in COLUMNS[:-1]
         }
         further = {name: np.asarray(values) for name, values in self.further.items()}
+        further |= {name: column for name, column in ends.items() if name not in columns}
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 
@@ -154,6 +159,56 @@ def estimate_table(
         labels,
         unit,
     )
+
+
+def count_table(
+    result: Any,
+    index: pd.Index,
+    counts: Any,
+    *,
+    noise_sd: Any,
+    further: Mapping[str, Any],
+    labels: str | None = None,
+) -> EstimateTable:
+    """Return the table of counts of cells that add up to the number of complete rows.
+
+    Errors and intervals ``conf`` are of the numbers expected among so many rows: intervals are
+    those of the shares, times that number. Shares have columns ``proportion``.
+    """
+    counts, number = np.asarray(counts, dtype=np.float64).ravel(), result.ncomplete or np.nan
+    proportion = counts / number
+    effect = _floats(_available(result, "_sampling_effect"))
+    found = estimate_table(
+        result,
+        index,
+        further={**further, "proportion": proportion},
+        labels=labels,
+        unit=counted_as(result._source.release.adjacency),
+        estimate=counts,
+        noise_sd=noise_sd,
+        std_error=np.sqrt(_floats(noise_sd) ** 2 + effect * counts * (1 - proportion)),
+    )
+    return replace(
+        found,
+        total=lambda level: result.conf_int(level) * number,
+        others={"proportion": result.conf_int},
+    )
+
+
+def joined_ends(tables: Sequence[EstimateTable], kind: str) -> Ends:
+    """Return the intervals of one kind of several tables, one below the other."""
+    names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
+
+    def ends(level: float) -> pd.DataFrame:
+        each = [own.tidy(level).reindex(columns=list(names)) for own in tables]
+        return pd.concat(each, ignore_index=True).rename(columns=names)
+
+    return ends
+
+
+def counted_as(neighbours: Adjacency) -> str:
+    """Return what a release has numbers of: rows, or persons who count as one row each."""
+    return "persons" if neighbours.counts_persons else "rows"
 
 
 def unit_of(codebook: Codebook, variable: str) -> str:

@@ -22,7 +22,7 @@ from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line, interval_frame
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.table import TableResult
@@ -173,24 +173,26 @@ class HistResult(Result):
         return self.group(0).half_width(level)
 
     def _estimates(self) -> EstimateTable:
-        groups, total = self._shape[0], self.ncomplete
-        counts, facts = self.ordered.whole[:-1], self._facts
+        groups, facts = self._shape[0], self._facts
         low, high = self.bins.ends
         further = {
             "low": np.tile(low, groups),
             "high": np.tile(high, groups),
             "released": self.ordered.cells.ravel(),
-            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
             "density": self._density.ravel(),
         }
-        return estimate_table(
+        return count_table(
             self,
             facts.index.set_names([*facts.factors[:-1], "bin"]),
+            self.ordered.whole[:-1],
+            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, groups),
             further=further,
             labels=facts.variable,
-            estimate=counts,
-            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, groups),
         )
+
+    @property
+    def _sampling_effect(self) -> int:
+        return self.release.adjacency.design_effect
 
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)

@@ -16,7 +16,7 @@ from dpmodels.levels import Level
 from dpmodels.released import LevelsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table
 from dpmodels.variables import Categorical
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ class LevelsResult(Result):
         return frame / self.unit
 
     def _estimates(self) -> EstimateTable:
-        return estimate_table(self, self.counts.index, estimate=self.counts)
+        unit = counted_as(self.release.adjacency)
+        return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
 
     def _line(self) -> dict[str, Any]:
         found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}

@@ -24,7 +24,7 @@ from dpmodels.postprocess.residuals import Term
 from dpmodels.results.base import Tabulated, caption_of, checked_level
 from dpmodels.results.call import TableCall
 from dpmodels.results.described import interval_frame
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats, Integers
@@ -211,18 +211,18 @@ class Margin(Tabulated):
         return self.fit
 
     def _estimates(self) -> EstimateTable:
-        further = {
-            "released": self._unbiased.ravel(),
-            "proportion": self.proportions().to_numpy().ravel(),
-        }
-        return estimate_table(
+        return count_table(
             self,
             self.facts.index,
-            further=further,
-            labels=self.facts.variable,
-            estimate=self.counts,
+            self.counts,
             noise_sd=self.noise_sd,
+            further={"released": self._unbiased.ravel()},
+            labels=self.facts.variable,
         )
+
+    @property
+    def _sampling_effect(self) -> int:
+        return self.fit.effect
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the counts with their noise intervals.

@@ -18,7 +18,12 @@ from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimate_table import COLUMNS, EstimateTable, estimate_table
+from dpmodels.results.estimate_table import (
+    COLUMNS,
+    EstimateTable,
+    estimate_table,
+    joined_ends,
+)
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
@@ -136,16 +141,23 @@ class OverviewResult(Tested):
         table = pd.concat(parts, ignore_index=True)
         table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
         keys = ["variable", *self.groups.factors, "level"]
-        shown = {*keys, *COLUMNS}
+        shown = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
         names = ("estimate", "std_error", "noise_sd")
         numbers: dict[str, Any] = {name: table[name] for name in names}
-        return estimate_table(
+        tables = [self[name].estimates for name in self.variables]
+        counts = {"proportion"} & set(table)
+        found = estimate_table(
             self,
             pd.MultiIndex.from_frame(table[keys]),
             further={name: table[name] for name in map(str, table) if name not in shown},
             labels=_codes(table["variable"]),
             p_value=np.nan,
             **numbers,
+        )
+        return replace(
+            found,
+            total=joined_ends(tables, "conf"),
+            others={name: joined_ends(tables, name) for name in counts},
         )
 
     def glance(self) -> pd.DataFrame:

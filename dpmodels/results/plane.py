@@ -24,7 +24,7 @@ from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line, interval_frame
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.rectangles import Rectangles
@@ -216,24 +216,23 @@ class PlaneResult(Result):
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
     def _estimates(self) -> EstimateTable:
-        groups, total = len(self._places), self.ncomplete
-        counts, factors = self.ordered.whole[:-1], self._facts.factors[:-2]
+        groups, factors = len(self._places), self._facts.factors[:-2]
         further: dict[str, Any] = {}
         sizes = ((1, self.shape[1]), (self.shape[0], 1))
         for name, own, (times, each) in zip(self.variables, self.bins, sizes, strict=True):
             for end, ends in zip(("low", "high"), own.ends, strict=True):
                 further[f"{name}_{end}"] = np.tile(np.repeat(ends, each), times * groups)
-        further |= {
-            "released": self.ordered.cells.ravel(),
-            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
-        }
-        return estimate_table(
+        return count_table(
             self,
             self._facts.index.set_names([*factors, *_columns(self.variables)]),
-            further=further,
-            estimate=counts,
+            self.ordered.whole[:-1],
             noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), groups),
+            further={**further, "released": self.ordered.cells.ravel()},
         )
+
+    @property
+    def _sampling_effect(self) -> int:
+        return self.release.adjacency.design_effect
 
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)

@@ -228,14 +228,16 @@ class SeriesResult(Result):
         table = self.window(1)
         totals = self.running()[["count", "released", "noise_sd", "noise_low", "noise_high"]]
         totals.columns = ["total", *(f"total_{name}" for name in totals.columns[1:])]
-        index = self._index(self.periods.times)
+        index, effect = self._index(self.periods.times), self.release.adjacency.design_effect
         return estimate_table(
             self,
             index if self._groups.factors else index.droplevel("group"),
             further={"released": table["released"], **totals},
             labels=self._facts.factors[-1],
+            unit=self._unit,
             estimate=table["count"],
             noise_sd=table["noise_sd"],
+            std_error=np.sqrt(table["noise_sd"] ** 2 + effect * table["count"]),
         )
 
     def _line(self) -> dict[str, Any]:

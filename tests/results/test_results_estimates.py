@@ -10,6 +10,7 @@ from verbs import forms
 import dpmodels as dp
 from dpmodels.errors import NotAvailable
 from dpmodels.results.estimate_table import COLUMNS
+from dpmodels.results.quantile import QuantileResult
 
 STORED = forms("stored")
 NUMBERS = [name for name in COLUMNS if name != "identified"]
@@ -58,7 +59,64 @@ def test_intervals_of_the_table_are_those_of_the_result(name):
             continue
         if ends.index.name == "hypothesis":
             ends = ends.loc[table["hypothesis"]]
+        if kind == "conf" and "proportion" in table:
+            # Of counts these are intervals of shares, those of means in an overview are not.
+            of_shares = table["proportion_low"].notna()
+            shares = table[["proportion_low", "proportion_high"]][of_shares]
+            np.testing.assert_array_equal(shares, ends[of_shares.to_numpy()])
+            shown, ends = shown[~of_shares], ends[~of_shares.to_numpy()]
         np.testing.assert_array_equal(shown, ends[["lower", "upper"]].to_numpy())
+
+
+def check_units(table):
+    """Assert that estimate, errors and intervals of a row are in one unit."""
+    estimate, error = table["estimate"], table["std_error"]
+    # Printed counts are whole and add up; intervals are about the unbiased counts. A logarithm of
+    # a p-value with noise may be above 0, where its interval ends.
+    slack = 1e-9 * (1 + estimate.abs())
+    if "released" in table:
+        slack += (table["released"].clip(lower=0) - estimate).abs().fillna(0)
+    if "p_adjusted" in table:
+        slack += estimate.clip(lower=0)
+    for kind in ("noise", "conf"):
+        low, high = table[f"{kind}_low"], table[f"{kind}_high"]
+        assert (low <= high)[high.notna()].all()
+        known = estimate.notna() & high.notna()
+        assert (low - slack <= estimate)[known].all()
+        assert (estimate <= high + slack)[known].all()
+    assert (error >= table["noise_sd"] - slack)[error.notna() & table["noise_sd"].notna()].all()
+    sampled = table["identified"].fillna(value=False) & table["conf_high"].notna()
+    return error[sampled]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_row_is_in_one_unit_and_has_a_standard_error_with_its_interval(name):
+    fit = fitted(STORED[name])
+    errors = check_units(fit.tidy())
+    # The intervals of quantiles follow from no law of the estimate: they have no standard error.
+    assert errors.isna().all() if isinstance(fit, QuantileResult) else errors.notna().all()
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.5, 2.0, 8.0, 50.0])
+@pytest.mark.parametrize("mechanism", ["auto", "objective", "gradients"])
+def test_logits_have_standard_errors_where_identified(mechanism, eps):
+    form = STORED["glm sex ~ age + wage"]
+    fit = form.ask(eps=eps, delta=1e-6, mechanism=mechanism)
+    errors = check_units(fit.tidy())
+    assert errors.notna().all()
+    assert len(errors) == fit.identified.sum()
+
+
+def test_intervals_of_counts_are_those_of_shares_times_the_complete_rows():
+    fit = fitted(STORED["table ~ region + sex"])
+    for level in (0.5, 0.95):
+        table = fit.estimates.tidy(level)
+        np.testing.assert_array_equal(table["conf_high"], fit.conf_int(level)["upper"] * 300)
+        np.testing.assert_array_equal(table["proportion_low"], fit.conf_int(level)["lower"])
+    width = table["conf_high"] - table["conf_low"]
+    np.testing.assert_allclose(width / table["std_error"], 2 * 1.96, rtol=0.05)
+    assert fit.to_dataset()["conf_low"].attrs == {"units": "rows"}
+    assert fit.to_dataset()["proportion_low"].attrs == {}
 
 
 @pytest.mark.parametrize("name", STORED)
