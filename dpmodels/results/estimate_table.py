@@ -81,8 +81,8 @@ class EstimateTable:
             name: np.broadcast_to(_floats({**self.numbers, **ends}.get(name, np.nan)), size)
             for name in COLUMNS[:-1]
         }
-        further = {name: np.asarray(values) for name, values in self.further.items()}
-        further |= {name: column for name, column in ends.items() if name not in columns}
+        others = {name: column for name, column in ends.items() if name not in columns}
+        further = {name: np.asarray(own) for name, own in {**self.further, **others}.items()}
         table = self.keys.assign(**columns, identified=self._identified(columns), **further)
         return labelled(table, self.codebook, **self.labels)
 

@@ -55,6 +55,18 @@ def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
         assert found.index.is_unique, name
 
 
+def test_coefficients_without_a_standard_error_have_infinite_noise():
+    rows = {"age": np.linspace(0, 100, 300), "wage": np.linspace(80, 0, 300)}
+    weak = dp.dp_lm("age ~ wage", rows, codebook=BOOK, eps=0.02, delta=1e-6)
+    assert not weak.identified.any()
+    found = figures(weak)
+    assert np.isinf(found[["noise", "total"]]).all(axis=None)
+    logit = dp.dp_glm("sex ~ age + wage", ROWS, codebook=BOOK, eps=2.0, delta=1e-6)
+    found, known = figures(logit), logit.identified.to_numpy()
+    assert (np.isinf(found["noise"]) == ~known).all()
+    assert (np.isinf(found["total"]) == ~known).all()
+
+
 def test_every_result_of_rows_has_figures():
     # Of answers that were randomised before, and of budgets that are no differential privacy.
     others = {"SurveyResult", "SurveyFitResult", "StatesResult"}
