@@ -26,7 +26,7 @@ from dpmodels.results.base import (
     release_facts,
 )
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
@@ -229,12 +229,16 @@ class CovResult(Result):
     def _estimates(self) -> EstimateTable:
         cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
         table = self._pairs(cov=cov, cor=cor, noise_sd=noise)
-        index = pd.MultiIndex.from_frame(table[["column1", "column2"]])
+        index, codebook = (
+            pd.MultiIndex.from_frame(table[["column1", "column2"]]),
+            self.call.codebook,
+        )
         return estimate_table(
             self,
             index,
             further={"cor": table["cor"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
+            unit=[product_unit(*(unit_of(codebook, one) for one in pair)) for pair in index],
             estimate=table["cov"],
             noise_sd=table["noise_sd"],
         )

@@ -12,6 +12,7 @@ import pandas as pd
 from dpmodels.codebook import Codebook
 from dpmodels.errors import NotAvailable
 from dpmodels.privacy import Adjacency
+from dpmodels.results.call import INTERCEPT
 from dpmodels.results.legend import labelled
 
 if TYPE_CHECKING:
@@ -131,19 +132,22 @@ def estimate_table(
     further: Mapping[str, Any] | None = None,
     labels: Mapping[str, Iterable[str]] | Iterable[str] | str | None = None,
     intervals: bool = True,
-    unit: str = "",
+    unit: str | Sequence[str] = "",
     **numbers: Any,
 ) -> EstimateTable:
     """Return the table of a result: `numbers`, and its attributes named in `SOURCES`.
 
     The names of `index` are the key columns, with a final _ where a number has the name; `labels`
-    names the variable of each row, or the one of all.
+    names the variable of each row, or the one of all. Rows of several units have a column `unit`.
     """
     if isinstance(labels, str):
         labels = [labels] * len(index)
     if not isinstance(labels, Mapping):
         labels = {} if labels is None else {"label": labels}
     further = further or {}
+    units = {unit} if isinstance(unit, str) else set(unit)
+    if len(units) > 1:
+        further = {**further, "unit": unit}
     taken = {*COLUMNS, *further, *labels}
     keys = index.to_frame(index=False)
     keys.columns = pd.Index([f"{key}_" if key in taken else key for key in index.names])
@@ -157,7 +161,7 @@ def estimate_table(
         result._source.call.codebook,
         further,
         labels,
-        unit,
+        units.pop() if len(units) == 1 else "",
     )
 
 
@@ -214,6 +218,21 @@ def counted_as(neighbours: Adjacency) -> str:
 def unit_of(codebook: Codebook, variable: str) -> str:
     """Return the unit of a variable; empty where it has none."""
     return str(getattr(codebook.get(variable), "unit", ""))
+
+
+def product_unit(first: str, second: str) -> str:
+    """Return the unit of a product; empty where a factor has none."""
+    if not (first and second):
+        return ""
+    return f"({first})^2" if first == second else f"({first}) ({second})"
+
+
+def slope_unit(codebook: Codebook, response: str, term: str) -> str:
+    """Return the unit of a coefficient of a linear model; empty where terms are composed."""
+    own, variable = unit_of(codebook, response), unit_of(codebook, term)
+    if term == INTERCEPT or (term.endswith("]") and term.partition("[")[0] in codebook):
+        return own
+    return f"{own} per {variable}" if own and variable else ""
 
 
 def _available(result: object, name: str) -> Any:

@@ -77,6 +77,7 @@ class Estimates(Printed):
 def exponentiated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a tidy table with exponentials of estimates and ends; errors stay as they are."""
     names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+    table = table.drop(columns="unit", errors="ignore")
     with np.errstate(over="ignore"):
         return table.assign(**{name: np.exp(table[name]) for name in names if name in table})
 

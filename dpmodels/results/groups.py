@@ -23,7 +23,7 @@ from dpmodels.results.described import (
     described_line,
     interval_frame,
 )
-from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.estimates import Estimates
 from dpmodels.typing import Floats
 
@@ -268,7 +268,7 @@ class VarResult(GroupedResult):
 
     @property
     def _unit(self) -> str:
-        return f"({super()._unit})^2" if super()._unit else ""
+        return product_unit(super()._unit, super()._unit)
 
     @property
     def params(self) -> pd.Series[float]:

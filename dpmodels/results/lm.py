@@ -19,7 +19,7 @@ from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, slope_unit
 from dpmodels.results.estimated import Estimated
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
@@ -342,7 +342,9 @@ class LMResult(Estimated):
 
     def _estimates(self) -> EstimateTable:
         index = pd.Index(self.params.index, name="term")
-        return estimate_table(self, index, labels=list(index))
+        codebook, response = self.call.codebook, self.linear.response
+        units = [slope_unit(codebook, response, term) for term in index]
+        return estimate_table(self, index, labels=list(index), unit=units)
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -201,7 +201,9 @@ class MarginsResult(Result):
             further={name: whole[name] for name in ("released", "proportion")},
             labels=names,
             unit=counted_as(self.release.adjacency),
-            **{name: whole[name] for name in ("estimate", "std_error", "noise_sd")},
+            estimate=whole["estimate"],
+            std_error=whole["std_error"],
+            noise_sd=whole["noise_sd"],
         )
         shares = {"proportion": joined_ends(tables, "proportion")}
         return replace(found, total=joined_ends(tables, "conf"), others=shares)

@@ -22,7 +22,7 @@ from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult, rescaled
 from dpmodels.results.default_plot import DefaultPlot
-from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.results.estimates import Estimates
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
@@ -250,6 +250,7 @@ class MomentsResult(DefaultPlot):
             pd.Index(names, name="column"),
             further={name: own.to_numpy() for name, own in parts.items() if own is not None},
             labels=names,
+            unit=[unit_of(self.call.codebook, name) for name in names],
             estimate=np.nan if fit.center is None else fit.center,
             noise_sd=np.nan if fit.center is None else fit.center_noise_sd,
         )

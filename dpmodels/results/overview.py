@@ -151,6 +151,7 @@ class OverviewResult(Tested):
             pd.MultiIndex.from_frame(table[keys]),
             further={name: table[name] for name in map(str, table) if name not in shown},
             labels=_codes(table["variable"]),
+            unit=[own.unit for own in tables for _ in own.keys.index],
             p_value=np.nan,
             **numbers,
         )
