@@ -52,8 +52,8 @@ class Components:
     ...     row_norm=pcs.row_norm(),
     ...     **words,
     ... )
-    >>> svm.predict(pcs.predict({"x": [1], "y": [-0.5], "z": [2]}))
-    array(['a'], dtype=object)
+    >>> svm.predict(pcs.predict({"x": [1], "y": [-0.5], "z": [2]})).tolist()
+    ['a']
     """
 
     call: MomentsCall

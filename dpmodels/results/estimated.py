@@ -211,6 +211,35 @@ class Estimated(Tested):
         model, held = self._fitted("get_prediction()"), checked_level(level)
         return predicted(model.law, model.link, model.regressors(rows.coded), held)
 
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
+        """Return the expected response of public rows: a mean, or the probability of a level.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Rows that are not private, with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the fit were; else such rows are nan, and a warning counts them.
+
+        Returns
+        -------
+        Series
+            nan where a row is incomplete, or needs a coefficient not :attr:`identified`.
+
+        Raises
+        ------
+        NotAvailable
+            Where every row needs such a coefficient.
+
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
+        """
+        rows = public_rows(self.coder, newdata, clip=clip)
+        return pd.Series(self._response(rows), name=self._expected)
+
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
         """Return public rows with what the model tells of each, as R's broom does.
 

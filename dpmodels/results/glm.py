@@ -210,13 +210,6 @@ class GLMResult(Estimated):
         """
         return public_rows(self.coder, newdata, clip=clip).linear(self.linear.params)
 
-    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
-        """Return the expected response of new, public rows, as :meth:`decision_function`.
-
-        Probabilities of the second level, or means; nan for incomplete rows.
-        """
-        return self._response(public_rows(self.coder, newdata, clip=clip))
-
     def _response(self, rows: PublicRows) -> Floats:
         return self._link.mean(rows.linear(self.linear.params))
 

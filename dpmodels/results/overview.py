@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -88,10 +88,15 @@ class OverviewResult(Tested):
     derivations: ClassVar = {"variable": _variable}
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return pd.concat({name: _flat(self[name].noise_int(level)) for name in self.variables})
+        return self._joined({name: self[name].noise_int(level) for name in self.variables})
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        return pd.concat({name: _flat(self[name].conf_int(level)) for name in self.variables})
+        return self._joined({name: self[name].conf_int(level) for name in self.variables})
+
+    @staticmethod
+    def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+        names = {name: _flat(frame) for name, frame in frames.items()}
+        return pd.concat(names, names=["variable", "cell"])
 
     def overall(self) -> pd.DataFrame:
         """Return all groups together, one row a variable, or a level of one.

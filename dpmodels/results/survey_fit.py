@@ -20,7 +20,7 @@ from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import Estimated
 from dpmodels.results.estimates import Estimates
-from dpmodels.results.public_rows import PublicRows, public_rows
+from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -150,29 +150,6 @@ class SurveyFitResult(Estimated):
 
         words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
         return coefplot(self, **words, level=level, ax=ax, caption=caption)
-
-    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
-        """Return the probability that the truth of new, public rows is the modelled level.
-
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them; else
-            such rows are nan, and a warning counts them.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            nan for incomplete rows.
-
-        Raises
-        ------
-        NotAvailable
-            Where the formula has no terms.
-        """
-        return self._response(public_rows(self.coder, newdata, clip=clip))
 
     def _response(self, rows: PublicRows) -> Floats:
         return self._link.mean(rows.linear(self.release.coefficients))

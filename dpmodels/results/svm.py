@@ -56,9 +56,10 @@ class SVMResult(DefaultPlot):
         params = np.asarray(self.params, dtype=np.float64)
         return public_rows(self.coder, newdata, clip=clip).linear(params)
 
-    def predict(self, newdata: object, *, clip: bool = False) -> NDArray[np.object_]:
-        """Return the level of new, public rows, shape (rows,); None where it is not told."""
-        return self._level(self.decision_function(newdata, clip=clip))
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[Any]:
+        """Return the level of new, public rows; None where it cannot be predicted."""
+        labels = self._level(self.decision_function(newdata, clip=clip))
+        return pd.Series(labels, name=self.call.response)
 
     def _level(self, margin: Floats) -> NDArray[np.object_]:
         first, second = self.call.levels

@@ -174,6 +174,29 @@ def test_attributes_of_coefficients_are_the_columns_of_the_table(name):
             np.testing.assert_array_equal(table[column], values.to_numpy()[order(fit, table)])
 
 
+@pytest.mark.parametrize("name", [name for name in STORED if not name.startswith("ttest")])
+def test_estimates_are_indexed_by_the_keys_of_the_table(name):
+    fit = fitted(STORED[name])
+    keys = list(fit.estimates.keys)
+    for attribute in ("params", "bse", "bse_noise", "tvalues"):
+        values = getattr(fit, attribute, None)
+        if isinstance(values, pd.Series):
+            assert [f"{key}" for key in values.index.names] == keys, attribute
+    if hasattr(fit, "tvalues"):
+        assert fit.conf_int().index.names == keys
+
+
+@pytest.mark.parametrize(
+    "name", ["lm wage ~ age + sex", "glm sex ~ age", "survey fit", "svm sex ~ age"]
+)
+def test_predictions_are_series(name):
+    rows = {"age": [20.0, 40.0], "wage": [1.0, 2.0], "sex": [0, 1], "region": ["n", "e"]}
+    found = fitted(STORED[name]).predict(rows)
+    assert isinstance(found, pd.Series)
+    assert found.name
+    assert found.index.equals(pd.RangeIndex(2))
+
+
 def order(fit, table):
     return fit.params.index.get_indexer(table.index)
 
