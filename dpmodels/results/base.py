@@ -173,8 +173,10 @@ class Tabulated(Printed):
             conf_high, statistic, p_value, identified``, the same for every result; then further
             columns, and labels of the codebook. Numbers that are not available are nan.
             Intervals have level 0.95: ``noise_low, noise_high`` are those of `noise_int`,
-            ``conf_low, conf_high`` those of `conf_int`. `identified` is a nullable boolean,
-            missing where the noise of an estimate is not known.
+            ``conf_low, conf_high`` those of `conf_int`. Of counts `conf_int` is of shares: these
+            are ``proportion_low, proportion_high``, and times the number of complete rows
+            ``conf_low, conf_high``. `identified` is a nullable boolean, missing where the noise
+            of an estimate is not known.
         """
         return self.estimates.tidy()
 

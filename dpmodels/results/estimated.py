@@ -25,7 +25,7 @@ from dpmodels.results.hypotheses import anova, t_test, wald_test
 from dpmodels.results.marginal_effects import NO_ROWS, margins
 from dpmodels.results.marginal_means import contrasts, grid, grid_notes
 from dpmodels.results.predictions import predicted
-from dpmodels.results.public_rows import PublicRows, public_rows, require_coder
+from dpmodels.results.public_rows import PublicRows, index_of, public_rows, require_coder
 from dpmodels.results.terms import Terms
 from dpmodels.results.variables import in_steps, variables_named
 from dpmodels.typing import Coder, Floats
@@ -225,7 +225,8 @@ class Estimated(Tested):
         Returns
         -------
         Series
-            nan where a row is incomplete, or needs a coefficient not :attr:`identified`.
+            With the index of a pandas `newdata`; nan where a row is incomplete, or needs a
+            coefficient not :attr:`identified`.
 
         Raises
         ------
@@ -238,7 +239,7 @@ class Estimated(Tested):
             With the number of public rows outside the bounds.
         """
         rows = public_rows(self.coder, newdata, clip=clip)
-        return pd.Series(self._response(rows), name=self._expected)
+        return pd.Series(self._response(rows), index_of(newdata), name=self._expected)
 
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
         """Return public rows with what the model tells of each, as R's broom does.

@@ -14,7 +14,7 @@ from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
 from dpmodels.results.default_plot import DefaultPlot
 from dpmodels.results.estimate_table import EstimateTable, estimate_table
-from dpmodels.results.public_rows import public_rows, require_coder
+from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 
 NO_LAW = (
@@ -59,7 +59,7 @@ class SVMResult(DefaultPlot):
     def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[Any]:
         """Return the level of new, public rows; None where it cannot be predicted."""
         labels = self._level(self.decision_function(newdata, clip=clip))
-        return pd.Series(labels, name=self.call.response)
+        return pd.Series(labels, index_of(newdata), dtype=object, name=self.call.response)
 
     def _level(self, margin: Floats) -> NDArray[np.object_]:
         first, second = self.call.levels
