@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -83,11 +83,6 @@ class CountedResult(Result):
             further={"released": self._counted.parts[:, 0]},
             labels=self._facts.variable,
         )
-
-    @property
-    def _sampling_effect(self) -> Any:
-        """How many rows sampling takes for one."""
-        return self._counted.effect
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         own = self._counted

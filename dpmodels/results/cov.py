@@ -227,8 +227,9 @@ class CovResult(Result):
         return pd.DataFrame({"column1": names[first], "column2": names[second], **entries})
 
     def _estimates(self) -> EstimateTable:
-        cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
-        table = self._pairs(cov=cov, cor=cor, noise_sd=noise)
+        matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
+        matrices["released"] = self.cov_released
+        table = self._pairs(**{name: own.to_numpy() for name, own in matrices.items()})
         index, codebook = (
             pd.MultiIndex.from_frame(table[["column1", "column2"]]),
             self.call.codebook,
@@ -236,7 +237,7 @@ class CovResult(Result):
         return estimate_table(
             self,
             index,
-            further={"cor": table["cor"]},
+            further={"cor": table["cor"], "released": table["released"]},
             labels={"label1": table["column1"], "label2": table["column2"]},
             unit=[product_unit(*(unit_of(codebook, one) for one in pair)) for pair in index],
             estimate=table["cov"],

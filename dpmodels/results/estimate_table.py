@@ -181,7 +181,8 @@ def count_table(
     """
     counts, number = np.asarray(counts, dtype=np.float64).ravel(), result.ncomplete or np.nan
     proportion = counts / number
-    effect = _floats(_available(result, "_sampling_effect"))
+    effect = result._source.release.adjacency.design_effect
+    effect = _floats(_available(result, "_sampling_effect", effect))
     found = estimate_table(
         result,
         index,
@@ -235,10 +236,10 @@ def slope_unit(codebook: Codebook, response: str, term: str) -> str:
     return f"{own} per {variable}" if own and variable else ""
 
 
-def _available(result: object, name: str) -> Any:
-    """Return an attribute of a result, nan where it has none or refuses it."""
+def _available(result: object, name: str, default: Any = np.nan) -> Any:
+    """Return an attribute of a result, the default where it has none, nan where it refuses it."""
     try:
-        return getattr(result, name) if hasattr(type(result), name) else np.nan
+        return getattr(result, name) if hasattr(type(result), name) else default
     except NotAvailable:
         return np.nan
 

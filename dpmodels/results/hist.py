@@ -190,10 +190,6 @@ class HistResult(Result):
             labels=facts.variable,
         )
 
-    @property
-    def _sampling_effect(self) -> int:
-        return self.release.adjacency.design_effect
-
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 

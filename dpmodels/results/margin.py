@@ -220,10 +220,6 @@ class Margin(Tabulated):
             labels=self.facts.variable,
         )
 
-    @property
-    def _sampling_effect(self) -> int:
-        return self.fit.effect
-
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the counts with their noise intervals.
 

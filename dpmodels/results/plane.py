@@ -230,10 +230,6 @@ class PlaneResult(Result):
             further={**further, "released": self.ordered.cells.ravel()},
         )
 
-    @property
-    def _sampling_effect(self) -> int:
-        return self.release.adjacency.design_effect
-
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)
 

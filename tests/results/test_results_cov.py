@@ -196,7 +196,7 @@ def test_second_moments_about_zero(cov):
 def test_tables(cov):
     fit = cov()
     tidy = fit.tidy()
-    assert list(tidy.columns) == ["column1", "column2", *COLUMNS, "cor"]
+    assert list(tidy.columns) == ["column1", "column2", *COLUMNS, "cor", "released"]
     assert tidy["cor"].tolist()[0] == 1.0
     row = fit.glance().iloc[0]
     assert (row["nobs"], row["ncolumns"], row["nweak"], row["eps"]) == (1_000, 3, 0, 1.0)

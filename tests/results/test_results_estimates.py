@@ -72,11 +72,13 @@ def test_intervals_of_the_table_are_those_of_the_result(name):
 def check_units(table):
     """Assert that estimate, errors and intervals of a row are in one unit."""
     estimate, error = table["estimate"], table["std_error"]
-    # Printed counts are whole and add up; intervals are about the unbiased counts. A logarithm of
-    # a p-value with noise may be above 0, where its interval ends.
+    # Whole counts and positive semidefinite covariances are made of unbiased ones, about
+    # which the intervals are, those of counts not below 0. A logarithm of a p-value with noise may
+    # be above 0, where its interval ends.
     slack = 1e-9 * (1 + estimate.abs())
     if "released" in table:
-        slack += (table["released"].clip(lower=0) - estimate).abs().fillna(0)
+        for released in (table["released"], table["released"].clip(lower=0)):
+            slack += (released - estimate).abs().fillna(0)
     if "p_adjusted" in table:
         slack += estimate.clip(lower=0)
     for kind in ("noise", "conf"):
