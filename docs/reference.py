@@ -49,7 +49,8 @@ def results() -> str:
         [
             "# Results\n",
             "What verbs return: released values and public facts, never rows. All print by",
-            "`summary()`; most have `tidy()`, `glance()`, `noise_int()`, `conf_int()`, `plot()`.\n",
+            "`summary()`. Those of a release have `tidy()` and `to_dataset()`, with the same",
+            "columns for every result, `glance()`, `noise_int()`, `conf_int()`, `plot()`.\n",
             "## Of a release: saved, and loaded again\n",
             listed(places(printed(saved=True))),
             "## Made of results, or of public facts alone\n",

@@ -61,7 +61,7 @@ PCA = Verb(
         Form("~ age + wage + height", "column", GAUSS),
         Form("~ age + wage + height", "column", PPCA | ORIGIN | {"eps": 100.0}, "subspace"),
     ),
-    results={"PCAResult": "column", "SubspaceResult": "column"},
+    results={"PCAResult": DRAWN, "SubspaceResult": DRAWN},
     protocols=(*SUMMING, "dpdispca"),
     gaussian="gauss",
 )
@@ -101,7 +101,7 @@ MOMENTS = Verb(
         Form("~ age + wage + sex", "stored forged", name="of levels"),
         Form("~ bs(age, knots=[50])", "dask"),
     ),
-    results={"MomentsResult": ""},
+    results={"MomentsResult": "plot"},
     protocols=SUMMING,
 )
 CCA = Verb(
@@ -221,7 +221,7 @@ SVM = Verb(
         Form("sex ~ age", "stored labelled column"),
         Form("sex ~ wage", "planned"),
     ),
-    results={"SVMResult": "column"},
+    results={"SVMResult": DRAWN},
     refused=refusals.SVM,
 )
 

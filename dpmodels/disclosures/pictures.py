@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from dpmodels.errors import DPModelsError
 
-_METHODS: Final = ("plot_scree", "plot_loadings", "plot")
+# Instead of plot(), where a result has them.
+_METHODS: Final = ("plot_scree", "plot_loadings")
 
 
 def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
@@ -20,7 +21,8 @@ def pictures(fit: Any) -> tuple[tuple[str, bytes], ...]:
     from dpmodels.plots.style import alt_text
 
     drawn = []
-    for draw in (getattr(fit, name) for name in _METHODS if hasattr(fit, name)):
+    methods = [name for name in _METHODS if hasattr(fit, name)] or ["plot"]
+    for draw in (getattr(fit, name) for name in methods if hasattr(fit, name)):
         with plt.ioff():
             try:
                 ax = draw()  # as large as what it shows needs

@@ -94,8 +94,8 @@ def dp_svm(
     >>> cb = dp.codebook(x=(-1, 1), label=["a", "b"])
     >>> rows = {"x": [-0.8, -0.5, 0.4, 0.9] * 1000, "label": ["a", "a", "b", "b"] * 1000}
     >>> fit = dp_svm("label ~ x", rows, codebook=cb, eps=1.0)
-    >>> fit.predict({"x": [-0.9, 0.9]})
-    array(['a', 'b'], dtype=object)
+    >>> fit.predict({"x": [-0.9, 0.9]}).tolist()
+    ['a', 'b']
     """
     return run_verb(
         "svm",

@@ -20,7 +20,6 @@ from dpmodels.results.hist import HistResult
 from dpmodels.results.levels import LevelsResult
 from dpmodels.results.margins import MarginsResult
 from dpmodels.results.moments import MomentsResult
-from dpmodels.results.multinomial import MultinomialResult
 from dpmodels.results.overview import OverviewResult
 from dpmodels.results.pca import PCAResult
 from dpmodels.results.plane import PlaneResult
@@ -61,20 +60,11 @@ def _name(label: object) -> str:
 
 def _errors(fit: Any) -> pd.DataFrame:
     """Return what is printed as standard errors; a coefficient without them is not identified."""
-    try:
-        both = {"noise": fit.bse_noise, "total": fit.bse}
-    except NotAvailable:
-        both = dict.fromkeys(("noise", "total"), pd.Series(math.inf, fit.params.index))
-    return pd.DataFrame({"value": fit.params, **both}).fillna(math.inf)
-
-
-def _by_level(fit: MultinomialResult) -> pd.DataFrame:
-    """Return coefficients by level and term, as :func:`_errors` does."""
-    table = fit.tidy().set_index(["y_level", "term"])
-    names = {"value": "estimate", "noise": "noise_sd", "total": "std_error"}
-    lost = np.full(len(table), math.inf)
-    own = {name: table.get(column, lost) for name, column in names.items()}
-    return pd.DataFrame(own, index=table.index.to_flat_index()).fillna(math.inf)
+    table = fit.tidy().set_index(list(fit.estimates.keys))
+    total = table["std_error"].fillna(math.inf)
+    noise = table["noise_sd"].where(np.isfinite(total), math.inf).fillna(math.inf)
+    own = {"value": table["estimate"], "noise": noise, "total": total}
+    return pd.DataFrame(own).set_axis(table.index.to_flat_index())
 
 
 def _difference(fit: TTestResult) -> pd.DataFrame:
@@ -193,7 +183,7 @@ def _hyperplane(fit: SVMResult) -> pd.DataFrame:
 def _canonical(fit: CCAResult) -> pd.DataFrame:
     """Return canonical correlations; intervals hold whatever the others are."""
     own = fit.tidy().set_index("component")
-    return pd.DataFrame({"value": own["cor"], "noise": _spread(fit.noise_int(LEVEL))})
+    return pd.DataFrame({"value": own["estimate"], "noise": _spread(fit.noise_int(LEVEL))})
 
 
 def _moments(fit: MomentsResult) -> pd.DataFrame:
@@ -204,7 +194,6 @@ def _moments(fit: MomentsResult) -> pd.DataFrame:
 # bse_noise.
 FIGURES: Final[Mapping[type, Callable[[Any], pd.DataFrame]]] = MappingProxyType(
     {
-        MultinomialResult: _by_level,
         TTestResult: _difference,
         TableResult: _shares,
         HistResult: _shares,

@@ -58,7 +58,7 @@ def _correlations(fit: CCAResult) -> Section:
         cells = (UNKNOWN, "", interval(line["noise_low"], line["noise_high"]))
         if line["noise_low"] > 0:
             sd = line["noise_sd"]
-            cells = (signif_uncertain(line["cor"], sd), signif(sd, 2), cells[2])
+            cells = (signif_uncertain(line["estimate"], sd), signif(sd, 2), cells[2])
         rows.append(Row(line["component"], cells))
     heads = ("Correlation", "noise sd", "95% noise interval")
     return Section("Pairs of variates", heads, tuple(rows))

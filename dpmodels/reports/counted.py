@@ -16,11 +16,7 @@ from dpmodels.released import (
 )
 from dpmodels.report import count
 from dpmodels.results.call import AnyCall, DescribedCall
-
-
-def counted_as(neighbours: Adjacency) -> str:
-    """Return what a release has numbers of: rows, or persons who count as one row each."""
-    return "persons" if neighbours.counts_persons else "rows"
+from dpmodels.results.estimate_table import counted_as as counted_as
 
 
 def observations(release: AnyRelease) -> str:

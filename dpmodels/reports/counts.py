@@ -119,10 +119,18 @@ def _listed(fit: TableResult) -> Section:
 
 def listed(title: str, labels: Sequence[str], table: pd.DataFrame, release: AnyRelease) -> Section:
     """Give every line of a tidy table of counts a line, with its intervals."""
-    cells = map(_cells, table.to_dict("records"))
+    cells = map(_cells, with_shares(table).to_dict("records"))
     rows = (Row(*row) for row in zip(labels, cells, strict=True))
     counted = counted_as(release.adjacency).capitalize()
     return Section(title, (counted, "95% noise int.", "%", "95% conf. int."), tuple(rows))
+
+
+def with_shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the counts of a tidy table as `ranges` does, with the intervals of shares."""
+    if "estimate" not in table:
+        return table
+    names = {"estimate": "count", "proportion_low": "conf_low", "proportion_high": "conf_high"}
+    return table.drop(columns=["conf_low", "conf_high"]).rename(columns=names)
 
 
 def _cells(row: dict[Hashable, float]) -> tuple[str, ...]:

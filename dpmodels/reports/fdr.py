@@ -31,7 +31,7 @@ def fdr_report(fit: FDRResult) -> Report:
     table = fit.tidy()
     kept = table.head(min(len(fit.rejected) + OTHERS, SHOWN))
     rows = [
-        Row(str(one.hypothesis), _cells(one, fit.valued), about=about(call, str(one.hypothesis)))
+        Row(str(one.hypothesis), _cells(one), about=about(call, str(one.hypothesis)))
         for one in kept.itertuples()
     ]
     whose = "persons" if release.adjacency.counts_persons else "rows"
@@ -57,8 +57,8 @@ def fdr_report(fit: FDRResult) -> Report:
     )
 
 
-def _cells(one: object, valued: str) -> tuple[str, ...]:
-    middle, sd = (getattr(one, name) for name in (valued, "noise_sd"))
+def _cells(one: object) -> tuple[str, ...]:
+    middle, sd = (getattr(one, name) for name in ("estimate", "noise_sd"))
     seen = [LOST if math.isnan(own) else f"{own:.4f}" for own in (middle, sd)]
     return (*seen, *_values(one), "yes" if getattr(one, "rejected", False) else "")
 

@@ -17,6 +17,7 @@ from dpmodels.reports.counts import (
     made_whole,
     reading,
     side_by_side,
+    with_shares,
 )
 from dpmodels.reports.header import LOST, closing, complete_text, described_header
 from dpmodels.results.base import report_of
@@ -91,7 +92,8 @@ def _lines(fit: HistResult, runs: Ranges, group: int) -> pd.DataFrame:
     """Return a tidy table of the lines of one group."""
     bins = fit._shape[1]
     if len(runs.start) == bins and not fit.ordered.unlawful:
-        return fit.tidy().iloc[group * bins : (group + 1) * bins]
+        table = with_shares(fit.tidy())
+        return table.iloc[group * bins : (group + 1) * bins]
     return pd.DataFrame(fit.group(group).ranges(runs, LEVEL))
 
 

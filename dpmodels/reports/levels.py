@@ -38,9 +38,10 @@ def _most(fit: LevelsResult) -> str:
 
 def _section(name: str, table: pd.DataFrame, what: str) -> Section:
     """One line a level."""
+    columns = ["level", "estimate", "noise_low", "noise_high"]
     rows = tuple(
         Row(str(level), (count(noisy), f"[{count(low)}, {count(high)}]"))
-        for _, level, noisy, low, high in table.head(SHOWN_GROUPS).itertuples(index=False)
+        for level, noisy, low, high in table[columns].head(SHOWN_GROUPS).itertuples(index=False)
     )
     heads = (what.capitalize(), "95% noise int.")
     return Section(name, heads, rows or (Row("(none found)", ("", "")),))

@@ -60,7 +60,7 @@ def _section(fit: SelectResult, what: str, name: str) -> Section:
         return Section(name, ("",), (Row("(none found)", ("",)),))
     if fit.release.values is None:
         return Section(name, (), tuple(Row(label, ()) for label in labels))
-    columns = fit.tidy()[["value", "noise_sd", "noise_low", "noise_high", "above_next"]]
+    columns = fit.tidy()[["estimate", "noise_sd", "noise_low", "noise_high", "above_next"]]
     rows, sums = [], _cumulative(fit)
     for label, own, total in zip(labels, columns.itertuples(index=False), sums, strict=False):
         value, sd, low, high, above = own

@@ -16,11 +16,15 @@ from dpmodels.privacy import ZCDP, Adjacency, ApproxDP, hidden_by
 from dpmodels.question import Question
 from dpmodels.released import AnyRelease
 from dpmodels.report import Report, Summary
+from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.results.legend import legend
 from dpmodels.results.reading_line import NO_ROW, convergence_words, reading_line
 from dpmodels.results.spec import Spec
 from dpmodels.results.store import replay, result_bytes, saved_of
 from dpmodels.writing import write_whole
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 STAMP: Final = "SIMULATION - NOT PRIVATE"
 
@@ -135,15 +139,74 @@ class Derivation(NamedTuple):
     take: Callable[[Any], Any] = lambda release: release
 
 
+class Tabulated(Printed):
+    """A result whose numbers are one table of estimates; a subclass writes `_estimates()`."""
+
+    if TYPE_CHECKING:
+
+        def noise_int(self, level: float = 0.95) -> pd.DataFrame:
+            """Return intervals of privacy noise alone."""
+
+        def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+            """Return intervals of noise and sampling."""
+
+    @property
+    def _source(self) -> Any:
+        """The result with the call and the release that the estimates come from."""
+        return self
+
+    def _estimates(self) -> EstimateTable:
+        raise NotImplementedError
+
+    @property
+    def estimates(self) -> EstimateTable:
+        """The numbers of this result: keys, values, laws of noise and of the total, labels."""
+        return self._estimates()
+
+    def tidy(self) -> pd.DataFrame:
+        """Return the estimates, one a row, with the column names of R's broom.
+
+        Returns
+        -------
+        DataFrame
+            Key columns; then ``estimate, std_error, noise_sd, noise_low, noise_high, conf_low,
+            conf_high, statistic, p_value, identified``, the same for every result; then further
+            columns, and labels of the codebook. Numbers that are not available are nan.
+            Intervals have level 0.95: ``noise_low, noise_high`` are those of `noise_int`,
+            ``conf_low, conf_high`` those of `conf_int`. Of counts `conf_int` is of shares: these
+            are ``proportion_low, proportion_high``, and times the number of complete rows
+            ``conf_low, conf_high``. `identified` is a nullable boolean, missing where the noise
+            of an estimate is not known.
+        """
+        return self.estimates.tidy()
+
+    def to_dataset(self, level: float = 0.95) -> xr.Dataset:
+        """Return the estimates as a labelled dataset, with intervals of a level.
+
+        Returns
+        -------
+        Dataset
+            The columns of :meth:`tidy` along the key, or along ``row`` where there are several
+            keys. `identified` is 1, 0, or nan where it is not known. Attributes of the dataset
+            are ``formula, guarantee, mechanism, neighbours, noise, simulated``; of variables
+            ``units`` and ``long_name``, where the codebook has them.
+        """
+        source = self._source
+        facts = {name.lower(): text for name, text in release_facts(source.release).items()}
+        attrs = {"formula": source.call.formula, **facts, "noise": source.release.card.noise}
+        attrs["simulated"] = int(source.release.simulated)
+        return self.estimates.to_dataset(attrs, checked_level(level))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Result(Printed):
+class Result(Tabulated):
     """A result that a user holds; made from one release.
 
     It is computed from its request and its release. Public values only: it can be
     pickled, copied and saved.
 
-    A subclass is a frozen dataclass that says what is its own: `tidy()`, `_size`
-    for its repr and `_line()` for `glance()`.
+    A subclass is a frozen dataclass that says what is its own: `_estimates()` for
+    `tidy()`, `_size` for its repr and `_line()` for `glance()`.
 
     Labels and units of the codebook stand in the printed report, and labels in
     the last columns of `tidy()`, where there are any.

@@ -25,6 +25,7 @@ from dpmodels.postprocess.spreads import (
 from dpmodels.released import CellsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.variables import Numeric
 
 if TYPE_CHECKING:
@@ -127,18 +128,21 @@ class BoundsResult(Result):
         ends = {"lower": self.outside - halves, "upper": self.outside + halves}
         return pd.DataFrame(ends).clip(0.0, 1.0)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a variable: bounds found and declared, and the share outside."""
+    def _estimates(self) -> EstimateTable:
         tables = self.call.tables
-        noise = self.noise_int()
-        return self.params.assign(
-            declared_lower=[own.lower for own in tables],
-            declared_upper=[own.upper for own in tables],
-            told=[own.told for own in self.found.values()],
-            outside=self.outside,
-            noise_low=noise["lower"],
-            noise_high=noise["upper"],
-        ).reset_index()
+        further = {
+            **self.params,
+            "declared_lower": [own.lower for own in tables],
+            "declared_upper": [own.upper for own in tables],
+        }
+        identified = [own.told for own in self.found.values()]
+        return estimate_table(
+            self,
+            self.params.index,
+            further=further,
+            estimate=self.outside,
+            identified=identified,
+        )
 
     def _line(self) -> dict[str, Any]:
         told = sum(own.told for own in self.found.values())

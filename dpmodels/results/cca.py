@@ -17,6 +17,7 @@ from dpmodels.postprocess.solve import released_equations
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import Result, checked_level, per_row
 from dpmodels.results.call import MomentsCall
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -192,18 +193,15 @@ class CCAResult(Result):
         ".cor_test(x, y).tidy() has the population's interval of one correlation"
     )
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a pair: ``component, cor, noise_sd, noise_low, noise_high, readable``."""
-        ends = self.noise_int()
-        table = {
-            "component": self.names,
-            "cor": self.cor.to_numpy(),
-            "noise_sd": self.cor_noise_sd.to_numpy(),
-            "noise_low": ends["lower"].to_numpy(),
-            "noise_high": ends["upper"].to_numpy(),
-            "readable": self.readable.to_numpy(),
-        }
-        return pd.DataFrame(table)
+    def _estimates(self) -> EstimateTable:
+        index = pd.Index(self.names, name="component")
+        return estimate_table(
+            self,
+            index,
+            estimate=self.cor,
+            noise_sd=self.cor_noise_sd,
+            identified=self.readable,
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -16,7 +16,7 @@ from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names
 from dpmodels.postprocess.support import longest_in_box, support
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.public_rows import public_rows, require_coder
+from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 from dpmodels.variables import Numeric
 
@@ -52,8 +52,8 @@ class Components:
     ...     row_norm=pcs.row_norm(),
     ...     **words,
     ... )
-    >>> svm.predict(pcs.predict({"x": [1], "y": [-0.5], "z": [2]}))
-    array(['a'], dtype=object)
+    >>> svm.predict(pcs.predict({"x": [1], "y": [-0.5], "z": [2]})).tolist()
+    ['a']
     """
 
     call: MomentsCall
@@ -130,8 +130,8 @@ class Components:
         NotAvailable
             If the release was loaded without its formula's coding.
         """
-        index = newdata.index if isinstance(newdata, pd.DataFrame) else None
-        return pd.DataFrame(self.scores(newdata), columns=list(self.names), index=index)
+        scores = self.scores(newdata)
+        return pd.DataFrame(scores, columns=list(self.names), index=index_of(newdata))
 
     def scores(self, newdata: object) -> Floats:
         """Return the same as an array, shape (rows, components)."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import NotAvailable
 from dpmodels.inference.shares import count_interval
 from dpmodels.postprocess.totals import whole
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import Counted, counted, interval_columns, interval_frame
-from dpmodels.results.legend import labelled
+from dpmodels.results.described import Counted, counted, interval_frame
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.typing import Integers
 
 if TYPE_CHECKING:
@@ -75,22 +74,15 @@ class CountedResult(Result):
         own = self._counted.noise
         return float(own.sd * np.sqrt((own.weights(np.ones(cells)) ** 2).sum()))
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: counts, shares, noise and 95 % intervals, nan for none."""
-        ends = self.noise_int()
-        try:
-            population = self.conf_int()
-        except NotAvailable:
-            population = ends * np.nan
-        values: dict[str, Any] = {
-            "count": self._whole[:-1],
-            "released": self._counted.parts[:, 0],
-            "proportion": self.proportions().to_numpy().ravel(),
-            "noise_sd": self.noise_sd(),
-            **interval_columns(ends, population),
-        }
-        table = pd.DataFrame(values, index=self._facts.index).reset_index()
-        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
+    def _estimates(self) -> EstimateTable:
+        return count_table(
+            self,
+            self._facts.index,
+            self._whole[:-1],
+            noise_sd=self.noise_sd(),
+            further={"released": self._counted.parts[:, 0]},
+            labels=self._facts.variable,
+        )
 
     def _noise_int(self, level: float) -> pd.DataFrame:
         own = self._counted

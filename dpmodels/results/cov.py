@@ -26,7 +26,7 @@ from dpmodels.results.base import (
     release_facts,
 )
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.pca import PCAResult
 from dpmodels.typing import Coder, Floats
 
@@ -226,12 +226,23 @@ class CovResult(Result):
         entries = {name: matrix[first, second] for name, matrix in matrices.items()}
         return pd.DataFrame({"column1": names[first], "column2": names[second], **entries})
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a pair: ``column1, column2, cov, cor, noise_sd``."""
-        cov, cor, noise = (own.to_numpy() for own in (self.cov, self.cor, self.noise_sd))
-        table = self._pairs(cov=cov, cor=cor, noise_sd=noise)
-        first, second = table["column1"], table["column2"]
-        return labelled(table, self.call.codebook, label1=first, label2=second)
+    def _estimates(self) -> EstimateTable:
+        matrices = {"cov": self.cov, "cor": self.cor, "noise_sd": self.noise_sd}
+        matrices["released"] = self.cov_released
+        table = self._pairs(**{name: own.to_numpy() for name, own in matrices.items()})
+        index, codebook = (
+            pd.MultiIndex.from_frame(table[["column1", "column2"]]),
+            self.call.codebook,
+        )
+        return estimate_table(
+            self,
+            index,
+            further={"cor": table["cor"], "released": table["released"]},
+            labels={"label1": table["column1"], "label2": table["column2"]},
+            unit=[product_unit(*(unit_of(codebook, one) for one in pair)) for pair in index],
+            estimate=table["cov"],
+            noise_sd=table["noise_sd"],
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

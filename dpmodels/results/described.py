@@ -64,16 +64,6 @@ def interval_frame(facts: TableCall, ends: tuple[Floats, Floats]) -> pd.DataFram
     return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=facts.index)
 
 
-def interval_columns(noise: pd.DataFrame, population: pd.DataFrame) -> dict[str, Any]:
-    """Return the columns of a tidy table that hold 95 % intervals."""
-    return {
-        "noise_low": noise["lower"],
-        "noise_high": noise["upper"],
-        "conf_low": population["lower"],
-        "conf_high": population["upper"],
-    }
-
-
 def described_line(
     release: CountsRelease | QuantilesRelease | SumsRelease | RunsRelease,
     complete: float,

@@ -19,13 +19,13 @@ from dpmodels.inference.protocol import CoefficientsLaw
 from dpmodels.results.base import Refused, checked_level
 from dpmodels.results.call import INTERCEPT
 from dpmodels.results.discoveries import Tested
-from dpmodels.results.estimates import Estimates, exponentiated
+from dpmodels.results.estimates import Estimates, exponentiated, ratios_where
 from dpmodels.results.fitted import Fitted
 from dpmodels.results.hypotheses import anova, t_test, wald_test
 from dpmodels.results.marginal_effects import NO_ROWS, margins
 from dpmodels.results.marginal_means import contrasts, grid, grid_notes
 from dpmodels.results.predictions import predicted
-from dpmodels.results.public_rows import PublicRows, public_rows, require_coder
+from dpmodels.results.public_rows import PublicRows, index_of, public_rows, require_coder
 from dpmodels.results.terms import Terms
 from dpmodels.results.variables import in_steps, variables_named
 from dpmodels.typing import Coder, Floats
@@ -62,13 +62,26 @@ class Estimated(Tested):
         def _response(self, rows: PublicRows) -> Floats:
             """Return the expected response of rows, nan where incomplete."""
 
-        def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-            """Return one row a coefficient."""
-
         def _law(self, asked: str) -> CoefficientsLaw:
             """Return the law about the population's, or refuse what is asked with the reason."""
 
     get_margeff = Refused("is not available: " + NO_ROWS)
+
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
+        """Return the estimates, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        exponentiate : bool, default False
+            Whether estimates and intervals are exponentiated, as odds or rate ratios or where
+            the response is a logarithm; standard errors are not, as in broom.
+
+        Returns
+        -------
+        DataFrame
+            ``term``, then the columns that :meth:`Result.tidy` lists.
+        """
+        return ratios_where(exponentiate, super().tidy())
 
     @property
     def _apart(self) -> tuple[str, ...]:
@@ -197,6 +210,36 @@ class Estimated(Tested):
         rows = public_rows(self.coder, newdata, clip=clip)
         model, held = self._fitted("get_prediction()"), checked_level(level)
         return predicted(model.law, model.link, model.regressors(rows.coded), held)
+
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
+        """Return the expected response of public rows: a mean, or the probability of a level.
+
+        Parameters
+        ----------
+        newdata : frame, mapping or path
+            Rows that are not private, with the variables of the right-hand side.
+        clip : bool, default False
+            Whether numbers outside the codebook's bounds are held in them, as the
+            rows of the fit were; else such rows are nan, and a warning counts them.
+
+        Returns
+        -------
+        Series
+            With the index of a pandas `newdata`; nan where a row is incomplete, or needs a
+            coefficient not :attr:`identified`.
+
+        Raises
+        ------
+        NotAvailable
+            Where every row needs such a coefficient.
+
+        Warns
+        -----
+        OutsideWarning
+            With the number of public rows outside the bounds.
+        """
+        rows = public_rows(self.coder, newdata, clip=clip)
+        return pd.Series(self._response(rows), index_of(newdata), name=self._expected)
 
     def augment(self, newdata: object, level: float = 0.95, *, clip: bool = False) -> pd.DataFrame:
         """Return public rows with what the model tells of each, as R's broom does.

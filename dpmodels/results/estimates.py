@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from dpmodels.arguments import truth
 from dpmodels.report import Report
 from dpmodels.results.base import Printed, Result
 from dpmodels.results.legend import legend
@@ -76,5 +77,11 @@ class Estimates(Printed):
 def exponentiated(table: pd.DataFrame) -> pd.DataFrame:
     """Return a tidy table with exponentials of estimates and ends; errors stay as they are."""
     names = ("estimate", "noise_low", "noise_high", "conf_low", "conf_high")
+    table = table.drop(columns="unit", errors="ignore")
     with np.errstate(over="ignore"):
         return table.assign(**{name: np.exp(table[name]) for name in names if name in table})
+
+
+def ratios_where(asked: bool, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a tidy table, exponentiated where that is asked for."""
+    return exponentiated(table) if truth("exponentiate", asked) else table

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import ArgumentError
 from dpmodels.results.as_released import released_noise
 from dpmodels.results.base import Result, release_row
 from dpmodels.results.estimates import exponentiated
@@ -140,19 +140,8 @@ def whole_of(result: Result, **sds: float) -> dict[str, tuple[Any, float]]:
     }
 
 
-def _told(result: Any, table: pd.DataFrame, level: float) -> dict[str, Any]:
-    """Return the numbers of tidy(), with intervals of the level."""
-    numbers: dict[str, Any] = {name: table[name] for name in NUMBERS if name in table}
-    if level == 0.95:
-        return numbers
-    for name, ask in (("noise", result.noise_int), ("conf", result.conf_int)):
-        try:
-            ends = ask(level)
-        except NotAvailable:
-            ends = {"lower": np.full(len(table), np.nan), "upper": np.full(len(table), np.nan)}
-        low, high = (np.asarray(ends[end]) for end in ("lower", "upper"))
-        numbers |= {f"{name}_low": low, f"{name}_high": high}
-    return numbers
+def _numbers(fit: Result, level: float) -> Any:
+    return fit.estimates.tidy(level)[list(NUMBERS)]
 
 
 @columns_of.register
@@ -166,7 +155,7 @@ def _linear(fit: LMResult, level: float) -> tuple[Column, ...]:
             "WLS" if fit.model.weights else "OLS",
             fit.linear.response,
             COEFFICIENTS,
-            cells_of(list(table["term"]), _told(fit, table, level), fit.identified),
+            cells_of(list(table["term"]), _numbers(fit, level), fit.identified),
             whole_of(fit, nobs=counted, r_squared=share, adj_r_squared=share),
         ),
     )
@@ -181,7 +170,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
     table, note = fit.tidy(), ""
     known, digits = fit.identified.to_numpy(), 3
     if known.any():
-        numbers = _told(fit, table, level)
+        numbers = _numbers(fit, level)
     else:
         numbers, note = _as_released(fit, table), fit.why_not
         if fit.release.curvature is None:
@@ -207,7 +196,7 @@ def _generalised(fit: GLMResult, level: float) -> tuple[Column, ...]:
 def _by_level(fit: MultinomialResult, level: float) -> tuple[Column, ...]:
     """Return a column for each level against the reference."""
     table, known, note = fit.tidy(), fit.linear.identified, fit.why_not
-    numbers = _told(fit, table, level) if known.any() else {"estimate": table["estimate"]}
+    numbers = _numbers(fit, level)
     bought = known.any() or fit.release.curvature is not None
     if not bought:
         known, note = np.ones_like(known), f"as released, without standard errors: {note}"
@@ -266,7 +255,7 @@ def _vectors(fit: SVMResult, level: float) -> tuple[Column, ...]:
 @columns_of.register
 def _answers_fit(fit: SurveyFitResult, level: float) -> tuple[Column, ...]:
     table = fit.tidy()
-    cells = cells_of(list(table["term"]), _told(fit, table, level), np.isfinite(fit.bse))
+    cells = cells_of(list(table["term"]), _numbers(fit, level), np.isfinite(fit.bse))
     kind = "logit of answers"
     return (
         Column(
@@ -287,14 +276,14 @@ def _labels(fit: Any) -> list[str]:
 @columns_of.register
 def _means(fit: GroupedResult, level: float) -> tuple[Column, ...]:
     kind = "variance" if isinstance(fit, VarResult) else "mean"
-    cells = cells_of(_labels(fit), _told(fit, fit.tidy(), level), why=LOST)
+    cells = cells_of(_labels(fit), _numbers(fit, level), why=LOST)
     form = "date" if fit._facts.date and kind == "mean" else "number"
     return (Column(fit, kind, fit._facts.measured, _grouped(fit), cells, whole_of(fit), form=form),)
 
 
 @columns_of.register
 def _t_test(fit: TTestResult, level: float) -> tuple[Column, ...]:
-    cells = cells_of([fit.term], _told(fit, fit.tidy(), level), why=LOST)
+    cells = cells_of([fit.term], _numbers(fit, level), why=LOST)
     part = f"Differences: {fit._facts.factors[0]}" if fit._facts.factors else "Groups"
     return (Column(fit, "t-test", fit._facts.measured, part, cells, whole_of(fit)),)
 
@@ -321,7 +310,7 @@ def _quantiles(fit: QuantileResult, level: float) -> tuple[Column, ...]:
 
 @columns_of.register
 def _shares(fit: SurveyResult, level: float) -> tuple[Column, ...]:
-    cells = cells_of(fit._facts.labels, _told(fit, fit.tidy(), level), why=LOST)
+    cells = cells_of(fit._facts.labels, _numbers(fit, level), why=LOST)
     response = " + ".join(fit._facts.factors)
     return (
         Column(

@@ -22,7 +22,7 @@ from dpmodels.released import PValuesRelease, ScreenedRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import ScreenCall
 from dpmodels.results.discoveries import Discoveries, discoveries
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,17 +130,20 @@ class FDRResult(Result):
         """The columns that go with the response, smallest p-value first."""
         return self.discoveries.rejected
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a column looked at, smallest p-value first.
-
-        ``hypothesis, correlation, noise_sd, p_value, p_adjusted, rejected``; or ``log_p`` in
-        place of the correlation.
-        """
-        table = self.discoveries.tidy()
-        names = table["hypothesis"]
-        table.insert(1, self.valued, self.params[names].to_numpy())
-        table.insert(2, "noise_sd", self.bse_noise[names].to_numpy())
-        return labelled(table, self.call.codebook, label=names)
+    def _estimates(self) -> EstimateTable:
+        table = self.discoveries.tidy().set_index("hypothesis")
+        names = table.index
+        further = {"p_adjusted": table["p_adjusted"], "rejected": table["rejected"]}
+        found = estimate_table(
+            self,
+            names,
+            further=further,
+            labels=names,
+            p_value=table["p_value"],
+            estimate=self.params[names],
+            noise_sd=self.bse_noise[names],
+        )
+        return replace(found, noise=lambda level: self.noise_int(level).loc[names])
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw sorted p-values, on a scale of -log10, with the line that they are held against.

@@ -11,17 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from dpmodels.arguments import truth
 from dpmodels.inference.links import OF_FAMILY, Link
 from dpmodels.inference.sandwich import Sandwich, least_noise
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.described import interval_columns
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import Estimates, exponentiated
+from dpmodels.results.estimates import Estimates
 from dpmodels.results.glm_fit import CoefficientsFit
-from dpmodels.results.legend import labelled
 from dpmodels.results.public_rows import PublicRows, public_rows
 from dpmodels.typing import Coder, Floats
 
@@ -137,26 +135,9 @@ class GLMResult(Estimated):
     def _noise_int(self, level: float) -> pd.DataFrame:
         return self._interval("noise_int()", level, full=False)
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """Return one row a coefficient, by broom's conventions.
-
-        ``term, estimate`` and, where any is identified, ``std_error, statistic,
-        p_value, noise_sd, noise_low, noise_high, conf_low, conf_high``; 95 %
-        intervals, nan where a coefficient is not. With `exponentiate` estimates
-        and intervals are odds or rate ratios; as of broom errors are not.
-        """
-        table: dict[str, Any] = {"estimate": self.params}
-        if self.identified.any():
-            table |= {
-                "std_error": self.bse,
-                "statistic": self.tvalues,
-                "p_value": self.pvalues,
-                "noise_sd": self.bse_noise,
-                **interval_columns(self.noise_int(), self.conf_int()),
-            }
-        tidy = pd.DataFrame(table).reset_index()
-        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
-        return labelled(tidy, self.call.codebook, label=self.call.names)
+    def _estimates(self) -> EstimateTable:
+        names = self.call.names
+        return estimate_table(self, pd.Index(names, name="term"), labels=names)
 
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios, or rate ratios, with their intervals: coefficients exponentiated.
@@ -228,13 +209,6 @@ class GLMResult(Estimated):
             With the number of public rows outside the bounds.
         """
         return public_rows(self.coder, newdata, clip=clip).linear(self.linear.params)
-
-    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
-        """Return the expected response of new, public rows, as :meth:`decision_function`.
-
-        Probabilities of the second level, or means; nan for incomplete rows.
-        """
-        return self._response(public_rows(self.coder, newdata, clip=clip))
 
     def _response(self, rows: PublicRows) -> Floats:
         return self._link.mean(rows.linear(self.linear.params))

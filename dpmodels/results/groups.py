@@ -21,11 +21,10 @@ from dpmodels.results.described import (
     Counted,
     counted,
     described_line,
-    interval_columns,
     interval_frame,
 )
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, product_unit, unit_of
 from dpmodels.results.estimates import Estimates
-from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -112,18 +111,16 @@ class GroupedResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         return interval_frame(self._facts, self._ends(level, population=True))
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a group: counts, estimates, their errors and 95 % intervals."""
-        values = {
-            "count": self.counts,
-            "estimate": self.params,
-            "sd": self.sd,
-            "std_error": self.bse,
-            "noise_sd": self.bse_noise,
-            **interval_columns(self.noise_int(), self.conf_int()),
-        }
-        table = pd.DataFrame(values).reset_index()
-        return labelled(table, self.call.codebook, label=[self._facts.variable] * len(table))
+    def _estimates(self) -> EstimateTable:
+        facts = self._facts
+        further = {"count": self.counts, "sd": self.sd}
+        return estimate_table(
+            self, facts.index, further=further, labels=facts.variable, unit=self._unit
+        )
+
+    @property
+    def _unit(self) -> str:
+        return unit_of(self.call.codebook, self._facts.variable)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw what was asked by group, with both intervals.
@@ -268,6 +265,10 @@ class VarResult(GroupedResult):
     """
 
     _called = "Variance"
+
+    @property
+    def _unit(self) -> str:
+        return product_unit(super()._unit, super()._unit)
 
     @property
     def params(self) -> pd.Series[float]:

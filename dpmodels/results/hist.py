@@ -21,9 +21,9 @@ from dpmodels.released import CountsRelease, RunsRelease, SumsRelease
 from dpmodels.results.base import Derivation, Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.described import described_line, interval_frame
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.group_frames import by_group, place_of
-from dpmodels.results.legend import labelled
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.table import TableResult
 from dpmodels.typing import Floats
@@ -172,27 +172,23 @@ class HistResult(Result):
             return float(count_interval(np.zeros(1), self.table._counted.noise, level)[1][0])
         return self.group(0).half_width(level)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a bin: ends, counts, density, noise and 95 % intervals."""
-        groups, total = self._shape[0], self.ncomplete
-        counts = self.ordered.whole[:-1]
+    def _estimates(self) -> EstimateTable:
+        groups, facts = self._shape[0], self._facts
         low, high = self.bins.ends
-        values: dict[str, Any] = {
+        further = {
             "low": np.tile(low, groups),
             "high": np.tile(high, groups),
-            "count": counts,
             "released": self.ordered.cells.ravel(),
-            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
+            "density": self._density.ravel(),
         }
-        if not self.ordered.unlawful:
-            intervals = interval_columns(self.noise_int(), self.conf_int())
-            values |= {"noise_sd": np.tile(self.noise_sd, groups)}
-            values |= {name: own.to_numpy() for name, own in intervals.items()}
-        values["density"] = self._density.ravel()
-        facts = self._facts
-        table = pd.DataFrame(values, index=facts.index).reset_index()
-        table = table.rename(columns={facts.factors[-1]: "bin"})
-        return labelled(table, self.call.codebook, label=[facts.variable] * len(table))
+        return count_table(
+            self,
+            facts.index.set_names([*facts.factors[:-1], "bin"]),
+            self.ordered.whole[:-1],
+            noise_sd=np.nan if self.ordered.unlawful else np.tile(self.noise_sd, groups),
+            further=further,
+            labels=facts.variable,
+        )
 
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)

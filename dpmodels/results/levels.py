@@ -16,6 +16,7 @@ from dpmodels.levels import Level
 from dpmodels.released import LevelsRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table
 from dpmodels.variables import Categorical
 
 if TYPE_CHECKING:
@@ -117,11 +118,9 @@ class LevelsResult(Result):
         frame = pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self.counts.index)
         return frame / self.unit
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a level: its noisy count and a 95 % noise interval."""
-        ends = self.noise_int()
-        table = self.counts.to_frame()
-        return table.assign(noise_low=ends["lower"], noise_high=ends["upper"]).reset_index()
+    def _estimates(self) -> EstimateTable:
+        unit = counted_as(self.release.adjacency)
+        return estimate_table(self, self.counts.index, unit=unit, estimate=self.counts)
 
     def _line(self) -> dict[str, Any]:
         found = {"nlevels": sum(map(len, self.release.levels)), "found_with": self.found_with()}
@@ -152,10 +151,11 @@ class LevelsResult(Result):
 
         name = self.names[0] if variable is None else word("variable", variable, self.names)
         table = self.tidy()
-        own = table[table["variable"] == name].sort_values("count", ascending=False, kind="stable")
+        own = table[table["variable"] == name]
+        own = own.sort_values("estimate", ascending=False, kind="stable")
         return ranked(
             own["level"].astype(str).tolist(),
-            own["count"].to_numpy(),
+            own["estimate"].to_numpy(),
             (own["noise_low"].to_numpy(), own["noise_high"].to_numpy()),
             "rows, noisy; none below the dashed line is released",
             empty="no level was found; see found_with()",

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.least_squares import LeastSquares
 from dpmodels.inference.links import IDENTITY, Link
@@ -20,13 +19,11 @@ from dpmodels.inference.noisy_variance import TOLD, normal_width
 from dpmodels.released import MomentsRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import MomentsCall
-from dpmodels.results.described import interval_columns
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, slope_unit
 from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import exponentiated
-from dpmodels.results.legend import labelled
 from dpmodels.results.lm_fit import LinearFit, LinearModel, Population
 from dpmodels.results.path import PathResult, path
-from dpmodels.results.public_rows import PublicRows, public_rows
+from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -64,11 +61,15 @@ class LMResult(Estimated):
         """The equations of the model, and the laws of its parameters."""
         return LinearFit(self.call, self.release, self.model)
 
+    @property
+    def _names(self) -> pd.Index[str]:
+        return pd.Index(self.linear.names, dtype=object, name="term")
+
     def _series(self, values: Floats, name: str) -> pd.Series[float]:
-        return pd.Series(values, index=list(self.linear.names), name=name)
+        return pd.Series(values, index=self._names, name=name)
 
     def _ends(self, ends: Floats) -> pd.DataFrame:
-        return pd.DataFrame(ends, index=list(self.linear.names), columns=["lower", "upper"])
+        return pd.DataFrame(ends, index=self._names, columns=["lower", "upper"])
 
     @property
     def params(self) -> pd.Series[float]:
@@ -90,7 +91,7 @@ class LMResult(Estimated):
         or, at a :attr:`strength` below a half, of the directions that noise
         hides, that no slope is longer than 1,000 in scaled units.
         """
-        return pd.Series(self.linear.identified, index=list(self.linear.names), name="identified")
+        return pd.Series(self.linear.identified, index=self._names, name="identified")
 
     @property
     def bse(self) -> pd.Series[float]:
@@ -208,35 +209,6 @@ class LMResult(Estimated):
         """
         return self.linear.equations.strength
 
-    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[float]:
-        """Return the response expected of public rows.
-
-        Parameters
-        ----------
-        newdata : frame, mapping or path
-            Rows that are not private, with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them, as the
-            rows of the fit were; else such rows are nan, and a warning counts them.
-
-        Returns
-        -------
-        Series
-            nan where a row is incomplete, or needs a coefficient not :attr:`identified`.
-
-        Raises
-        ------
-        NotAvailable
-            Where every row needs such a coefficient.
-
-        Warns
-        -----
-        OutsideWarning
-            With the number of public rows outside the bounds.
-        """
-        rows = public_rows(self.coder, newdata, clip=clip)
-        return pd.Series(self._response(rows), name=self.linear.response)
-
     def _response(self, rows: PublicRows) -> Floats:
         own = np.ones((int(self.model.intercept), len(rows.outside)))
         return self._mean(np.vstack([own, rows.coded]))
@@ -343,26 +315,10 @@ class LMResult(Estimated):
         }
         return pd.DataFrame(table)
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """Return one row a coefficient, with the column names of R's broom.
-
-        Tests, errors and confidence intervals are nan where rows are not counted. With
-        `exponentiate` estimates and intervals are exponentiated, as where the response is a
-        logarithm; errors are not.
-        """
-        known, own = self.sampled, self.noise_int()
-        table = {
-            "estimate": self.params,
-            "std_error": self.bse if known else math.nan,
-            "statistic": self.tvalues if known else math.nan,
-            "p_value": self.pvalues if known else math.nan,
-            "noise_sd": self.bse_noise,
-            **interval_columns(own, self.conf_int() if known else own * math.nan),
-            "identified": self.identified,
-        }
-        tidy = pd.DataFrame(table).rename_axis("term").reset_index()
-        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
-        return labelled(tidy, self.call.codebook, label=tidy["term"])
+    def _estimates(self) -> EstimateTable:
+        codebook, response, index = self.call.codebook, self.linear.response, self._names
+        units = [slope_unit(codebook, response, term) for term in index]
+        return estimate_table(self, index, labels=list(index), unit=units)
 
     def _line(self) -> dict[str, Any]:
         return {

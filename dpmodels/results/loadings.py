@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from dpmodels.codebook import Codebook
+from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.inference import Spectrum, Unread
 from dpmodels.inference.arrows import arrow_noise
 from dpmodels.labels import component_names
-from dpmodels.results.legend import labelled
+from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -64,14 +65,50 @@ def blank_words(*, noise: bool, unread: Floats | None = None) -> str:
     return f"{words}; not read: {', '.join(names)}" if names else words
 
 
-def long_loadings(loadings: xr.DataArray, codebook: Codebook) -> pd.DataFrame:
-    """Return loadings as broom does: ``column, PC, value``, and labels where there are any."""
-    long = loadings.to_series().rename("value").reset_index()
-    table = long.rename(columns={"variable": "column", "component": "PC"})
-    return labelled(table, codebook, label=table["column"])
+class Rotation(DefaultPlot):
+    """A result with loadings by component; the picture is of eigenvalues where there are any."""
 
+    if TYPE_CHECKING:
 
-def long_eigenvalues(sdev: xr.DataArray, share: Floats) -> pd.DataFrame:
-    """Return ``PC, std_dev, percent, cumulative`` of components with their shares of variance."""
-    table = {"PC": sdev["component"].to_numpy(), "std_dev": sdev.to_numpy(), "percent": share}
-    return pd.DataFrame({**table, "cumulative": np.minimum(np.cumsum(share), 1.0)})
+        @property
+        def loadings(self) -> xr.DataArray:
+            """Columns by component."""
+
+        def _eigenvalues(self) -> EstimateTable:
+            """Return the eigenvalues by component."""
+
+    def _estimates(self) -> EstimateTable:
+        long = self.loadings.to_series()
+        index = long.index.set_names(["column", "PC"])
+        names = list(index.get_level_values(0))
+        return estimate_table(self, index, labels=names, intervals=False, estimate=long)
+
+    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
+        """Return loadings or eigenvalues, one a row, with the column names of R's broom.
+
+        Parameters
+        ----------
+        matrix : {"loadings", "eigenvalues"}
+            Loadings by ``column, PC``, which have no intervals, or eigenvalues by ``PC``, with
+            their square roots in ``std_dev``.
+
+        Returns
+        -------
+        DataFrame
+            Keys, then the columns that :meth:`Result.tidy` lists.
+
+        Raises
+        ------
+        ArgumentError
+            For another matrix.
+        """
+        if matrix not in ("loadings", "eigenvalues"):
+            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
+        return super().tidy() if matrix == "loadings" else self._eigenvalues().tidy()
+
+    @property
+    def _drawn(self) -> tuple[EstimateTable, str]:
+        try:
+            return self._eigenvalues(), "Eigenvalue"
+        except NotAvailable:
+            return self.estimates, "Loading"

@@ -18,8 +18,9 @@ from dpmodels.inference.independence import MOST_CELLS
 from dpmodels.inference.loglinear import LogLinearFit, from_sums, loglinear
 from dpmodels.inference.ratios import TOLD
 from dpmodels.postprocess.residuals import Term, components, crossed
-from dpmodels.results.base import Printed, caption_of, checked_level
+from dpmodels.results.base import Tabulated, caption_of, checked_level
 from dpmodels.results.call import INTERCEPT
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.margin import Margin
 from dpmodels.results.reading_line import reading_line
@@ -34,7 +35,7 @@ MISSING = "(missing)"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class LogLinear(Printed):
+class LogLinear(Tabulated):
     """A log-linear model of private counts: released values and public facts only.
 
     Parameters
@@ -134,20 +135,12 @@ class LogLinear(Printed):
         values = self.model.fitted.reshape(self.shape)[declared]
         return self.margin.facts.by_cell(values * self.margin.fit.effect, "fitted")
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a coefficient."""
-        ends = self.conf_int()
-        values = {
-            "term": list(self.names),
-            "estimate": self.params.to_numpy(),
-            "std_error": self.bse.to_numpy(),
-            "noise_sd": self.bse_noise.to_numpy(),
-            "statistic": self.tvalues.to_numpy(),
-            "p_value": self.pvalues.to_numpy(),
-            "conf_low": ends["lower"].to_numpy(),
-            "conf_high": ends["upper"].to_numpy(),
-        }
-        return pd.DataFrame(values)
+    @property
+    def _source(self) -> HeldMargins:
+        return self.margin.fit
+
+    def _estimates(self) -> EstimateTable:
+        return estimate_table(self, pd.Index(self.names, name="term"))
 
     def glance(self) -> pd.DataFrame:
         """Return one row: deviance, and the test of the fit that counts the noise."""

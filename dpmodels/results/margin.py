@@ -21,11 +21,11 @@ from dpmodels.inference.independence import (
     untold,
 )
 from dpmodels.postprocess.residuals import Term
-from dpmodels.results.base import Printed, caption_of, checked_level
+from dpmodels.results.base import Tabulated, caption_of, checked_level
 from dpmodels.results.call import TableCall
-from dpmodels.results.described import interval_columns, interval_frame
+from dpmodels.results.described import interval_frame
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.held_margins import HeldMargins
-from dpmodels.results.legend import labelled
 from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats, Integers
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Margin(Printed):
+class Margin(Tabulated):
     """One margin of private margins: released values and public facts only.
 
     Parameters
@@ -206,17 +206,19 @@ class Margin(Printed):
             return untold(len(strata) * degrees(tuple(left)), MANY)
         return independence_within(strata, *self.drawn(axes))
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: counts, shares, noise and 95 % intervals."""
-        values = {
-            "count": self.counts.to_numpy().ravel(),
-            "released": self._unbiased.ravel(),
-            "proportion": self.proportions().to_numpy().ravel(),
-            "noise_sd": self.noise_sd,
-            **interval_columns(self.noise_int(), self.conf_int()),
-        }
-        table = pd.DataFrame(values, index=self.facts.index).reset_index()
-        return labelled(table, self.fit.call.codebook, label=[self.facts.variable] * len(table))
+    @property
+    def _source(self) -> HeldMargins:
+        return self.fit
+
+    def _estimates(self) -> EstimateTable:
+        return count_table(
+            self,
+            self.facts.index,
+            self.counts,
+            noise_sd=self.noise_sd,
+            further={"released": self._unbiased.ravel()},
+            labels=self.facts.variable,
+        )
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the counts with their noise intervals.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from dpmodels.postprocess.residuals import Term
 from dpmodels.released import MarginsRelease
 from dpmodels.results.base import Result, public_rows
 from dpmodels.results.call import DescribedCall
+from dpmodels.results.estimate_table import EstimateTable, counted_as, estimate_table, joined_ends
 from dpmodels.results.held_margins import HeldMargins
 from dpmodels.results.loglin import LogLinear, loglin
 from dpmodels.results.margin import Margin
@@ -190,13 +191,22 @@ class MarginsResult(Result):
         ]
         return pd.concat(named, keys=list(frames), names=["margin", "level"])
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: counts, shares, noise and 95 % intervals."""
-        columns = {
-            own.name: own.tidy().drop(columns=list(own.factors)).reset_index(drop=True)
-            for own in self._tables
-        }
-        return self._joined(columns).reset_index()
+    def _estimates(self) -> EstimateTable:
+        tables = [own.estimates for own in self._tables]
+        whole = pd.concat([own.tidy() for own in tables], ignore_index=True)
+        names = [own.facts.variable for own in self._tables for _ in own.labels]
+        found = estimate_table(
+            self,
+            self.noise_int().index,
+            further={name: whole[name] for name in ("released", "proportion")},
+            labels=names,
+            unit=counted_as(self.release.adjacency),
+            estimate=whole["estimate"],
+            std_error=whole["std_error"],
+            noise_sd=whole["noise_sd"],
+        )
+        shares = {"proportion": joined_ends(tables, "proportion")}
+        return replace(found, total=joined_ends(tables, "conf"), others=shares)
 
     def _line(self) -> dict[str, Any]:
         rows = public_rows(self.release)

@@ -16,13 +16,14 @@ from dpmodels.formula import Design
 from dpmodels.formula.response import two_sided
 from dpmodels.formula.two_sets import two_sets
 from dpmodels.released import MomentsRelease
-from dpmodels.results.base import Derivation, Result, checked_level, per_row
+from dpmodels.results.base import Derivation, checked_level, per_row
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.cca import CCAResult
 from dpmodels.results.correlations import cor_test, pcor
 from dpmodels.results.cov import CovResult, rescaled
+from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.results.estimates import Estimates
-from dpmodels.results.legend import labelled
 from dpmodels.results.lm import LMResult
 from dpmodels.results.lm_fit import LinearModel
 from dpmodels.results.oneway import aov
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class MomentsResult(Result):
+class MomentsResult(DefaultPlot):
     """Private moments of coded columns: released values and public facts only.
 
     Notes
@@ -239,19 +240,20 @@ class MomentsResult(Result):
         """Released number of rows complete in all columns; noise sd ``release.noise.count``."""
         return self.whole.ncomplete
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a column: ``column, mean, mean_noise_sd, sd, sd_noise_sd``."""
-        fit = self.whole
-        parts = {
-            "mean": fit.center,
-            "mean_noise_sd": fit.center_noise_sd,
-            "sd": fit.sd,
-            "sd_noise_sd": fit.sd_noise_sd,
-        }
-        values = {name: own.to_numpy() for name, own in parts.items() if own is not None}
-        names = self.call.names
-        table = pd.DataFrame({"column": list(names), **values})
-        return labelled(table, self.call.codebook, label=names)
+    _estimated = "Mean"
+
+    def _estimates(self) -> EstimateTable:
+        fit, names = self.whole, self.call.names
+        parts = {"sd": fit.sd, "sd_noise_sd": fit.sd_noise_sd}
+        return estimate_table(
+            self,
+            pd.Index(names, name="column"),
+            further={name: own.to_numpy() for name, own in parts.items() if own is not None},
+            labels=names,
+            unit=[unit_of(self.call.codebook, name) for name in names],
+            estimate=np.nan if fit.center is None else fit.center,
+            noise_sd=np.nan if fit.center is None else fit.center_noise_sd,
+        )
 
     def _line(self) -> dict[str, Any]:
         columns = len(self.call.names)

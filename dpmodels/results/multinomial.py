@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,12 +17,11 @@ from dpmodels.inference.sandwich import Sandwich
 from dpmodels.released import CoefficientsRelease
 from dpmodels.results.base import NO_LLF, NO_SCORE, Refused, Result, per_row
 from dpmodels.results.call import INTERCEPT, CoefficientsCall
-from dpmodels.results.described import interval_columns
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import TYPES
-from dpmodels.results.estimates import Estimates, exponentiated
+from dpmodels.results.estimates import Estimates, ratios_where
 from dpmodels.results.glm_fit import CoefficientsFit
 from dpmodels.results.hypotheses import anova
-from dpmodels.results.legend import labelled
 from dpmodels.results.public_rows import public_rows
 from dpmodels.results.terms import Terms
 from dpmodels.typing import Coder, Floats
@@ -162,27 +161,18 @@ class MultinomialResult(Result):
         notes = (TYPES[kind], "Wald chi2 of all levels; it holds sampling and privacy noise.")
         return Estimates(self, "Tests of terms", table, notes, test="chi2")
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """Return one row a coefficient, by broom's conventions for multinomial models.
+    def _estimates(self) -> EstimateTable:
+        available = estimate_table(self, self._index, identified=self.linear.identified)
+        stacked = {
+            name: self._stacked(values) if isinstance(values, pd.DataFrame) else values
+            for name, values in available.numbers.items()
+        }
+        labels = {"label": self.call.names * self.call.blocks}
+        return replace(available, numbers=stacked, labels=labels)
 
-        ``y_level, term, estimate`` and, where any is identified, ``std_error,
-        statistic, p_value, noise_sd, noise_low, noise_high, conf_low,
-        conf_high``; 95 % intervals, nan where a coefficient is not. With
-        `exponentiate` estimates and intervals are relative risk ratios; as of
-        broom errors are not.
-        """
-        table: dict[str, Any] = {"estimate": self._stacked(self.params)}
-        if self.linear.identified.any():
-            table |= {
-                "std_error": self._stacked(self.bse),
-                "statistic": self._stacked(self.tvalues),
-                "p_value": self._stacked(self.pvalues),
-                "noise_sd": self._stacked(self.bse_noise),
-                **interval_columns(self.noise_int(), self.conf_int()),
-            }
-        tidy = pd.DataFrame(table, index=self._index).reset_index()
-        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
-        return labelled(tidy, self.call.codebook, label=self.call.names * self.call.blocks)
+    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
+        """Return the estimates, or relative risk ratios; see :meth:`LMResult.tidy`."""
+        return ratios_where(exponentiate, super().tidy())
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +18,12 @@ from dpmodels.results.base import Derivation
 from dpmodels.results.call import DescribedCall, TableCall, joined
 from dpmodels.results.described import described_line, taken
 from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimate_table import (
+    COLUMNS,
+    EstimateTable,
+    estimate_table,
+    joined_ends,
+)
 from dpmodels.results.groups import MeanResult
 from dpmodels.results.legend import labelled
 from dpmodels.results.table import TableResult
@@ -82,10 +88,15 @@ class OverviewResult(Tested):
     derivations: ClassVar = {"variable": _variable}
 
     def _noise_int(self, level: float) -> pd.DataFrame:
-        return pd.concat({name: _flat(self[name].noise_int(level)) for name in self.variables})
+        return self._joined({name: self[name].noise_int(level) for name in self.variables})
 
     def _conf_int(self, level: float) -> pd.DataFrame:
-        return pd.concat({name: _flat(self[name].conf_int(level)) for name in self.variables})
+        return self._joined({name: self[name].conf_int(level) for name in self.variables})
+
+    @staticmethod
+    def _joined(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+        names = {name: _flat(frame) for name, frame in frames.items()}
+        return pd.concat(names, names=["variable", "cell"])
 
     def overall(self) -> pd.DataFrame:
         """Return all groups together, one row a variable, or a level of one.
@@ -127,16 +138,33 @@ class OverviewResult(Tested):
         """P-values of :meth:`tests`, by variable."""
         return self.tests().set_index("variable")["p_value"].rename("pvalues")
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a variable and cell, columns of means and of counts together."""
+    def _estimates(self) -> EstimateTable:
         parts = []
         for name in self.variables:
-            own = self[name].tidy()
-            if isinstance(self[name], TableResult):
-                own = own.rename(columns={name: "level"})
-            parts.append(own.assign(variable=name).drop(columns="group", errors="ignore"))
+            own = self[name].tidy().rename(columns={name: "level"}).assign(variable=name)
+            parts.append(own.drop(columns=["group", "label"], errors="ignore"))
         table = pd.concat(parts, ignore_index=True)
-        return table[["variable", *(one for one in table.columns if one != "variable")]]
+        table["level"] = table.get("level", pd.Series(np.nan, table.index, dtype=object))
+        keys = ["variable", *self.groups.factors, "level"]
+        shown = {*keys, *COLUMNS, "proportion_low", "proportion_high"}
+        names = ("estimate", "std_error", "noise_sd")
+        numbers: dict[str, Any] = {name: table[name] for name in names}
+        tables = [self[name].estimates for name in self.variables]
+        counts = {"proportion"} & set(table)
+        found = estimate_table(
+            self,
+            pd.MultiIndex.from_frame(table[keys]),
+            further={name: table[name] for name in map(str, table) if name not in shown},
+            labels=_codes(table["variable"]),
+            unit=[own.unit for own in tables for _ in own.keys.index],
+            p_value=np.nan,
+            **numbers,
+        )
+        return replace(
+            found,
+            total=joined_ends(tables, "conf"),
+            others={name: joined_ends(tables, name) for name in counts},
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole release."""

@@ -18,8 +18,8 @@ from dpmodels.inference.adjusted import largest
 from dpmodels.inference.noisy_variance import TOLD
 from dpmodels.postprocess.paths import lasso_path, ridge_path
 from dpmodels.postprocess.solve import FLOOR
-from dpmodels.results.base import STAMP, Printed, caption_of, release_row
-from dpmodels.results.legend import labelled
+from dpmodels.results.base import STAMP, Tabulated, caption_of, release_row
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.lm_fit import LinearFit
 from dpmodels.results.reading_line import reading_line
 from dpmodels.typing import Floats
@@ -43,7 +43,7 @@ _NO_INTERVAL = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PathResult(Printed):
+class PathResult(Tabulated):
     """Coefficients by penalty, of released moments: nothing more is read or spent.
 
     Parameters
@@ -172,22 +172,23 @@ class PathResult(Printed):
             equations.own_units(slopes)[0], index=list(self.linear.names), name="params"
         )
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a term and penalty, with the column names of R's broom for glmnet.
+    @property
+    def _source(self) -> LinearFit:
+        return self.linear
 
-        ``term, step, estimate, lambda``, slopes of 0 among them, and whether `dp_lm` identifies
-        the coefficient.
-        """
+    def _estimates(self) -> EstimateTable:
+        """Return one row a term and penalty, slopes of 0 among them."""
         steps, names = len(self.lambdas), list(self.linear.names)
-        table = {
-            "term": np.repeat(names, steps),
-            "step": np.tile(np.arange(1, steps + 1), len(names)),
-            "estimate": self.params.to_numpy().T.ravel(),
-            "lambda": np.tile(self.lambdas, len(names)),
-            "identified": np.repeat(self.linear.identified, steps),
-        }
-        tidy = pd.DataFrame(table)
-        return labelled(tidy, self.linear.call.codebook, label=tidy["term"])
+        index = pd.MultiIndex.from_product([names, range(1, steps + 1)], names=["term", "step"])
+        return estimate_table(
+            self,
+            index,
+            further={"lambda": np.tile(self.lambdas, len(names))},
+            labels=list(index.get_level_values(0)),
+            intervals=False,
+            estimate=self.params.to_numpy().T,
+            identified=np.repeat(self.linear.identified, steps),
+        )
 
     def glance(self) -> pd.DataFrame:
         """Return one row: the penalties, and what the release says of all."""

@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.inference import Spectrum, Unread, cut_eigenvalues, product_spread
 from dpmodels.labels import component_names, square, with_labels
 from dpmodels.released import MomentsRelease
 from dpmodels.results.analysis import Analysis
-from dpmodels.results.base import Result, per_row, public_rows, release_facts
+from dpmodels.results.base import per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.loadings import (
-    UNKNOWN_MATRIX,
+    Rotation,
     blank_words,
     ellipses,
     loading_noise,
-    long_eigenvalues,
-    long_loadings,
     told,
 )
 from dpmodels.typing import Coder, Floats
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class PCAResult(Result):
+class PCAResult(Rotation):
     """Private principal components: released values and public facts only.
 
     Notes
@@ -255,20 +254,20 @@ class PCAResult(Result):
         table = {"lower": lower[: self.ncomp], "upper": upper[: self.ncomp]}
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
-    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return a long table, by broom's conventions.
-
-        Parameters
-        ----------
-        matrix : {"loadings", "eigenvalues"}
-            One row per variable and component (``column, PC, value``), or
-            one row per component (``PC, std_dev, percent, cumulative``).
-        """
-        if matrix == "loadings":
-            return long_loadings(self.loadings, self.call.codebook)
-        if matrix != "eigenvalues":
-            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return long_eigenvalues(self.sdev, self.explained_variance_ratio.to_numpy())
+    def _eigenvalues(self) -> EstimateTable:
+        shares = self.explained_variance_ratio.to_numpy()
+        further = {
+            "std_dev": self.sdev.to_numpy(),
+            "percent": shares,
+            "cumulative": np.minimum(np.cumsum(shares), 1.0),
+        }
+        return estimate_table(
+            self,
+            pd.Index(component_names(self.ncomp), name="PC"),
+            further=further,
+            estimate=self.eigenvals,
+            noise_sd=self.spectrum.sd[: self.ncomp],
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -23,7 +23,8 @@ from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.bins import Bins, Ranges
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import described_line, interval_columns, interval_frame
+from dpmodels.results.described import described_line, interval_frame
+from dpmodels.results.estimate_table import EstimateTable, count_table
 from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.ordered import OrderedGroup
 from dpmodels.results.rectangles import Rectangles
@@ -214,26 +215,20 @@ class PlaneResult(Result):
         """The table of the groups and of the first number: groups are all factors but the last."""
         return TableCall(self._facts.factors[:-1], self._facts.levels[:-1])
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: ends, counts, shares, noise and 95 % intervals."""
-        groups, total = len(self._places), self.ncomplete
-        counts = self.ordered.whole[:-1]
-        values: dict[str, Any] = {}
+    def _estimates(self) -> EstimateTable:
+        groups, factors = len(self._places), self._facts.factors[:-2]
+        further: dict[str, Any] = {}
         sizes = ((1, self.shape[1]), (self.shape[0], 1))
         for name, own, (times, each) in zip(self.variables, self.bins, sizes, strict=True):
             for end, ends in zip(("low", "high"), own.ends, strict=True):
-                values[f"{name}_{end}"] = np.tile(np.repeat(ends, each), times * groups)
-        values |= {
-            "count": counts,
-            "released": self.ordered.cells.ravel(),
-            "proportion": counts / total if total > 0 else np.full(len(counts), np.nan),
-            "noise_sd": np.tile(self.noise_sd.to_numpy().ravel(), groups),
-        }
-        intervals = interval_columns(self.noise_int(), self.conf_int())
-        values |= {name: own.to_numpy() for name, own in intervals.items()}
-        names = dict(zip(self._facts.factors[-2:], _columns(self.variables), strict=True))
-        table = pd.DataFrame(values, index=self._facts.index).reset_index()
-        return table.rename(columns=names)
+                further[f"{name}_{end}"] = np.tile(np.repeat(ends, each), times * groups)
+        return count_table(
+            self,
+            self._facts.index.set_names([*factors, *_columns(self.variables)]),
+            self.ordered.whole[:-1],
+            noise_sd=np.tile(self.noise_sd.to_numpy().ravel(), groups),
+            further={**further, "released": self.ordered.cells.ravel()},
+        )
 
     def _line(self) -> dict[str, Any]:
         return described_line(self.release, self.ncomplete, self._facts.cells)

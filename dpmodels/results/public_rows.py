@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.arguments import truth
@@ -70,6 +71,11 @@ def public_rows(coder: Coder | None, newdata: object, *, clip: bool) -> PublicRo
     if outside.any() and not held:
         _warn(outside, beyond)
     return PublicRows(coder, on_steps(book, columns), outside)
+
+
+def index_of(newdata: object) -> pd.Index | None:
+    """Return the index of a pandas frame, that predictions keep."""
+    return newdata.index if isinstance(newdata, pd.DataFrame) else None
 
 
 def bounds(book: Codebook, name: str) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpmodels.released import QuantilesRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -133,14 +133,13 @@ class QuantileResult(Result):
         "depends on the private rows near by: see conf_int()"
     )
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a group and prob: estimate, and the interval where bought."""
-        table = _long(self.params).to_frame("estimate")
-        if self.level is not None:
-            ends = self.conf_int()
-            table = table.assign(conf_low=ends["lower"], conf_high=ends["upper"])
-        names = [self._facts.variable] * len(table)
-        return labelled(table.reset_index(), self.call.codebook, label=names)
+    def _estimates(self) -> EstimateTable:
+        values = _long(self.params)
+        variable = self._facts.variable
+        unit = unit_of(self.call.codebook, variable)
+        found = estimate_table(self, values.index, labels=variable, unit=unit, estimate=values)
+        # The only intervals are those of the level that was bought.
+        return replace(found, total=lambda level: self.conf_int())
 
     def plot(self, ax: Axes | None = None, *, caption: bool = True) -> Axes:
         """Draw quantiles by group, with the intervals that were bought.

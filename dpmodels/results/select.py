@@ -19,7 +19,7 @@ from dpmodels.outside import one_of
 from dpmodels.released import SelectionRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall, joined
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -178,25 +178,20 @@ class SelectResult(Result):
         "on other rows"
     )
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a thing named, with its value, noise and interval where bought."""
-        index = self.index
-        table = pd.DataFrame({"place": np.arange(1, len(index) + 1)}, index=index)
+    def _estimates(self) -> EstimateTable:
+        index, further = self.index, {}
+        numbers: dict[str, Any] = {"estimate": np.nan}
         if self.release.values is not None:
-            ends = self.noise_int()
-            table = table.assign(
-                value=self._valued.values,
-                noise_sd=self._valued.sds,
-                noise_low=ends["lower"],
-                noise_high=ends["upper"],
-                above_next=self.above_next(),
-            )
+            numbers = {"estimate": self._valued.values, "noise_sd": self._valued.sds}
+            further = {"above_next": self.above_next()}
             if self.score == GAIN:
-                table = table.assign(r_squared=self.cumulative()["r_squared"])
-        own = table.reset_index()
-        own.insert(0, "place", own.pop("place"))
-        about = [self._facts.variable] * len(own) if self.score == COUNT else own["term"]
-        return labelled(own, self.call.codebook, label=about)
+                further["r_squared"] = self.cumulative()["r_squared"]
+        ranked = index.to_frame(index=False)
+        ranked.insert(0, "place", np.arange(1, len(index) + 1))
+        about = [self._facts.variable] * len(index) if self.score == COUNT else list(index)
+        return estimate_table(
+            self, pd.MultiIndex.from_frame(ranked), further=further, labels=about, **numbers
+        )
 
     def _line(self) -> dict[str, Any]:
         named = {"ncandidates": self.ncandidates, "nselected": len(self.release.places)}

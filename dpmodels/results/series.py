@@ -21,8 +21,8 @@ from dpmodels.released import SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.group_frames import place_of
-from dpmodels.results.legend import labelled
 from dpmodels.typing import Floats, Integers
 
 if TYPE_CHECKING:
@@ -224,16 +224,21 @@ class SeriesResult(Result):
     def _conf_int(self, level: float) -> pd.DataFrame:
         return self._intervals("conf", level)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a period: counts and running totals with 95 % noise intervals."""
+    def _estimates(self) -> EstimateTable:
         table = self.window(1)
         totals = self.running()[["count", "released", "noise_sd", "noise_low", "noise_high"]]
         totals.columns = ["total", *(f"total_{name}" for name in totals.columns[1:])]
-        table = pd.concat([table, totals], axis=1)
-        if not self._groups.factors:
-            table = table.droplevel(0)
-        names = [self._facts.factors[-1]] * len(table)
-        return labelled(table.reset_index(), self.call.codebook, label=names)
+        index, effect = self._index(self.periods.times), self.release.adjacency.design_effect
+        return estimate_table(
+            self,
+            index if self._groups.factors else index.droplevel("group"),
+            further={"released": table["released"], **totals},
+            labels=self._facts.factors[-1],
+            unit=self._unit,
+            estimate=table["count"],
+            noise_sd=table["noise_sd"],
+            std_error=np.sqrt(table["noise_sd"] ** 2 + effect * table["count"]),
+        )
 
     def _line(self) -> dict[str, Any]:
         line = described_line(self.release, self.ncomplete, self._groups.cells)

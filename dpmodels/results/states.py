@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from dpmodels.privacy import MarkovChain, Pufferfish, Quilt
 from dpmodels.report import signif
 from dpmodels.results.counted import CountedResult
 from dpmodels.results.described import described_line, interval_frame
+from dpmodels.results.estimate_table import EstimateTable
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -93,13 +94,16 @@ class StatesResult(CountedResult):
 
     def _conf_int(self, level: float) -> pd.DataFrame:
         own, found = self._counted, np.empty((self._facts.cells, 2))
-        for state, effect in enumerate(self._effects.tolist()):
+        for state, effect in enumerate(self._sampling_effect.tolist()):
             counts, noise = own.parts[:, 0] / effect, own.noise.divided(effect)
             found[state] = [ends[state] for ends in share_interval(counts, noise, level)]
         return interval_frame(self._facts, (found[:, 0], found[:, 1]))
 
+    def _estimates(self) -> EstimateTable:
+        return replace(super()._estimates(), unit="times")
+
     @cached_property
-    def _effects(self) -> Floats:
+    def _sampling_effect(self) -> Floats:
         try:
             return share_effects(self.chain, self.steps)
         except ArgumentError as error:

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpmodels.errors import ArgumentError, NotAvailable
+from dpmodels.errors import NotAvailable
 from dpmodels.labels import component_names, with_labels
 from dpmodels.released import SubspaceRelease
-from dpmodels.results.base import Refused, Result, per_row, public_rows, release_facts
+from dpmodels.results.base import Refused, per_row, public_rows, release_facts
 from dpmodels.results.call import MomentsCall
 from dpmodels.results.components import Components
-from dpmodels.results.loadings import UNKNOWN_MATRIX, blank_words, long_loadings, told
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.loadings import (
+    Rotation,
+    blank_words,
+    told,
+)
 from dpmodels.results.reading_line import convergence_words
 from dpmodels.typing import Coder, Floats
 
@@ -33,7 +38,7 @@ _BOUGHT = (
 
 
 @dataclass(frozen=True, repr=False)
-class SubspaceResult(Result):
+class SubspaceResult(Rotation):
     """A private principal subspace: released directions and public facts only.
 
     Notes
@@ -148,13 +153,14 @@ class SubspaceResult(Result):
         }
         return pd.DataFrame(table, index=pd.Index(component_names(self.ncomp), name="component"))
 
-    def tidy(self, matrix: str = "loadings") -> pd.DataFrame:
-        """Return a long table, as :meth:`PCAResult.tidy`; of eigenvalues ``PC, std_dev``."""
-        if matrix == "loadings":
-            return long_loadings(self.loadings, self.call.codebook)
-        if matrix != "eigenvalues":
-            raise ArgumentError(UNKNOWN_MATRIX.format(matrix))
-        return pd.DataFrame({"PC": component_names(self.ncomp), "std_dev": self.sdev.to_numpy()})
+    def _eigenvalues(self) -> EstimateTable:
+        return estimate_table(
+            self,
+            pd.Index(component_names(self.ncomp), name="PC"),
+            further={"std_dev": self.sdev.to_numpy()},
+            estimate=self.eigenvals,
+            noise_sd=self.eigenvals_noise_sd,
+        )
 
     def _line(self) -> dict[str, Any]:
         return {

@@ -27,7 +27,7 @@ from dpmodels.postprocess.totals import whole
 from dpmodels.released import AnswersRelease
 from dpmodels.results.base import Result
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.legend import labelled
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.typing import Floats
 
 if TYPE_CHECKING:
@@ -274,13 +274,15 @@ class SurveyResult(Result):
             return wald(away, read.covariance(self._cells.lines), len(expected) - 1, kept)
         return fit_of_answers(self.release.values[0], read.given @ expected, kept)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a cell: answers, estimates, errors, 95 % intervals, design effects."""
+    def _estimates(self) -> EstimateTable:
         facts = self._facts
         table = self._table(self._cells, facts.index, facts.factors)
-        likeliest = self.likeliest.to_numpy().ravel()
-        table.insert(list(table).index("estimate"), "likeliest", likeliest)
-        return labelled(table, self.call.codebook, label=[facts.variable] * len(table))
+        names = ("estimate", "std_error", "noise_sd")
+        numbers: dict[str, Any] = {name: table[name] for name in names}
+        further = {"answers": table["answers"], "likeliest": self.likeliest.to_numpy().ravel()}
+        further |= {name: table[name] for name in ("private_share", "design_effect")}
+        variable = facts.variable
+        return estimate_table(self, facts.index, further=further, labels=variable, **numbers)
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the whole table, with the test where there is one."""

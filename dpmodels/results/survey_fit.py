@@ -11,18 +11,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from dpmodels.arguments import truth
 from dpmodels.errors import NotAvailable
 from dpmodels.inference.links import LOGIT, Link
 from dpmodels.inference.normal import NormalLaw
 from dpmodels.released import AnswersFitRelease
 from dpmodels.results.base import per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.described import interval_columns
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.estimated import Estimated
-from dpmodels.results.estimates import Estimates, exponentiated
-from dpmodels.results.legend import labelled
-from dpmodels.results.public_rows import PublicRows, public_rows
+from dpmodels.results.estimates import Estimates
+from dpmodels.results.public_rows import PublicRows
 from dpmodels.typing import Coder, Floats
 
 if TYPE_CHECKING:
@@ -118,22 +116,11 @@ class SurveyFitResult(Estimated):
         half = float(ndtri((1 + level) / 2)) * sds
         return pd.DataFrame({"lower": self.params - half, "upper": self.params + half})
 
-    def tidy(self, *, exponentiate: bool = False) -> pd.DataFrame:
-        """Return one row a coefficient, by broom's conventions, with 95 % intervals.
-
-        With `exponentiate` estimates and intervals are odds ratios; as of broom errors are not.
-        """
-        table = {
-            "estimate": self.params,
-            "std_error": self.bse,
-            "statistic": self.tvalues,
-            "p_value": self.pvalues,
-            "noise_sd": self.bse_noise,
-            **interval_columns(self.noise_int(), self.conf_int()),
-        }
-        tidy = pd.DataFrame(table).reset_index()
-        tidy = exponentiated(tidy) if truth("exponentiate", exponentiate) else tidy
-        return labelled(tidy, self.call.codebook, label=self.call.names)
+    def _estimates(self) -> EstimateTable:
+        names = self.call.names
+        return estimate_table(
+            self, pd.Index(names, name="term"), labels=names, identified=np.isfinite(self.bse)
+        )
 
     def ratios(self, level: float = 0.95) -> Estimates:
         """Return odds ratios with their intervals at a level: coefficients exponentiated."""
@@ -163,29 +150,6 @@ class SurveyFitResult(Estimated):
 
         words: dict[str, Any] = {"standardize": standardize, "exponentiate": exponentiate}
         return coefplot(self, **words, level=level, ax=ax, caption=caption)
-
-    def predict(self, newdata: object, *, clip: bool = False) -> Floats:
-        """Return the probability that the truth of new, public rows is the modelled level.
-
-        Parameters
-        ----------
-        newdata : frame
-            Public rows with the variables of the right-hand side.
-        clip : bool, default False
-            Whether numbers outside the codebook's bounds are held in them; else
-            such rows are nan, and a warning counts them.
-
-        Returns
-        -------
-        ndarray, shape (rows,)
-            nan for incomplete rows.
-
-        Raises
-        ------
-        NotAvailable
-            Where the formula has no terms.
-        """
-        return self._response(public_rows(self.coder, newdata, clip=clip))
 
     def _response(self, rows: PublicRows) -> Floats:
         return self._link.mean(rows.linear(self.release.coefficients))

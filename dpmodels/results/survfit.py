@@ -18,6 +18,7 @@ from dpmodels.released import CountsRelease, SumsRelease
 from dpmodels.results.base import Result, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
 from dpmodels.results.described import described_line
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
 from dpmodels.results.group_frames import by_group, place_of
 from dpmodels.results.survival_counts import SurvivalCounts
 from dpmodels.results.survival_curve import NUMBERS, Curve, differing
@@ -87,14 +88,14 @@ class SurvfitResult(Result):
         """Number of complete rows, unbiased but not below 0."""
         return max(float(self.counted.cells.sum()), 0.0)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a curve and time, as broom's of a survfit.
-
-        ``std_error`` is that of ``estimate``, noise and sampling; intervals are of 95 %. Between
-        ``order_low`` and ``order_high`` is the estimate in whatever order rows left within
-        intervals: where they are far apart, finer breaks tell more.
-        """
-        return self._table(0.95)
+    def _estimates(self) -> EstimateTable:
+        table = self._table(0.95)
+        index = pd.MultiIndex.from_frame(table[["strata", "time"][not self.strata :]])
+        further = {name: table[name] for name in ("n_risk", "n_event", "n_censor")}
+        further |= {name: table[name] for name in ("order_low", "order_high")}
+        names = ("estimate", "std_error", "noise_sd")
+        numbers: dict[str, Any] = {name: table[name] for name in names}
+        return estimate_table(self, index, further=further, **numbers)
 
     def at(self, times: object, *, group: object = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of :meth:`tidy` at some times.

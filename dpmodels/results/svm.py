@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dpmodels.released import CoefficientsRelease
-from dpmodels.results.base import NO_SCORE, Refused, Result, per_row
+from dpmodels.results.base import NO_SCORE, Refused, per_row
 from dpmodels.results.call import CoefficientsCall
-from dpmodels.results.legend import labelled
-from dpmodels.results.public_rows import public_rows, require_coder
+from dpmodels.results.default_plot import DefaultPlot
+from dpmodels.results.estimate_table import EstimateTable, estimate_table
+from dpmodels.results.public_rows import index_of, public_rows, require_coder
 from dpmodels.typing import Coder, Floats
 
 NO_LAW = (
@@ -24,7 +25,7 @@ NO_LAW = (
 
 
 @dataclass(frozen=True, repr=False)
-class SVMResult(Result):
+class SVMResult(DefaultPlot):
     """A private linear classifier: released values and public facts only."""
 
     call: CoefficientsCall
@@ -55,9 +56,10 @@ class SVMResult(Result):
         params = np.asarray(self.params, dtype=np.float64)
         return public_rows(self.coder, newdata, clip=clip).linear(params)
 
-    def predict(self, newdata: object, *, clip: bool = False) -> NDArray[np.object_]:
-        """Return the level of new, public rows, shape (rows,); None where it is not told."""
-        return self._level(self.decision_function(newdata, clip=clip))
+    def predict(self, newdata: object, *, clip: bool = False) -> pd.Series[Any]:
+        """Return the level of new, public rows; None where it cannot be predicted."""
+        labels = self._level(self.decision_function(newdata, clip=clip))
+        return pd.Series(labels, index_of(newdata), dtype=object, name=self.call.response)
 
     def _level(self, margin: Floats) -> NDArray[np.object_]:
         first, second = self.call.levels
@@ -77,11 +79,11 @@ class SVMResult(Result):
         added = {".fitted": self._level(margin), ".margin": margin, ".outside": rows.outside}
         return table.assign(**added)
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row a coefficient: ``term, estimate``."""
+    _estimated = "Coefficient"
+
+    def _estimates(self) -> EstimateTable:
         names = self.call.names
-        table = pd.DataFrame({"term": list(names), "estimate": self.params.to_numpy()})
-        return labelled(table, self.call.codebook, label=names)
+        return estimate_table(self, pd.Index(names, name="term"), labels=names)
 
     def _line(self) -> dict[str, Any]:
         return {"nobs": self.nobs, "nterms": len(self.call.names), "ridge": self.release.ridge}
@@ -91,8 +93,6 @@ class SVMResult(Result):
     cov_params, t_test, wald_test, anova, margins, emmeans, contrasts, get_prediction = (
         Refused(NO_LAW) for _ in range(8)
     )
-    if not TYPE_CHECKING:
-        plot = Refused("is not available: nothing tells how much of a coefficient here is noise")
     _no_intervals = (
         "coefficients of a support vector machine are those of a penalised classifier, and "
         "nothing is released of the rows near its margin; for intervals use "

@@ -32,7 +32,8 @@ class TableResult(CountedResult):
     the public number of rows; margins are their sums. `released` are unbiased
     and may be negative: intervals and the test are made
     from them. :meth:`noise_int` is of counts, :meth:`conf_int` of shares of the
-    complete rows, by cell.
+    complete rows, by cell; :meth:`tidy` has both as counts, and the shares in
+    ``proportion, proportion_low, proportion_high``.
     """
 
     @property

@@ -14,10 +14,9 @@ from dpmodels.outside import Quantity
 from dpmodels.released import CountsRelease
 from dpmodels.results.base import Derivation, checked_level
 from dpmodels.results.call import DescribedCall, TableCall
-from dpmodels.results.described import interval_columns
 from dpmodels.results.discoveries import Tested
+from dpmodels.results.estimate_table import EstimateTable, estimate_table, unit_of
 from dpmodels.results.groups import MeanResult
-from dpmodels.results.legend import labelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,18 +112,10 @@ class TTestResult(Tested):
         index = pd.Index([self.term], name="term")
         return pd.DataFrame(held[None, :], index=index, columns=["lower", "upper"])
 
-    def tidy(self) -> pd.DataFrame:
-        """Return one row: estimate, its errors, test and 95 % intervals."""
-        row = {
-            "estimate": self.params,
-            "std_error": self.bse,
-            "noise_sd": self.bse_noise,
-            "statistic": self.tvalue,
-            "p_value": self.pvalue,
-            **interval_columns(self.noise_int(), self.conf_int()),
-        }
-        table = pd.DataFrame(row).reset_index()
-        return labelled(table, self.call.codebook, label=[self._facts.variable])
+    def _estimates(self) -> EstimateTable:
+        index, tests = pd.Index([self.term], name="term"), [self._facts.variable]
+        unit = unit_of(self.call.codebook, self._facts.variable)
+        return estimate_table(self, index, labels=tests, unit=unit, statistic=self.tvalue)
 
     def plot(self, ax: Axes | None = None, level: float = 0.95, *, caption: bool = True) -> Axes:
         """Draw the difference, or the mean, with both intervals and what it is held against.

@@ -52,6 +52,8 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _value(own: Any) -> Any:
+    if own is pd.NA:
+        return None
     if own is None or isinstance(own, str | bool):
         return own
     if isinstance(own, Real):

@@ -64,7 +64,7 @@ def test_tables_say_what_was_found_and_what_declared(fit):
     assert "-50,000 to 50,000" in text
     assert "0 to 2,000 by 1" in text
     tidy = fit.tidy()
-    assert tidy["told"].all()
+    assert tidy["identified"].all()
     assert tidy["declared_upper"].tolist() == [5e4, 2e3]
     assert fit.glance()["ntold"].item() == 2
     assert "2 variables" in repr(fit)

@@ -41,7 +41,7 @@ def test_columns_that_go_with_the_response_are_found(rows):
     assert sorted(fit.rejected) == ["g0", "g1", "g2"]
     table = fit.tidy().set_index("hypothesis")
     assert table.index.tolist() == list(fit.tidy()["hypothesis"])
-    assert (np.sign(table.loc[["g0", "g1", "g2"], "correlation"]) == [1, 1, -1]).all()
+    assert (np.sign(table.loc[["g0", "g1", "g2"], "estimate"]) == [1, 1, -1]).all()
     exact = {name: np.corrcoef(rows[name], rows["case"] == "yes")[0, 1] for name in fit.names}
     away = fit.params - np.array([exact[name] for name in fit.names])
     # 5e-7 each, of six.
@@ -180,11 +180,11 @@ def test_the_published_procedure_takes_noise_for_what_a_row_moves(rows):
     fit = asked(FORMULA, rows, eps=30.0, **words)
     assert sorted(fit.rejected) == ["g0", "g1", "g2"]
     table = fit.tidy().set_index("hypothesis")
-    assert table.columns.tolist()[:2] == ["log_p", "noise_sd"]
+    assert fit.valued == "log_p"
     # No p-value is told apart below q/(2 m).
     least = np.log(0.1 / 60)
     # A Laplace law's 5e-7 each, of three.
-    away = (table.loc[["g0", "g1", "g2"], "log_p"] - least) / table["noise_sd"].iloc[0]
+    away = (table.loc[["g0", "g1", "g2"], "estimate"] - least) / table["noise_sd"].iloc[0]
     assert away.abs().max() < 10
     ends = fit.noise_int(0.99)
     assert (ends["upper"] <= 0).all()

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, BudgetError, FormulaError, NotAvailable
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.glm import GLMResult
 from dpmodels.results.multinomial import MultinomialResult
 
@@ -172,7 +173,8 @@ def test_without_inference_there_are_coefficients_alone():
     assert np.abs(fit.params.to_numpy().T - TRUTH[1:]).max() < 1
     with pytest.raises(NotAvailable, match="inference=True"):
         fit.conf_int()
-    assert fit.tidy().columns.tolist() == ["y_level", "term", "estimate"]
+    assert fit.tidy().columns.tolist() == ["y_level", "term", *COLUMNS]
+    assert fit.tidy()["std_error"].isna().all()
     assert "mid against low" in str(fit.summary())
 
 

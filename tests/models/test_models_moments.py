@@ -21,6 +21,7 @@ from dpmodels.models.moments import dp_moments
 from dpmodels.noise import source
 from dpmodels.privacy import ApproxDP
 from dpmodels.results import MomentsResult
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.statistics import moments
 
 HUGE = {"eps": 1e9, "delta": 1e-6}
@@ -270,8 +271,8 @@ def test_the_report_says_what_is_free(noisy):
 def test_tables(noisy):
     tidy = noisy.tidy()
     assert list(tidy["column"]) == list(NAMES)
-    assert list(tidy.columns) == ["column", "mean", "mean_noise_sd", "sd", "sd_noise_sd"]
-    assert (tidy["mean"].to_numpy() == noisy.mean()["mean"].to_numpy()).all()
+    assert list(tidy.columns) == ["column", *COLUMNS, "sd", "sd_noise_sd"]
+    assert (tidy["estimate"].to_numpy() == noisy.mean()["mean"].to_numpy()).all()
     row = noisy.glance().iloc[0]
     assert (row["nobs"], row["ncolumns"], row["eps"], row["mechanism"]) == (ROWS, 7, 2.0, "gauss")
     bounds = noisy.mean()

@@ -145,7 +145,7 @@ def test_one_table_tells_all_of_it():
     fit = asked("~ ward", by="month", budget=dp.ZCDP(0.1))
     tidy = fit.tidy()
     assert list(tidy[["ward", "day"]].iloc[4]) == ["surgery", pd.Timestamp(FIRST)]
-    assert tidy["total"].iloc[3] == tidy["count"].iloc[:4].sum()
+    assert tidy["total"].iloc[3] == tidy["estimate"].iloc[:4].sum()
     np.testing.assert_allclose(tidy["noise_low"], fit.noise_int()["lower"])
     np.testing.assert_allclose(tidy["conf_high"], fit.conf_int()["upper"])
     row = fit.glance().iloc[0]

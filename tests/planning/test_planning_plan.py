@@ -55,6 +55,16 @@ def test_every_verb_of_a_session_has_a_call_and_its_result_figures():
         assert found.index.is_unique, name
 
 
+def test_coefficients_without_a_standard_error_have_infinite_noise():
+    rows = {"y": np.arange(400) % 7, "x": np.arange(400) % 5, "w": 1 + np.arange(400) % 2}
+    own = {"codebook": {"y": (0, 6), "x": (0, 4), "w": (0, 2)}, "delta": 1e-6}
+    fit = dp.dp_lm("y ~ x", rows, weights="w", adjacency="add-remove", eps=50.0, **own)
+    assert np.isfinite(fit.bse_noise).all()
+    with pytest.raises(NotAvailable, match="private number of rows"):
+        fit.bse  # noqa: B018
+    assert np.isinf(figures(fit)[["noise", "total"]]).all(axis=None)
+
+
 def test_every_result_of_rows_has_figures():
     # Of answers that were randomised before, and of budgets that are no differential privacy.
     others = {"SurveyResult", "SurveyFitResult", "StatesResult"}

@@ -94,7 +94,7 @@ def test_tables_say_what_is_told(noisy, lost):
     text = str(noisy.summary())
     for words in ("Loadings of x", "Loadings of y", "noise floor", "Height (cm)", "SIMULATION"):
         assert words in text
-    assert noisy.tidy()["readable"].all()
+    assert noisy.tidy()["identified"].all()
     assert (noisy.noise_int().to_numpy()[:, 0] > 0).all()
     nothing = str(lost.summary())
     assert "not identified" in nothing

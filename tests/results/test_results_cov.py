@@ -10,6 +10,7 @@ import pytest
 from dpmodels.errors import ArgumentError, FormulaError, NotAvailable
 from dpmodels.released import Ball, MomentNoise
 from dpmodels.results import CovResult
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.part import columns_of, part
 
 MATRIX = np.array([[0.25, 0.06, 0.0], [0.06, 0.16, -0.02], [0.0, -0.02, 0.09]])
@@ -195,7 +196,7 @@ def test_second_moments_about_zero(cov):
 def test_tables(cov):
     fit = cov()
     tidy = fit.tidy()
-    assert list(tidy.columns) == ["column1", "column2", "cov", "cor", "noise_sd"]
+    assert list(tidy.columns) == ["column1", "column2", *COLUMNS, "cor", "released"]
     assert tidy["cor"].tolist()[0] == 1.0
     row = fit.glance().iloc[0]
     assert (row["nobs"], row["ncolumns"], row["nweak"], row["eps"]) == (1_000, 3, 0, 1.0)

@@ -12,6 +12,7 @@ from sklearn.linear_model import Lasso, Ridge
 import dpmodels as dp
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.plots.style import alt_text
+from dpmodels.results.estimate_table import COLUMNS
 
 BOOK = dp.codebook(
     y=(-60, 60), a=dp.Numeric(-6, 6, label="Age", unit="years"), b=(0, 40), c=(-6, 6), d=(0, 1)
@@ -138,7 +139,7 @@ def test_terms_that_are_not_identified_stay(weak):
     path = weak.lasso_path()
     assert not path.identified.all()
     tidy = path.tidy()
-    assert list(tidy)[:5] == ["term", "step", "estimate", "lambda", "identified"]
+    assert list(tidy)[:13] == ["term", "step", *COLUMNS, "lambda"]
     assert len(tidy) == 50 * 5
     assert tidy.groupby("term")["identified"].all().to_dict() == path.identified.to_dict()
     np.testing.assert_array_equal(tidy["estimate"][tidy["term"] == "b"], path.params.sel(term="b"))

@@ -27,7 +27,7 @@ def fit(formula="~ a + b", **words):
 def test_tidy_has_a_row_a_cell_that_agrees_with_the_arrays(formula, mechanism):
     found = fit(formula, mechanism=mechanism)
     table = found.tidy()
-    assert table["count"].tolist() == found.counts.to_numpy().ravel().tolist()
+    assert table["estimate"].tolist() == found.counts.to_numpy().ravel().tolist()
     assert table["released"].to_numpy() == pytest.approx(found.released.to_numpy().ravel())
     assert (table["noise_low"] <= np.maximum(table["released"], 0)).all()
     assert (table["conf_low"] <= table["conf_high"]).all()

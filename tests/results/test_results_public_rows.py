@@ -95,7 +95,7 @@ def test_augment_keeps_the_rows_and_says_what_is_told_of_each(fits, name):
     assert (
         table[".fitted"].iloc[[0, 2, 3, 4]].tolist() == pytest.approx(list(want), nan_ok=True)
         if name != "svm"
-        else table[".fitted"].iloc[0] == want[0]
+        else table[".fitted"].iloc[0] == want.iloc[0]
     )
     if name in ("lm", "glm"):
         ahead = fits[name].get_prediction(inside)

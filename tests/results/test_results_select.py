@@ -9,6 +9,7 @@ import pytest
 
 import dpmodels as dp
 from dpmodels.errors import FrameError, NotAvailable
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.store import result_bytes
 
 BOOK = dp.codebook(
@@ -32,7 +33,7 @@ def test_levels_come_as_they_were_declared_with_their_counts():
     table = fit.tidy()
     assert table.columns[:3].tolist() == ["place", "t", "u"]
     assert table.place.tolist() == [1, 2, 3]
-    assert (table.noise_low < table.value).all()
+    assert (table.noise_low < table.estimate).all()
     assert fit.glance().loc[0, ["ncandidates", "nselected"]].tolist() == [6, 3]
     assert repr(fit).endswith("3 of 6, eps = 20>")
     assert dp.dp_select("~ t", ROWS, **WORDS).tidy().label.tolist() == ["Town"]
@@ -48,7 +49,8 @@ def test_the_report_tells_what_is_not_told():
 
 def test_names_alone_have_no_values():
     fit = dp.dp_select("~ t", ROWS, values=False, **WORDS)
-    assert fit.tidy().columns.tolist() == ["place", "t", "label"]
+    assert fit.tidy().columns.tolist() == ["place", "t", *COLUMNS, "label"]
+    assert fit.tidy()["estimate"].isna().all()
     for ask in (lambda: fit.values, fit.noise_int, fit.plot, fit.above_next):
         with pytest.raises(NotAvailable, match="values=True"):
             ask()

@@ -15,6 +15,7 @@ from dpmodels.mechanisms import PPCA
 from dpmodels.privacy import ApproxDP, BoundedRangeEvent, GaussianEvent, PureDP, adjacency
 from dpmodels.released import SubspaceRelease
 from dpmodels.results import MomentsCall, SubspaceResult
+from dpmodels.results.estimate_table import COLUMNS
 from dpmodels.results.netcdf import open_saved
 from dpmodels.results.store import FORMAT
 
@@ -135,7 +136,7 @@ def test_tables():
     assert list(panel.index) == ["PC1", "PC2"]
     assert panel["eigenvalue"].tolist() == [1.5, 0.0]
     long = fit().tidy()
-    assert list(long.columns) == ["column", "PC", "value"]
+    assert list(long.columns) == ["column", "PC", *COLUMNS]
     assert len(long) == 10
     assert fit(BOUGHT).tidy("eigenvalues")["std_dev"].tolist() == [math.sqrt(1.5), 0.0]
     with pytest.raises(NotAvailable, match="private"):

@@ -3,6 +3,7 @@ import pytest
 
 from dpmodels.errors import ArgumentError, NotAvailable
 from dpmodels.privacy import ZCDP, PureDP
+from dpmodels.results.estimate_table import COLUMNS
 
 PANEL = ["eigenvalue", "noise_sd", "floor", "distinct", "debiased", "lower", "upper", "cos2"]
 
@@ -84,16 +85,16 @@ def test_conf_int_is_not_available_for_correlations(make):
 def test_tidy_loadings(make):
     fit = make(ncomp=2)
     table = fit.tidy()
-    assert list(table.columns) == ["column", "PC", "value"]
+    assert list(table.columns) == ["column", "PC", *COLUMNS]
     assert len(table) == 10
     for row in table.itertuples():
-        assert row.value == float(fit.loadings.sel(variable=row.column, component=row.PC))
+        assert row.estimate == float(fit.loadings.sel(variable=row.column, component=row.PC))
 
 
 def test_tidy_eigenvalues(make):
     fit = make(ncomp=3)
     table = fit.tidy("eigenvalues")
-    assert list(table.columns) == ["PC", "std_dev", "percent", "cumulative"]
+    assert list(table.columns) == ["PC", *COLUMNS, "std_dev", "percent", "cumulative"]
     assert table["PC"].tolist() == ["PC1", "PC2", "PC3"]
     np.testing.assert_allclose(table["std_dev"], fit.sdev)
     np.testing.assert_allclose(table["percent"], fit.explained_variance_ratio)

@@ -1,0 +1,256 @@
+"""The table of estimates that every result is: keys, values, errors, intervals, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from dpmodels.codebook import Codebook
+from dpmodels.errors import NotAvailable
+from dpmodels.privacy import Adjacency
+from dpmodels.results.call import INTERCEPT
+from dpmodels.results.legend import labelled
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# The columns of every tidy(), after its key columns.
+COLUMNS: Final = (
+    *("estimate", "std_error", "noise_sd", "noise_low", "noise_high"),
+    *("conf_low", "conf_high", "statistic", "p_value", "identified"),
+)
+# The attributes of a result that hold these numbers, where it has them.
+SOURCES: Final = {
+    "estimate": "params",
+    "std_error": "bse",
+    "noise_sd": "bse_noise",
+    "statistic": "tvalues",
+    "p_value": "pvalues",
+    "identified": "identified",
+}
+Ends = Callable[[float], pd.DataFrame]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateTable:
+    """The estimates of a result, one a row.
+
+    Attributes
+    ----------
+    keys : DataFrame
+        The columns that identify a row.
+    numbers : mapping
+        Of `COLUMNS`, those that are available; intervals come from the two laws.
+    noise, total : callable or None
+        Return ``lower, upper`` at a level, of privacy noise alone and of noise and sampling.
+    further : mapping
+        Columns that only this kind of result has.
+    labels : mapping
+        By label column, the variable of each row.
+    codebook : Codebook
+        Labels of variables.
+    unit : str
+        Unit of the estimates; empty where there is none.
+    others : mapping
+        By the first word of further columns ``_low, _high``, their intervals at a level.
+    """
+
+    keys: pd.DataFrame
+    numbers: Mapping[str, Any]
+    noise: Ends | None
+    total: Ends | None
+    codebook: Codebook
+    further: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    unit: str = ""
+    others: Mapping[str, Ends] = field(default_factory=dict)
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """Return keys, `COLUMNS` with intervals at a level, further columns and labels."""
+        low_high = {"noise": self.noise, "conf": self.total, **self.others}
+        ends = {
+            f"{kind}_{end}": column
+            for kind, law in low_high.items()
+            for end, column in zip(("low", "high"), _ends(law, level), strict=True)
+        }
+        size = len(self.keys)
+        columns = {
+            name: np.broadcast_to(_floats({**self.numbers, **ends}.get(name, np.nan)), size)
+            for name in COLUMNS[:-1]
+        }
+        others = {name: column for name, column in ends.items() if name not in columns}
+        further = {name: np.asarray(own) for name, own in {**self.further, **others}.items()}
+        table = self.keys.assign(**columns, identified=self._identified(columns), **further)
+        return labelled(table, self.codebook, **self.labels)
+
+    def to_dataset(self, attrs: Mapping[str, Any], level: float = 0.95) -> xr.Dataset:
+        """Return the columns of :meth:`tidy` as variables along one dimension.
+
+        It is named after the key, or ``row`` where there are several keys.
+        """
+        import xarray as xr
+
+        table, keys = self.tidy(level), list(self.keys)
+        along = str(keys[0]) if len(keys) == 1 else "row"
+        identified = table["identified"].to_numpy(np.float64, na_value=np.nan)
+        columns = {
+            str(name): (along, column.to_numpy(), self._about(str(name)))
+            for name, column in table.assign(identified=identified).items()
+        }
+        coords = {name: columns.pop(name) for name in map(str, keys)}
+        return xr.Dataset(columns, coords, dict(attrs))
+
+    def _about(self, name: str) -> dict[str, str]:
+        """Return the attributes of a column: unit and label."""
+        variable = self.codebook.get(name)
+        if variable is None:
+            of_estimate = name in COLUMNS[: COLUMNS.index("statistic")] and self.unit
+            return {"units": self.unit} if of_estimate else {}
+        about = {"long_name": variable.label, "units": getattr(variable, "unit", "")}
+        return {key: text for key, text in about.items() if text}
+
+    def _identified(self, columns: Mapping[str, Any]) -> Any:
+        """Return a nullable boolean: missing where the noise of an estimate is not known."""
+        given = self.numbers.get("identified")
+        if given is not None and not np.isscalar(given):
+            return pd.array(np.asarray(given, dtype=bool).ravel(), dtype="boolean")
+        finite = pd.array(np.isfinite(columns["estimate"]), dtype="boolean")
+        laws = [columns[name] for name in ("noise_sd", "noise_low", "conf_low")]
+        if len(finite) and np.isnan(laws).all():
+            finite[np.asarray(finite, dtype=bool)] = pd.NA
+        return finite
+
+
+def estimate_table(
+    result: Any,
+    index: pd.Index,
+    *,
+    further: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Iterable[str]] | Iterable[str] | str | None = None,
+    intervals: bool = True,
+    unit: str | Sequence[str] = "",
+    **numbers: Any,
+) -> EstimateTable:
+    """Return the table of a result: `numbers`, and its attributes named in `SOURCES`.
+
+    The names of `index` are the key columns, with a final _ where a number has the name; `labels`
+    names the variable of each row, or the one of all. Rows of several units have a column `unit`.
+    """
+    if isinstance(labels, str):
+        labels = [labels] * len(index)
+    if not isinstance(labels, Mapping):
+        labels = {} if labels is None else {"label": labels}
+    further = further or {}
+    units = {unit} if isinstance(unit, str) else set(unit)
+    if len(units) > 1:
+        further = {**further, "unit": unit}
+    taken = {*COLUMNS, *further, *labels}
+    keys = index.to_frame(index=False)
+    keys.columns = pd.Index([f"{key}_" if key in taken else key for key in index.names])
+    sources = {name: source for name, source in SOURCES.items() if name not in numbers}
+    known = {name: _available(result, source) for name, source in sources.items()}
+    return EstimateTable(
+        keys,
+        {**known, **numbers},
+        result.noise_int if intervals else None,
+        result.conf_int if intervals else None,
+        result._source.call.codebook,
+        further,
+        labels,
+        units.pop() if len(units) == 1 else "",
+    )
+
+
+def count_table(
+    result: Any,
+    index: pd.Index,
+    counts: Any,
+    *,
+    noise_sd: Any,
+    further: Mapping[str, Any],
+    labels: str | None = None,
+) -> EstimateTable:
+    """Return the table of counts of cells that add up to the number of complete rows.
+
+    Errors and intervals ``conf`` are of the numbers expected among so many rows: intervals are
+    those of the shares, times that number. Shares have columns ``proportion``.
+    """
+    counts, number = np.asarray(counts, dtype=np.float64).ravel(), result.ncomplete or np.nan
+    proportion = counts / number
+    effect = result._source.release.adjacency.design_effect
+    effect = _floats(_available(result, "_sampling_effect", effect))
+    found = estimate_table(
+        result,
+        index,
+        further={**further, "proportion": proportion},
+        labels=labels,
+        unit=counted_as(result._source.release.adjacency),
+        estimate=counts,
+        noise_sd=noise_sd,
+        std_error=np.sqrt(_floats(noise_sd) ** 2 + effect * counts * (1 - proportion)),
+    )
+    return replace(
+        found,
+        total=lambda level: result.conf_int(level) * number,
+        others={"proportion": result.conf_int},
+    )
+
+
+def joined_ends(tables: Sequence[EstimateTable], kind: str) -> Ends:
+    """Return the intervals of one kind of several tables, one below the other."""
+    names = {f"{kind}_low": "lower", f"{kind}_high": "upper"}
+
+    def ends(level: float) -> pd.DataFrame:
+        each = [own.tidy(level).reindex(columns=list(names)) for own in tables]
+        return pd.concat(each, ignore_index=True).rename(columns=names)
+
+    return ends
+
+
+def counted_as(neighbours: Adjacency) -> str:
+    """Return what a release has numbers of: rows, or persons who count as one row each."""
+    return "persons" if neighbours.counts_persons else "rows"
+
+
+def unit_of(codebook: Codebook, variable: str) -> str:
+    """Return the unit of a variable; empty where it has none."""
+    return str(getattr(codebook.get(variable), "unit", ""))
+
+
+def product_unit(first: str, second: str) -> str:
+    """Return the unit of a product; empty where a factor has none."""
+    if not (first and second):
+        return ""
+    return f"({first})^2" if first == second else f"({first}) ({second})"
+
+
+def slope_unit(codebook: Codebook, response: str, term: str) -> str:
+    """Return the unit of a coefficient of a linear model; empty where terms are composed."""
+    own, variable = unit_of(codebook, response), unit_of(codebook, term)
+    if term == INTERCEPT or (term.endswith("]") and term.partition("[")[0] in codebook):
+        return own
+    return f"{own} per {variable}" if own and variable else ""
+
+
+def _available(result: object, name: str, default: Any = np.nan) -> Any:
+    """Return an attribute of a result, the default where it has none, nan where it refuses it."""
+    try:
+        return getattr(result, name) if hasattr(type(result), name) else default
+    except NotAvailable:
+        return np.nan
+
+
+def _ends(law: Ends | None, level: float) -> tuple[Any, Any]:
+    try:
+        ends = law(level) if law else None
+    except NotAvailable:
+        ends = None
+    return (np.nan, np.nan) if ends is None else (ends["lower"], ends["upper"])
+
+
+def _floats(values: Any) -> Any:
+    return np.asarray(values, dtype=np.float64).ravel()
