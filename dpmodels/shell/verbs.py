@@ -16,7 +16,7 @@ from dpmodels.shell.docstrings import described, example, first_sentence
 from dpmodels.shell.outputs import DATA, FOUND, TABLES, add_outputs, require_outputs, show
 from dpmodels.shell.rows import SAID, add_rows, asked, files_read
 from dpmodels.shell.words import add_words, evaluated_signature, given, signature
-from dpmodels.verbs import VERBS, verb_names
+from dpmodels.verbs import VERBS, exported, verb_names
 
 _ROWS: Final = ("formula", "data", "answers", "codebook")
 # Rows at several sites have commands of their own.
@@ -40,7 +40,8 @@ def _what(name: str) -> str:
     if name in VERBS:
         doc = inspect.getdoc(VERBS[name].function)
     else:
-        tree = ast.parse(files("dpmodels").joinpath(f"models/{name}.py").read_text("utf-8"))
+        path = files("dpmodels").joinpath(f"models/{exported()[name]}.py")
+        tree = ast.parse(path.read_text("utf-8"))
         functions = (own for own in tree.body if isinstance(own, ast.FunctionDef))
         doc = next(ast.get_docstring(own) for own in functions if own.name == f"dp_{name}")
     return first_sentence((doc or "").partition("\n")[0])
